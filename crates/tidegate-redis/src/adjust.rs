@@ -1,4 +1,4 @@
-//! One subject at a time: looking at it, and adjusting what it has used.
+//! Operations on one key: peek and adjust.
 
 use tidegate::{Adjusted, Adjustment, Algorithm, Ask, Decision, Limit, SECOND, StoreError, Subject, Ticks};
 
@@ -6,20 +6,20 @@ use crate::fault::Fault;
 use crate::script::{self, Begin, span};
 use crate::store::{Inner, read, unfit};
 
-/// How often an adjustment is asked with what its key begins with.
+/// The maximum number of attempts of an adjustment with an initial state.
 const MOST_TIMES: usize = 8;
 
-/// The longest time that a pacer owes.
+/// The longest debt of a pacer.
 const LONGEST_PACE: Ticks = Ticks::saturating_from(SECOND.saturating_mul(10 * 365 * 86_400));
 
 impl Inner {
-    /// The answer to an ask, without spending.
+    /// Returns the decision about an ask, without spending.
     pub(crate) async fn peek(&self, subject: Subject<'_>, ask: Ask) -> Result<Decision, StoreError> {
         let decisions = self.look_at_asks(&[(subject, ask)]).await?;
         decisions.first().copied().ok_or_else(|| Fault::Unreadable("no decision".to_owned()).into())
     }
 
-    /// Charges what turned out to be more, or gives back what was not used.
+    /// Charges additional units, or refunds unused ones.
     pub(crate) async fn adjust(
         &self,
         subject: Subject<'_>,
@@ -31,7 +31,7 @@ impl Inner {
         self.make_ready(&limit, extra, due).await?;
         let target = limit.target(self.prefix(), subject.key());
         let mut begin = limit.carries().then(Begin::unknown);
-        // Before it too: a caller that drops this does not come behind it.
+        // The cache entry is removed before the call too, in case the caller drops this future.
         self.forget(&target.name);
         for _ in 0..MOST_TIMES {
             let call = script::adjust(&target, adjustment, begin.as_ref(), self.time());
@@ -50,7 +50,7 @@ impl Inner {
     }
 }
 
-/// The time for which a charge makes a pacer owe; of the others no more is owed than takes can make.
+/// Returns the debt of a pacer after a charge. For other algorithms a charge adds no more than takes can.
 fn charged_time(limit: &Limit, adjustment: Adjustment) -> Ticks {
     match (limit.algorithm(), adjustment) {
         (Algorithm::Pacer, Adjustment::Charge(cost)) => {

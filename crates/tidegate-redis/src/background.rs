@@ -1,4 +1,4 @@
-//! The thread on which all connections live, so that a store can be used from any runtime, or none.
+//! The connection thread. It makes a store usable from any runtime, or none.
 
 use std::io;
 use std::thread;
@@ -20,7 +20,7 @@ impl Background {
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel::<()>();
         thread::Builder::new().name("tidegate-redis".to_owned()).spawn(move || {
-            // Nothing is ever sent: that the sender is gone is the sign.
+            // No value is ever sent: the drop of the sender is the signal.
             let _ = runtime.block_on(ended);
         })?;
         Ok(Background { handle, _end: end })
@@ -31,10 +31,10 @@ impl Background {
     }
 }
 
-/// The pause before a task that has panicked begins anew.
+/// The pause before a task that has panicked is restarted.
 const AFTER_A_PANIC: Duration = Duration::from_millis(500);
 
-/// Runs a task to its end. If it panics, which is said on standard error, it begins anew.
+/// Runs a task to its end. If it panics, the panic is reported on standard error and the task restarts.
 pub(crate) fn go_on<F: Future<Output = ()> + Send + 'static>(
     handle: &Handle,
     task: impl Fn() -> F + Send + 'static,

@@ -1,4 +1,4 @@
-//! What a store sends, for those who measure what it costs a server.
+//! The calls of a store, for benchmarks of their cost on a server.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tidegate::{Ask, Subject};
 use crate::exchange::Question;
 use crate::script::{self, Bid, TakeAsk, Target, Time, Unsupported};
 
-/// The text of the script that takes all or none of these, and the call of it as a store sends it, byte by byte.
+/// Returns the text of the script that takes all or none of these, and the exact bytes of its call.
 pub fn take(asks: &[(Subject<'_>, Ask)], prefix: &str) -> Result<(&'static str, Vec<u8>), String> {
     let bid = |(subject, ask): &(Subject<'_>, Ask)| {
         Ok(Bid::new(Target::new(prefix.as_bytes(), &subject.prepared_limit(), subject.key())?, *ask))

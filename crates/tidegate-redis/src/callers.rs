@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::counts::Counts;
 use crate::fault::Fault;
 
-/// The sender of a reply, or of the reason why there is none.
+/// The sender of a reply, or of the fault.
 pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, Fault>>;
 
 /// A caller that waits for a reply.
@@ -18,11 +18,11 @@ pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, Fault>>;
 pub(crate) struct Caller<T> {
     pub(crate) due: Instant,
     pub(crate) reply: ReplySender<T>,
-    /// None for a call beside the decisions.
+    /// The permit for a request in flight; `None` for a call outside the decisions.
     pub(crate) permit: Option<InFlightPermit>,
 }
 
-/// The callers that wait for one call, in the order of its asks. Each of them is answered once.
+/// The callers that wait for one call, in the order of its asks. Each gets one reply.
 #[derive(Debug)]
 pub(crate) struct Callers<T> {
     waiting: Vec<Option<Caller<T>>>,
@@ -38,7 +38,7 @@ impl<T> Callers<T> {
         self.waiting.push(Some(caller));
     }
 
-    /// Each caller by itself; `None` for those that were answered.
+    /// Splits the callers; `None` for those that have their reply.
     pub(crate) fn split(self) -> impl Iterator<Item = Option<Callers<T>>> {
         let Callers { waiting, counts } = self;
         waiting.into_iter().map(move |caller| {
@@ -47,8 +47,8 @@ impl<T> Callers<T> {
         })
     }
 
-    /// Waits for a future while any caller does. A caller whose deadline passes gets this fault, and the others go on
-    /// waiting. Returns the fault if none is left.
+    /// Waits for a future while any caller waits. A caller whose deadline passes gets this fault, and the others keep
+    /// waiting. Returns the fault if no caller is left.
     pub(crate) async fn within<F: Future>(
         &mut self,
         future: F,
@@ -69,18 +69,18 @@ impl<T> Callers<T> {
         Err(late())
     }
 
-    /// Answers one caller, unless it was answered.
+    /// Sends the reply to one caller, unless it has one.
     pub(crate) fn answer(&mut self, place: usize, answer: Result<T, Fault>) {
         if let Some(Caller { reply, permit, .. }) = self.waiting.get_mut(place).and_then(Option::take) {
             self.counts.outcome(answer.as_ref().err()).add();
-            // A caller that has its answer does not count as in flight.
+            // A caller with a reply is no longer in flight.
             drop(permit);
-            // A caller that has gone away does not get it.
+            // A caller that was dropped does not get the reply.
             let _ = reply.send(answer);
         }
     }
 
-    /// Answers all that are left.
+    /// Sends the fault to all remaining callers.
     pub(crate) fn fail(&mut self, fault: &Fault) {
         for place in 0..self.waiting.len() {
             self.answer(place, Err(fault.clone()));
@@ -88,12 +88,12 @@ impl<T> Callers<T> {
     }
 }
 
-/// A permit of the bound of requests in flight, given back when it is dropped.
+/// A permit of the in-flight limit, released on drop.
 #[derive(Debug)]
 pub(crate) struct InFlightPermit(Arc<AtomicUsize>);
 
 impl InFlightPermit {
-    /// Takes a permit, if fewer than so many are taken.
+    /// Acquires a permit, if fewer than `at_most` are held.
     pub(crate) fn take(in_flight: &Arc<AtomicUsize>, at_most: usize) -> Option<InFlightPermit> {
         let permit = InFlightPermit(in_flight.clone());
         (in_flight.fetch_add(1, Ordering::Relaxed) < at_most).then_some(permit)
@@ -121,7 +121,7 @@ mod tests {
             let [(late, late_reply), (other, other_reply)] = [oneshot::channel(), oneshot::channel()];
             callers.push(Caller { due: now, reply: late, permit: None });
             callers.push(Caller { due: now + Duration::from_secs(3600), reply: other, permit: None });
-            // What is waited for comes when the first was answered.
+            // The future completes when the first caller has its reply.
             let came = callers.within(late_reply, || Fault::Busy).await;
             assert_eq!(came, Ok(Ok(Err(Fault::Busy))));
             callers.answer(1, Ok(7));

@@ -1,10 +1,10 @@
-//! What was counted.
+//! The counters of a store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::fault::Fault;
 
-/// Counters that everybody may raise and read.
+/// Counters that all threads can increment and read.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) answered: Count,
@@ -23,7 +23,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// The count of a request that ended so.
+    /// Returns the counter for a request with this outcome.
     pub(crate) fn outcome(&self, fault: Option<&Fault>) -> &Count {
         match fault {
             None => &self.answered,
@@ -37,7 +37,7 @@ impl Counts {
     }
 }
 
-/// A number that only grows.
+/// A monotonic counter.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 

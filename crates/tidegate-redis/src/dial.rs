@@ -1,4 +1,4 @@
-//! How a server is called: address, credentials, encryption.
+//! Connections to a server: address, credentials, encryption.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use redis::{
 use crate::options::Options;
 use crate::url::{Address, Url};
 
-/// How long it may take until a server is reached and knows us.
+/// The timeout for the connection and the authentication.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many requests may wait to be written to one connection.
+/// The maximum number of requests queued for writing on one connection.
 const WRITE_QUEUE: usize = 1024;
 
-/// Calls servers as one URL says.
+/// The connector for the servers of one URL.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     settings: RedisConnectionInfo,
@@ -31,7 +31,7 @@ impl Dialer {
         Dialer::with(options, (user.as_deref(), password.as_deref()), *database)
     }
 
-    /// For Sentinels, which have credentials of their own and no databases.
+    /// Creates a connector for Sentinels, which have their own credentials and no databases.
     pub(crate) fn for_sentinels(options: &Options) -> Dialer {
         let (user, password) = &options.sentinel_credentials;
         Dialer::with(options, (user.as_deref(), password.as_deref()), 0)
@@ -60,12 +60,12 @@ impl Dialer {
         Dialer { settings, is_encrypted, certificates }
     }
 
-    /// Whether a certificate and its key can be used.
+    /// Checks that the certificate and its key are valid.
     pub(crate) fn check(&self, address: &Address) -> Result<(), RedisError> {
         self.client(address).map(|_| ())
     }
 
-    /// Reaches a server, and has it know us.
+    /// Connects to a server and authenticates.
     pub(crate) async fn connect(
         &self,
         address: &Address,
@@ -98,10 +98,10 @@ impl Dialer {
     }
 }
 
-/// A program that has chosen already is not overruled.
+/// Installs a default cryptography provider, unless the program has chosen one.
 fn choose_cryptography() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Another thread may choose at the same moment; either choice will do.
+        // Another thread may install one at the same time; either choice is valid.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }

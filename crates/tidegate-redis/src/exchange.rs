@@ -1,7 +1,7 @@
 //! One call to the server and its reply, within the deadlines of its callers.
 //!
-//! A call is repeated only if the server has refused to do it: a script that it does not know, a slot that another node
-//! has. What was sent and not answered may have been done, and is never sent again.
+//! A call is repeated only if the server rejected it: an unknown script, or a slot that another node has. A call that
+//! was sent and not answered may have been executed, and is never sent again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,24 +20,24 @@ use crate::request_queue::TakeBatch;
 use crate::script::{self, Call, Script, StateName, TableFields};
 use crate::topology::Topology;
 
-/// How often a question follows redirections.
+/// The maximum number of redirections of a request.
 const MOST_STEPS: u32 = 8;
-/// How long a question waits whose keys are on their way to another node.
+/// The pause before a retry while keys migrate to another node.
 const BEFORE_ASKING_AGAIN: Duration = Duration::from_millis(2);
 
-/// What is asked of a server.
+/// A request to a server.
 #[derive(Clone, Debug)]
 pub(crate) enum Question {
-    /// Run a script.
+    /// Runs a script.
     Run(Arc<Call>),
-    /// Forget these keys, which share a slot.
+    /// Deletes these keys, which share a slot.
     Forget(Arc<[StateName]>),
-    /// Read fields of a table.
+    /// Reads fields of a table.
     ReadFields(Arc<TableFields>),
 }
 
 impl Question {
-    /// The script that it runs.
+    /// Returns the script that it runs, if any.
     fn script(&self) -> Option<&'static Script> {
         match self {
             Question::Run(call) => Some(call.script),
@@ -45,7 +45,7 @@ impl Question {
         }
     }
 
-    /// The slot of its keys.
+    /// Returns the slot of its keys.
     fn slot(&self) -> u16 {
         let key = match self {
             Question::Run(call) => call.keys.first(),
@@ -92,7 +92,7 @@ impl Question {
     }
 }
 
-/// Sends calls to the server and hands the replies to their callers.
+/// The sender of calls to the server, which passes the replies to their callers.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) topology: Topology,
@@ -100,7 +100,7 @@ pub(crate) struct Exchange {
     deadline: Duration,
     max_in_flight: usize,
     in_flight: Arc<AtomicUsize>,
-    /// The order in which questions find their server while it is not known yet.
+    /// The FIFO order in which requests wait for an unknown topology.
     turns: tokio::sync::Mutex<()>,
 }
 
@@ -119,14 +119,15 @@ impl Exchange {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// The deadline of a request that begins now.
+    /// Returns the deadline of a request that begins now.
     pub(crate) fn due(&self) -> Instant {
         Instant::now() + self.deadline
     }
 
-    /// Lets a caller wait for a call. Without time or room for it, the caller is answered at once.
+    /// Registers a caller for a call. After its deadline, or with too many requests in flight, the caller gets a fault
+    /// immediately.
     pub(crate) fn admit<T>(&self, due: Instant, reply: ReplySender<T>, now: Instant) -> Option<Caller<T>> {
-        // A decision that needs more than one call has one deadline. Nothing is sent that could only be given up.
+        // A decision that needs several calls has one deadline. A call that would certainly time out is not sent.
         let is_late = due <= now;
         let permit = InFlightPermit::take(&self.in_flight, self.max_in_flight).filter(|_| !is_late);
         if permit.is_none() {
@@ -139,7 +140,7 @@ impl Exchange {
         Some(Caller { due, reply, permit })
     }
 
-    /// Asks one question, and answers its caller.
+    /// Sends one request, and replies to its caller.
     pub(crate) async fn ask(&self, question: &Question, caller: Caller<Answered>) {
         let mut callers = Callers::new(self.counts.clone());
         callers.push(caller);
@@ -147,7 +148,7 @@ impl Exchange {
         callers.answer(0, answer.map(|(answered, _)| answered));
     }
 
-    /// The same beside the decisions: it is not counted, and does not count as in flight.
+    /// Sends a request outside the decisions: it is neither counted nor limited by `max_in_flight`.
     pub(crate) async fn ask_beside(&self, question: &Question) -> Result<Answered, Fault> {
         let mut callers = Callers::new(Arc::default());
         let (reply, _) = oneshot::channel::<Result<Answered, Fault>>();
@@ -155,7 +156,7 @@ impl Exchange {
         Ok(self.call(question, &mut callers).await?.0)
     }
 
-    /// Takes several asks in one call, and answers the caller of each.
+    /// Takes several asks in one call, and replies to the caller of each.
     pub(crate) async fn take(&self, batch: TakeBatch) {
         let alone = self.take_batch(batch).await;
         if !alone.is_empty() {
@@ -163,7 +164,7 @@ impl Exchange {
         }
     }
 
-    /// The same. Returns the asks that are left to be asked alone.
+    /// Takes one batch. Returns the asks that have to be sent on their own.
     async fn take_batch(&self, batch: TakeBatch) -> Vec<TakeBatch> {
         let TakeBatch { asks, mut callers, kind, .. } = batch;
         let question = Question::Run(Arc::new(script::take(&asks, kind.time)));
@@ -182,8 +183,8 @@ impl Exchange {
             }
             Err(fault) => fault,
         };
-        // A call that is refused as a whole has done nothing. One ask may be the reason: then the others do not fail
-        // with it.
+        // A call that is rejected as a whole has done nothing. A single ask may be the reason; then the others must not
+        // fail with it.
         if asks.len() == 1 || !fault.may_be_of_one_ask() {
             callers.fail(&fault);
             return Vec::new();
@@ -192,7 +193,7 @@ impl Exchange {
         each.filter_map(|(ask, caller)| Some(TakeBatch::alone(kind, ask, caller?))).collect()
     }
 
-    /// Calls the server that has the keys, wherever that leads.
+    /// Calls the server that has the keys, and follows redirections.
     async fn call<T>(
         &self,
         question: &Question,
@@ -233,14 +234,14 @@ impl Exchange {
         Err(last)
     }
 
-    /// The server that has a slot; those who wait for that go on in their order.
+    /// Returns the link to the server of a slot. Waiters continue in FIFO order.
     async fn link(&self, slot: u16) -> Result<Arc<Link>, Fault> {
         let _turn = self.turns.lock().await;
         self.topology.link(slot).await
     }
 
-    /// Calls one server. A script that it is not known to have goes along as text: one that it denied would have to be
-    /// asked again, behind questions that came later.
+    /// Calls one server. A script that the server is not known to have is sent as text. Otherwise a `NOSCRIPT` error
+    /// would force a second call, behind requests that came later.
     async fn call_link<T>(
         &self,
         link: &Arc<Link>,

@@ -1,4 +1,4 @@
-//! What went wrong, whether anything can have been spent, and what would do.
+//! Faults of a request to the server: the cause, whether units may have been spent, and the remedy.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use tidegate::StoreError;
 
 use crate::url::Address;
 
-/// Why a question has no answer.
+/// The reason why a request has no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// There is no connection, so it was not asked.
+    /// There is no connection; the request was not sent.
     Down(String),
-    /// Too many are asking already.
+    /// Too many requests are in flight.
     Busy,
-    /// The server refused to do it; nothing was done.
+    /// The server replied with an error; nothing was done.
     Refused(Refusal),
-    /// It was asked, and no answer came in time.
+    /// The request was sent, and no reply came before the deadline.
     TimedOut(Address),
-    /// It was asked, and the connection is gone.
+    /// The request was sent, and the connection was lost.
     Lost(String),
-    /// The answer makes no sense.
+    /// The reply could not be parsed.
     Unreadable(String),
 }
 
-/// What a server said instead of doing what it was asked.
+/// An error reply of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) from: Address,
@@ -32,20 +32,20 @@ pub(crate) struct Refusal {
     pub(crate) detail: String,
 }
 
-/// What can be done about a refusal.
+/// The remedy for an error reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Remedy {
-    /// Send the script itself.
+    /// Send the script as text.
     SendScript,
-    /// Ask there, from now on.
+    /// Use the other node from now on.
     Moved(Address),
-    /// Ask there, this once.
+    /// Use the other node once.
     AskThere(Address),
-    /// Ask again in a moment.
+    /// Retry after a moment.
     AskAgain,
-    /// Find out who is to be asked.
+    /// Discover the topology again.
     LookAround,
-    /// Nothing.
+    /// There is no remedy.
     None,
 }
 
@@ -58,7 +58,7 @@ impl Refusal {
         }
     }
 
-    /// Whether it is about the server as a whole, not about one question.
+    /// Returns true if the error concerns the whole server, not one request.
     pub(crate) fn is_of_server(&self) -> bool {
         const CODES: [&str; 10] = [
             "READONLY",
@@ -75,7 +75,7 @@ impl Refusal {
         CODES.contains(&self.code.as_str())
     }
 
-    /// Whether only another connection can do better: this one leads to somebody who does not know us, or does not count.
+    /// Returns true if only another connection can succeed: this one is not authenticated, or leads to a replica.
     pub(crate) fn is_of_connection(&self) -> bool {
         matches!(self.code.as_str(), "NOAUTH" | "READONLY" | "MASTERDOWN")
     }
@@ -84,7 +84,8 @@ impl Refusal {
         let there = || Address::of_redirection(self.detail.split_ascii_whitespace().nth(1)?);
         match self.code.as_str() {
             "NOSCRIPT" => Remedy::SendScript,
-            // A node that does not know the name of another one sends none: then it is on the same machine.
+            // A node that does not know the host name of another one sends none. The other node is then on the same
+            // machine.
             "MOVED" => there().map_or(Remedy::LookAround, |there| Remedy::Moved(self.complete(there))),
             "ASK" => there().map_or(Remedy::LookAround, |there| Remedy::AskThere(self.complete(there))),
             "TRYAGAIN" => Remedy::AskAgain,
@@ -98,7 +99,7 @@ impl Refusal {
         Address { host, ..there }
     }
 
-    /// What would do, if we know.
+    /// Returns the remedy as text, if known.
     fn advice(&self) -> &'static str {
         let is_forbidden = self.code == "NOPERM" || self.detail.contains("user executing the script can't");
         match self.code.as_str() {
@@ -129,13 +130,13 @@ impl Fault {
         Fault::Lost(describe(address, error))
     }
 
-    /// Returns true if one ask of a call may be the reason why the server has refused all of it.
+    /// Returns true if a single ask may be the reason why the server rejected the whole call.
     pub(crate) fn may_be_of_one_ask(&self) -> bool {
         matches!(self, Fault::Refused(refusal)
             if refusal.code == "NOPERM" || !refusal.is_of_server() && refusal.remedy() == Remedy::None)
     }
 
-    /// Whether it may have been done all the same.
+    /// Returns true if the request may have been executed regardless.
     pub(crate) fn is_unknown(&self) -> bool {
         matches!(self, Fault::TimedOut(_) | Fault::Lost(_) | Fault::Unreadable(_))
     }
@@ -170,12 +171,12 @@ fn too_old(address: &Address) -> String {
     format!("{address}: this server is too old, or does not know HELLO; run Redis 6.2 or later, or Valkey")
 }
 
-/// A server repeats what it does not understand, and that may be a password.
+/// Removes the arguments from an error: a server repeats a command that it does not know, which may contain a password.
 fn without_arguments(detail: &str) -> &str {
     detail.split_once(", with args").map_or(detail, |(before, _)| before)
 }
 
-/// Why a server was not reached or lost, and what would do. What was sent to it is not repeated.
+/// Describes why a server was not reached or was lost, with a remedy. The text does not repeat what was sent.
 pub(crate) fn describe(address: &Address, error: &RedisError) -> String {
     let text = error.to_string();
     if let Some(code) = error.code() {

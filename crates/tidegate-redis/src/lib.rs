@@ -1,9 +1,9 @@
 //! Limits shared by many machines through Redis or Valkey.
 //!
-//! [`RedisStore`] is a [`tidegate::Store`]: one atomic script decides about any number of limits in one round trip, by the
-//! server's clock, exactly as the library does. It follows Sentinels and clusters, gives every decision a deadline, and
-//! fails at once while the server cannot be reached. A [`tidegate::FallbackStore`] around it decides then; under a gate
-//! of `tidegate-rules` by the `on_store_failure` of each rule.
+//! [`RedisStore`] is a [`tidegate::Store`]: one atomic script decides about any number of limits in one round trip, by
+//! the server's clock, exactly as the library does. It supports Sentinel and Cluster, gives every decision a deadline,
+//! and fails immediately while the server is down. A [`tidegate::FallbackStore`] around it then decides; under a gate
+//! of `tidegate-rules`, by the `on_store_failure` of each rule.
 
 mod adjust;
 mod background;
@@ -36,7 +36,7 @@ pub use status::Status;
 pub use store::RedisStore;
 pub use url::{Url, UrlError};
 
-/// The code in the page about shared limits compiles.
+/// A check that the code in the page about shared limits compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/distributed.md")]
 pub struct Page;

@@ -1,4 +1,4 @@
-//! What can be wrong with options before anybody is reached.
+//! Validation of options before a server is contacted.
 
 use std::error::Error;
 use std::fmt;
@@ -7,10 +7,10 @@ use crate::dial::Dialer;
 use crate::options::Options;
 use crate::url::Place;
 
-/// The longest prefix of keys.
+/// The maximum length of the key prefix.
 const LONGEST_PREFIX: usize = 64;
 
-/// Options that no store can be opened with.
+/// An error: the options are invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenError {
     what: String,

@@ -1,40 +1,40 @@
-//! How a store is opened.
+//! The options of a store.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::url::Url;
 
-/// How a store is opened; only the URL has to be given.
+/// The options for opening a store. Only the URL is required.
 #[derive(Clone)]
 pub struct Options {
-    /// Where the server is.
+    /// The address of the server.
     pub url: Url,
-    /// How long a decision may take before it counts as failed.
+    /// The deadline of a decision, after which it fails.
     pub deadline: Duration,
-    /// With what the names of all keys begin.
+    /// The prefix of all key names.
     pub prefix: String,
-    /// How many decisions may be under way at once; more fail at once.
+    /// The maximum number of decisions in flight. Further ones fail immediately.
     pub max_in_flight: usize,
-    /// Whether a key that is certain to be refused until a known time is refused without asking the server.
+    /// If true, a key that is certain to be denied until a known time is denied without a request to the server.
     pub caches_refusals: bool,
-    /// The user and the password that Sentinels want; they have none of those in the URL.
+    /// The user and password for Sentinels. The credentials in the URL are not sent to Sentinels.
     pub sentinel_credentials: (Option<String>, Option<String>),
-    /// The certificate, in PEM, of who signed the servers' certificates; those of the system if there is none.
+    /// The root certificate of the servers' certificates, in PEM. `None` uses those of the system.
     pub root_certificate: Option<Vec<u8>>,
-    /// A certificate and its key, in PEM, to show to the servers.
+    /// The client certificate and its key, in PEM.
     pub client_certificate: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Options {
-    /// The deadline unless told otherwise.
+    /// The default deadline.
     pub const DEADLINE: Duration = Duration::from_millis(20);
-    /// The prefix unless told otherwise.
+    /// The default prefix.
     pub const PREFIX: &'static str = "tg:";
-    /// The most under way at once unless told otherwise.
+    /// The default maximum number of decisions in flight.
     pub const MAX_IN_FLIGHT: usize = 4096;
 
-    /// The usual ones for a server there.
+    /// Creates options for this server, with the defaults for everything else.
     pub fn new(url: Url) -> Options {
         Options {
             url,
@@ -49,7 +49,7 @@ impl Options {
     }
 }
 
-/// Without what is secret in them.
+/// Formats the options without secrets.
 impl fmt::Debug for Options {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Options")

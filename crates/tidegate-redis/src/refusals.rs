@@ -1,12 +1,14 @@
-//! Keys that are certain to be refused until a known time.
+//! A cache of denials: keys that are certain to be denied until a known time.
 //!
-//! A key that was denied is denied again without a call until then. That is certain as long as the server keeps its data
-//! and no units come back. A new connection and a reported flush end it, and so do resets and refunds through this store;
-//! those through another store are noticed within [`LONGEST`]. Never remembered are denials that the server has to hear
-//! of (`count-denied`), and those of permits, which may come back at any moment.
+//! A key in the cache is denied again without a call until that time. The denial is certain as long as the server keeps
+//! its data and no units are returned. A new connection and a reported flush end it, and so do resets and refunds
+//! through this store. Those through another store are noticed within [`LONGEST`]. Two kinds of denials are never
+//! cached: those that the server has to count (`count-denied`), and those of permits, which may be released at any
+//! time.
 //!
-//! What is known about a debt says all about any ask: it can only have grown. A fixed window has no more room than it
-//! had. Of the other algorithms only the same ask is certain, or what is told would not be exact.
+//! A cached debt decides about any ask, because the debt can only have grown. A fixed window has at most the remaining
+//! quota that it had. For the other algorithms only the same ask is certain; otherwise the reported values would not be
+//! exact.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
@@ -19,22 +21,23 @@ use tidegate::{
 
 use crate::link::Seat;
 
-/// How many parts there are, each with its own lock.
+/// The number of shards, each with its own lock.
 const SHARDS: usize = 16;
-/// How many refusals a part remembers at most.
+/// The maximum number of denials in a shard.
 const MOST_PER_SHARD: usize = 4096;
-/// How many questions a part knows at most. Of those that were dropped nobody hears, so beyond that all are forgotten.
+/// The maximum number of pending requests per shard. Dropped requests never report an end, so beyond this number all
+/// are removed.
 const MOST_ASKED: usize = 4096;
-/// Longer names are not remembered, so that all of them together have a bound.
+/// The maximum length of a name. Longer names are not cached, so that the total size is bounded.
 const LONGEST_NAME: usize = 256;
-/// How often a full part is looked through for those who may ask again.
+/// The minimum interval between two sweeps of a full shard for expired entries.
 const BETWEEN_SWEEPS: Ticks = Ticks::saturating_from(SECOND);
-/// The longest time for which a refusal is remembered: another store may have reset the key.
+/// The longest time for which a denial is cached, because another store may have reset the key.
 const LONGEST: Ticks = Ticks::saturating_from(SECOND.saturating_mul(10));
-/// The same where others may give back what they took in between: across slots.
+/// The same limit across slots, where another caller may give back a take.
 const LONGEST_ACROSS_SLOTS: Ticks = Ticks::saturating_from(SECOND);
 
-/// The refusals that are remembered, each under the name of its state.
+/// The cache of denials, by the name of the state.
 #[derive(Debug)]
 pub(crate) struct Refusals {
     shards: Box<[Mutex<Shard>]>,
@@ -45,20 +48,20 @@ pub(crate) struct Refusals {
 
 #[derive(Debug, Default)]
 struct Shard {
-    /// By the hash of the name.
+    /// The denials by the hash of the name.
     known: ByHash<Known>,
-    /// Rises whenever something was forgotten: what was asked before is not remembered any more.
+    /// The epoch, incremented whenever an entry is removed. A reply to a request from an earlier epoch is not cached.
     era: u64,
-    /// The last question about each name that is asked for now, by the hash of the name: only its answer is remembered.
+    /// The number of the last request about each name in flight, by the hash of the name. Only its reply is cached.
     asked: ByHash<u64>,
     questions: u64,
     swept_at: Timestamp,
 }
 
-/// Values by the hashes of names, which are not hashed once more.
+/// A map by hashes of names, which are not hashed again.
 type ByHash<T> = HashMap<u64, T, BuildHasherDefault<OwnHash>>;
 
-/// The hash of a number that is a hash already.
+/// A hasher for a number that is a hash already.
 #[derive(Debug, Default)]
 struct OwnHash(u64);
 
@@ -83,33 +86,33 @@ struct Known {
     ask: Ask,
     decision: Decision,
     lasting: Lasting,
-    /// When it was asked for: the server decided later, so what is certain ends no later than this says.
+    /// The time of the request. The server decided later, so a certain denial ends no later than this implies.
     asked_at: Timestamp,
-    /// When it was known: the server decided before, so whoever waits from then on waits long enough.
+    /// The time of the reply. The server decided earlier, so a wait that starts then is long enough.
     known_at: Timestamp,
     until: Timestamp,
-    /// The memory that it came from.
+    /// The epoch of the server's memory that the reply came from.
     seat: Option<Seat>,
 }
 
-/// How far a refusal can be remembered.
+/// The scope in which a denial can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lasting {
-    /// It says all about the state, so it is certain for other asks too.
+    /// The denial describes the whole state, so it is certain for other asks too.
     AnyAsk,
-    /// Counts of limits before have a part in it, so only the same ask is certain.
+    /// Counts of previous limits affect the denial, so only the same ask is certain.
     SameAsk,
-    /// It is about several asks for one state.
+    /// The denial is about several asks for one state.
     Never,
 }
 
-/// When a question was asked, for the answer to be remembered.
+/// The state of the cache at the time of a request, needed to cache its reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Era {
     /// The hash of the name.
     hash: u64,
     number: u64,
-    /// The number of the question.
+    /// The number of the request.
     asked: u64,
     asked_at: Timestamp,
     seat: Option<Seat>,
@@ -120,7 +123,7 @@ impl Refusals {
         Refusals::remembering_for(LONGEST)
     }
 
-    /// For a cluster, where a refusal may have come from a take that was given back.
+    /// Creates a cache for a cluster, where a denial may result from a take that was given back.
     pub(crate) fn across_slots() -> Refusals {
         Refusals::remembering_for(LONGEST_ACROSS_SLOTS)
     }
@@ -130,8 +133,8 @@ impl Refusals {
         Refusals { shards, hasher: RandomState::new(), clock: CounterClock::new(), longest }
     }
 
-    /// The refusal that is certain, if one is; and the era, for the answer to be remembered if none is. The seat is the
-    /// memory that would be asked now; while there is none, nothing contradicts what is known.
+    /// Returns the certain denial, if there is one, and the epoch with which the reply can be cached. `seat` identifies
+    /// the server memory that would be used now. While there is none, cached entries stay valid.
     pub(crate) fn certain(
         &self,
         name: &[u8],
@@ -152,8 +155,8 @@ impl Refusals {
         (known.refusal(limit, ask, now), era)
     }
 
-    /// The server is asked about this state, which the answer may change: what was known of it ends, and only the last
-    /// answer of several is remembered.
+    /// Records a request about this state, which the reply may change. The cached entry is removed, and only the reply
+    /// to the last of several requests is cached.
     pub(crate) fn asks(&self, era: &mut Era) {
         let mut shard = self.shard(era.hash);
         shard.known.remove(&era.hash);
@@ -165,7 +168,7 @@ impl Refusals {
         shard.asked.insert(era.hash, era.asked);
     }
 
-    /// Remembers a refusal, unless something was forgotten since it was asked for.
+    /// Caches a denial, unless the epoch has changed since the request or a later request about the name is in flight.
     pub(crate) fn note(
         &self,
         name: &[u8],
@@ -193,7 +196,7 @@ impl Refusals {
         }
     }
 
-    /// Forgets one subject.
+    /// Removes one key.
     pub(crate) fn forget(&self, name: &[u8]) {
         let hash = self.hasher.hash_one(name);
         let mut shard = self.shard(hash);
@@ -201,7 +204,7 @@ impl Refusals {
         shard.known.remove(&hash);
     }
 
-    /// Forgets all.
+    /// Removes all entries.
     pub(crate) fn forget_all(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -216,7 +219,7 @@ impl Refusals {
 }
 
 impl Shard {
-    /// Makes room by forgetting those who may ask again.
+    /// Makes room by removing expired entries.
     fn has_room(&mut self, now: Timestamp) -> bool {
         if self.known.len() >= MOST_PER_SHARD && now.since(self.swept_at) >= BETWEEN_SWEEPS {
             self.swept_at = now;
@@ -227,8 +230,8 @@ impl Shard {
 }
 
 impl Known {
-    /// What is certain to be said now. Whether it is a refusal goes by when it was asked for; the wait that is told, by
-    /// when it was known.
+    /// Returns the denial that is certain now. Its certainty is computed from the time of the request, the reported
+    /// wait from the time of the reply.
     fn refusal(&self, limit: &Limit, ask: Ask, now: Timestamp) -> Option<Decision> {
         let is_same = *limit == self.limit;
         let [certain, told] =
@@ -236,7 +239,7 @@ impl Known {
         certain.filter(is_denied).and(told).filter(is_denied)
     }
 
-    /// What would be said now, if the server had decided at this time.
+    /// Returns the decision for now, assuming that the server decided at time `at`.
     fn decided(&self, at: Timestamp, ask: Ask, now: Timestamp) -> Option<Decision> {
         let clear_at = at.saturating_add(self.decision.reset_after_in_ticks());
         match self.limit.algorithm() {
@@ -252,7 +255,7 @@ impl Known {
         }
     }
 
-    /// The same decision after so much time.
+    /// Returns the decision with its wait shortened by the time that has passed.
     fn shortened(&self, passed: Ticks) -> Decision {
         let retry_after = match self.decision.verdict_in_ticks() {
             Verdict::Denied { retry_after } => retry_after.saturating_sub(passed),

@@ -7,10 +7,10 @@
 //!   take cy   --'                 '--> reset ana, behind them
 //! ```
 //!
-//! Nothing waits for a call to fill. A take is queued when its caller polls it, and the thread is woken when the caller is
-//! polled next, which is as soon as its executor gets to it: the takes of one pipeline are queued by then, and those of
-//! other connections that are ready. While the thread writes, more asks are queued, and they leave together. Each ask of a
-//! call has its own deadline, verdict and failure. A request that is no take leaves behind all takes before it.
+//! The queue does not wait for a call to fill. A take is queued when its caller polls it, and the thread is woken when
+//! the caller is polled next. By then the takes of one pipeline are queued, and those of other ready connections. While
+//! the thread writes, more asks are queued, and they leave together. Each ask of a call has its own deadline, verdict
+//! and failure. A request that is no take leaves behind all takes before it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -25,35 +25,35 @@ use crate::fault::Fault;
 use crate::link::Answered;
 use crate::script::{self, AskReply, States, TakeAsk, Time};
 
-/// The most asks in one call: a script stops all other clients of the server while it runs.
+/// The maximum number of asks in one call. A script blocks all other clients of the server while it runs.
 pub(crate) const MOST_ASKS: usize = 32;
-/// The most limits of all asks in one call. An ask with more is a call of its own.
+/// The maximum number of limits of all asks in one call. An ask with more is a call of its own.
 const MOST_LIMITS: usize = 128;
-/// The most bytes of names in one call. An ask with more is a call of its own.
+/// The maximum size of names in one call, in bytes. An ask with more is a call of its own.
 const MOST_BYTES: usize = 16 << 10;
 
-/// A request that was queued.
+/// A queued request.
 enum QueuedRequest {
     Take { ask: TakeAsk, time: Time, due: Instant, reply: ReplySender<AskReply> },
     Other { question: Question, due: Instant, reply: ReplySender<Answered> },
 }
 
-/// The queue of requests to the thread of the connections.
+/// The queue of requests to the connection thread.
 pub(crate) struct RequestQueue(Arc<Shared>);
 
-/// What the callers and the thread share.
+/// The state shared by the callers and the thread.
 #[derive(Default)]
 struct Shared {
     queued: Mutex<Queued>,
-    /// Notified when something is to be sent.
+    /// Notified when a request is ready to be sent.
     is_ready: Notify,
 }
 
 #[derive(Default)]
 struct Queued {
-    /// As many as there are callers: each of them waits for its own reply.
+    /// The queued requests, at most one per caller: each caller waits for its own reply.
     requests: Vec<QueuedRequest>,
-    /// The thread has ended.
+    /// True once the thread has ended.
     is_closed: bool,
 }
 
@@ -62,7 +62,7 @@ impl Shared {
         self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a request, for the thread to be woken when the guard is dropped. Returns nothing if the thread has ended.
+    /// Queues a request. The thread is woken when the guard is dropped. Returns `None` if the thread has ended.
     fn push(&self, request: QueuedRequest) -> Option<WakeOnDrop<'_>> {
         let mut queued = self.queued();
         if queued.is_closed {
@@ -73,7 +73,7 @@ impl Shared {
     }
 }
 
-/// Wakes the thread if it has not drained the queue meanwhile.
+/// A guard that wakes the thread on drop, unless the queue is empty by then.
 struct WakeOnDrop<'a>(&'a Shared);
 
 impl Drop for WakeOnDrop<'_> {
@@ -84,7 +84,7 @@ impl Drop for WakeOnDrop<'_> {
     }
 }
 
-/// The end of the queue that the thread drains. When it is dropped, nobody waits for a reply any more.
+/// The consumer end of the queue. When it is dropped, all pending replies are cancelled.
 struct Drain(Arc<Shared>);
 
 impl Drain {
@@ -111,7 +111,7 @@ impl Drop for Drain {
     }
 }
 
-/// Pending once, so that the caller is polled again behind all that its executor has ready.
+/// Yields once, so that the caller is polled again behind all other ready tasks of its executor.
 async fn polled_again() {
     let mut is_again = false;
     std::future::poll_fn(|context| {
@@ -131,14 +131,14 @@ impl RequestQueue {
         RequestQueue(shared)
     }
 
-    /// Returns the reply; `None` if the thread has ended.
+    /// Sends a request and returns the reply; `None` if the thread has ended.
     pub(crate) async fn ask(&self, question: Question, due: Instant) -> Option<Result<Answered, Fault>> {
         let (reply, replied) = oneshot::channel();
         drop(self.0.push(QueuedRequest::Other { question, due, reply })?);
         replied.await.ok()
     }
 
-    /// The same for a take, which may leave in one call with others.
+    /// Sends a take, which may share a call with others. Returns `None` if the thread has ended.
     pub(crate) async fn take(
         &self,
         ask: TakeAsk,
@@ -154,7 +154,7 @@ impl RequestQueue {
     }
 }
 
-/// Begins all that is queued, before any of it is written.
+/// Starts all queued requests before any of them is written.
 async fn send_queued(exchange: Arc<Exchange>, queue: Drain) {
     let mut drained = Vec::new();
     loop {
@@ -180,7 +180,7 @@ async fn send_queued(exchange: Arc<Exchange>, queue: Drain) {
     }
 }
 
-/// Takes that go in one call.
+/// Takes that share one call.
 pub(crate) struct TakeBatch {
     pub(crate) asks: Vec<TakeAsk>,
     pub(crate) callers: Callers<AskReply>,
@@ -189,7 +189,7 @@ pub(crate) struct TakeBatch {
     bytes: usize,
 }
 
-/// The takes that one call decides: those of one slot, as of one time, by one script.
+/// The key for batching: takes of one slot, as of one time, by one script.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchKind {
     slot: u16,
@@ -198,7 +198,7 @@ pub(crate) struct BatchKind {
 }
 
 impl TakeBatch {
-    /// A batch of one ask, with its caller.
+    /// Creates a batch of one ask, with its caller.
     pub(crate) fn alone(kind: BatchKind, ask: TakeAsk, callers: Callers<AskReply>) -> TakeBatch {
         TakeBatch { limits: ask.bids.len(), bytes: ask.name_bytes(), asks: vec![ask], callers, kind }
     }
@@ -211,7 +211,7 @@ impl TakeBatch {
     }
 }
 
-/// Batches that further takes may join.
+/// Batches that further takes can join.
 #[derive(Default)]
 struct OpenBatches(Vec<TakeBatch>);
 
@@ -219,8 +219,8 @@ impl OpenBatches {
     fn add(&mut self, exchange: &Arc<Exchange>, ask: TakeAsk, time: Time, caller: Caller<AskReply>) {
         let has_slots = exchange.topology.has_slots();
         let slot = ask.bids.first().filter(|_| has_slots).map_or(0, |bid| script::slot(&bid.target.name));
-        // Asks about one state stay in order: an ask joins only the newest batch of its kind, and behind an ask about
-        // buckets and others, all go the same way.
+        // Asks about one state stay in order: an ask joins only the newest batch of its kind. Behind a mixed ask, all
+        // use the mixed script.
         let is_mixed = |batch: &TakeBatch| batch.kind.states == States::Mixed;
         let is_behind_mixed = self.0.iter().any(is_mixed);
         let states = if is_behind_mixed { States::Mixed } else { ask.states() };
@@ -246,7 +246,7 @@ impl OpenBatches {
         }
     }
 
-    /// Sends all of them, in the order in which they were opened.
+    /// Sends all batches, in the order in which they were opened.
     fn send(&mut self, exchange: &Arc<Exchange>) {
         for batch in self.0.drain(..) {
             let exchange = exchange.clone();

@@ -1,4 +1,4 @@
-//! Forgetting a key: under one limit, or under all that its namespace has had.
+//! Resets of a key: under one limit, or under all that its namespace has had.
 
 use redis::Value;
 use tidegate::{StoreError, Subject};
@@ -9,13 +9,13 @@ use crate::script::{self, StateName};
 use crate::store::Inner;
 
 impl Inner {
-    /// Forgets a key under every limit of its namespace. Returns true if it had a state under one.
+    /// Resets a key under every limit of its namespace. Returns true if it had a state under one.
     pub(crate) async fn reset(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
         let due = self.due()?;
         self.forget_states(self.names_of(&subject, due).await?, due).await
     }
 
-    /// The names of a key's states under every limit of its namespace.
+    /// Returns the names of a key's states under every limit of its namespace.
     async fn names_of(&self, subject: &Subject<'_>, due: Instant) -> Result<Vec<StateName>, StoreError> {
         let own = self.target(subject)?.name;
         let listed = self.listed_names(subject.namespace(), due).await?;
@@ -26,13 +26,13 @@ impl Inner {
         Ok(names)
     }
 
-    /// Forgets a key under one limit. Returns true if it had a state.
+    /// Resets a key under one limit. Returns true if it had a state.
     pub(crate) async fn reset_limit(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
         let name = self.target(&subject)?.name;
         self.forget_states(vec![name], self.due()?).await
     }
 
-    /// Removes every trace of a key, and the table of the limits that its namespace has had.
+    /// Removes all states of a key, and the table of the limits that its namespace has had.
     pub(crate) async fn forget_namespace(&self, subject: Subject<'_>) -> Result<(), StoreError> {
         let due = self.due()?;
         let names = self.names_of(&subject, due).await?;
@@ -45,7 +45,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Forgets these states, which share a slot. Returns true if there was one.
+    /// Removes these states, which share a slot. Returns true if there was one.
     async fn forget_states(&self, names: Vec<StateName>, due: Instant) -> Result<bool, StoreError> {
         names.iter().for_each(|name| self.forget(name));
         let answer = self.run(script::reset(&names, self.time()), due).await;

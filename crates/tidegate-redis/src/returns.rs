@@ -1,8 +1,8 @@
-//! What goes on without anybody who waits: places in flight that come back, and what was begun for requests that are gone.
+//! Background work without a waiting caller: the release of permits, and the tasks of abandoned requests.
 //!
-//! A request that is dropped may have been given a place, or may be given one in a moment. Its permit was chosen before it
-//! was asked for, so it can be given back without the answer, on the thread of the connections. One task gives all of
-//! them back, each until the server has answered, or the lease is over.
+//! A request that is dropped may hold a permit, or may get one in a moment. Its permit id was chosen before the request
+//! was sent, so it can be released without the reply, on the connection thread. One task releases all of them. Each is
+//! retried until the server has answered, or the lease is over.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -20,23 +20,24 @@ use crate::exchange::{Exchange, Question};
 use crate::script::{self, Bid, Target};
 use crate::store::{Inner, time_by};
 
-/// The most tasks that go on for requests which are gone; what is beyond is not done.
+/// The maximum number of tasks for abandoned requests. Further ones are dropped.
 const MOST_TASKS: usize = 4096;
-/// The most places that are on their way back. A place beyond comes back with its lease.
+/// The maximum number of pending releases. A permit beyond that expires with its lease.
 const MOST_PLACES: usize = 1 << 17;
-/// The most of them that a take under way may have got or not. So these leave room for those that are held for sure.
+/// The maximum number of pending releases for takes in flight, whose permit may not exist. It leaves room for permits
+/// that are certainly held.
 const MOST_DOUBTFUL: usize = MOST_PLACES / 2;
-/// The number of places that the server is asked about at the same time.
+/// The maximum number of concurrent releases.
 const AT_ONCE: usize = 64;
-/// The pause before a server that did not answer is asked again; each pause is twice the one before.
+/// The pause before a retry after a failure. Each pause is twice the previous one.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// How many tasks go on.
+/// The number of running tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks(Arc<AtomicUsize>);
 
-/// One of them.
+/// A guard that counts one task.
 struct Counted(Arc<AtomicUsize>);
 
 impl Tasks {
@@ -53,13 +54,13 @@ impl Drop for Counted {
     }
 }
 
-/// A place that goes back.
+/// A pending release of a permit.
 struct Return {
     target: Target,
     permit: PermitId,
-    /// Until then the take of the place may still be under way.
+    /// The time until which the take of the permit may still be in flight.
     doubtful_until: Option<Instant>,
-    /// Its lease is over by then.
+    /// The end of its lease.
     over: Instant,
     pause: Duration,
 }
@@ -72,7 +73,7 @@ impl Return {
     }
 }
 
-/// Places on their way back, by the time at which the server is asked.
+/// The pending releases, by the time of the next attempt.
 #[derive(Default)]
 pub(crate) struct Returns {
     waiting: Mutex<Waiting>,
@@ -87,7 +88,7 @@ struct Waiting {
 }
 
 impl Returns {
-    /// Returns false if there is no room for it.
+    /// Queues a release. Returns false if the queue is full.
     fn put(&self, one: Return, at: Instant) -> bool {
         let mut waiting = self.waiting();
         let is_doubtful = one.doubtful_until.is_some();
@@ -103,7 +104,7 @@ impl Returns {
         true
     }
 
-    /// Some of those whose time has come, or else the time of the first.
+    /// Removes and returns releases that are due, or returns the time of the first one.
     fn due(&self, now: Instant) -> Result<Vec<Return>, Option<Instant>> {
         let mut waiting = self.waiting();
         let mut due = Vec::new();
@@ -118,7 +119,7 @@ impl Returns {
         if due.is_empty() { Err(waiting.by_time.keys().next().map(|(at, _)| *at)) } else { Ok(due) }
     }
 
-    /// The number of places on their way.
+    /// Returns the number of pending releases.
     pub(crate) fn len(&self) -> usize {
         self.waiting().by_time.len()
     }
@@ -128,7 +129,7 @@ impl Returns {
     }
 }
 
-/// Gives the places of one store back.
+/// The task that releases the permits of one store.
 pub(crate) struct GiveBack {
     pub(crate) returns: Arc<Returns>,
     pub(crate) exchange: Arc<Exchange>,
@@ -137,7 +138,7 @@ pub(crate) struct GiveBack {
 }
 
 impl GiveBack {
-    /// Runs until the thread of the connections ends.
+    /// Runs until the connection thread ends.
     pub(crate) async fn run(self: Arc<GiveBack>) {
         loop {
             match self.returns.due(Instant::now()) {
@@ -146,7 +147,7 @@ impl GiveBack {
                 }
                 Err(None) => self.returns.came.notified().await,
                 Err(Some(next)) => {
-                    // One that came may be earlier.
+                    // A new release may be due earlier.
                     let _ = timeout_at(next, self.returns.came.notified()).await;
                 }
             }
@@ -159,7 +160,7 @@ impl GiveBack {
         let was_held = answer.map(|answer| script::read_whether(answer.value) == Ok(true));
         let again = match (was_held, one.doubtful_until.take()) {
             (Ok(true), _) | (Ok(false), None) => return,
-            // A take that was sent is mostly done by now. If it has got no place yet, it is looked at again.
+            // A take that was sent is usually done by now. If it has no permit yet, the release is tried again.
             (Ok(false) | Err(_), Some(settled)) => settled,
             (Err(_), None) => {
                 let again = Instant::now() + one.pause;
@@ -177,9 +178,9 @@ impl GiveBack {
 }
 
 impl Inner {
-    /// Goes on with a task on the thread of the connections.
+    /// Runs a task on the connection thread.
     pub(crate) fn go_on_with(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        // Nothing was begun through a store that has not started.
+        // A store that has not started has no work to complete.
         let (Some(running), Some(counted)) = (self.started(), self.tasks.enter()) else { return };
         running.background.handle().spawn(async move {
             let _counted = counted;
@@ -187,7 +188,7 @@ impl Inner {
         });
     }
 
-    /// Gives a place back that is held, without anybody who waits.
+    /// Releases a held permit in the background.
     pub(crate) fn give_back_later(&self, target: Target, permit: PermitId) {
         self.return_place(Return::new(target, permit, None));
     }
@@ -199,7 +200,7 @@ impl Inner {
     }
 }
 
-/// The places of a take that is under way. Unless somebody claims them, they are given back.
+/// The permits of a take in flight. Unless they are claimed, they are released on drop.
 pub(crate) struct Unclaimed<'a> {
     inner: &'a Inner,
     places: Vec<(Target, PermitId)>,
@@ -211,7 +212,7 @@ impl<'a> Unclaimed<'a> {
         Unclaimed { inner, places: bids.iter().filter_map(place).collect() }
     }
 
-    /// Whoever asked hears of them, or they were not taken.
+    /// Claims the permits: the caller gets them, or they were not acquired.
     pub(crate) fn claim(&mut self) {
         self.places.clear();
     }
@@ -222,7 +223,7 @@ impl Drop for Unclaimed<'_> {
         if self.places.is_empty() {
             return;
         }
-        // By then the take was answered, or nobody waits for its answer. A place that it did not get is not missed.
+        // By then the take was answered or has timed out. Releasing a permit that was not acquired is harmless.
         let Ok(settled) = self.inner.due() else { return };
         for (target, permit) in self.places.drain(..) {
             self.inner.return_place(Return::new(target, permit, Some(settled)));

@@ -1,44 +1,44 @@
-//! How a store is doing.
+//! The status of a store.
 
 use crate::store::Inner;
 
-/// Whether the server answers, and what was counted since the store was opened.
+/// The availability of the server, and counters since the store was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// Whether decisions can be had now.
+    /// True if decisions can be made now.
     pub is_available: bool,
-    /// The same in a line: who answers, or why nobody does and what would do.
+    /// A one-line description: the server in use, or the fault and its remedy.
     pub what: String,
-    /// Questions that the server answered.
+    /// Requests that the server answered.
     pub answered: u64,
-    /// Refusals that needed no question.
+    /// Denials from the cache, without a request.
     pub cached: u64,
-    /// Questions without an answer in time.
+    /// Requests without a reply before the deadline.
     pub timed_out: u64,
-    /// Questions whose connection was lost before the answer.
+    /// Requests whose connection was lost before the reply.
     pub lost: u64,
-    /// Questions that the server refused.
+    /// Requests that the server rejected with an error.
     pub refused: u64,
-    /// Questions that were not asked, because nobody was there to answer.
+    /// Requests that were not sent, because there was no connection.
     pub unreachable: u64,
-    /// Questions that were not asked, because too many were under way.
+    /// Requests that were not sent, because too many were in flight.
     pub overloaded: u64,
-    /// Answers that made no sense.
+    /// Replies that could not be parsed.
     pub unreadable: u64,
-    /// Questions that are under way now.
+    /// Requests that are in flight now.
     pub in_flight: u64,
-    /// How often somebody tried to connect.
+    /// Connection attempts.
     pub connects: u64,
-    /// How often a script was sent as text, because the server was not known to have it.
+    /// Scripts that were sent as text, because the server was not known to have them.
     pub scripts_sent: u64,
-    /// How often a question was sent on to another node.
+    /// Requests that were redirected to another node.
     pub redirected: u64,
-    /// Takes that were given back, because others of the same request were refused.
+    /// Takes that were given back, because another limit of the same request denied.
     pub given_back: u64,
-    /// Places of requests that are gone that are on their way back.
+    /// Permits of abandoned requests that are being released.
     pub returning: u64,
-    /// Places of requests that are gone that were not given back, because too many were on their way: they come back with
+    /// Permits of abandoned requests that were not released, because too many releases were pending. They expire with
     /// their leases.
     pub not_returned: u64,
 }

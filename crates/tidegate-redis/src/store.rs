@@ -1,4 +1,4 @@
-//! The store: what is asked of it, in the words of the server and back.
+//! The store: translates between the library and the calls to the server.
 
 use std::fmt;
 use std::pin::Pin;
@@ -29,10 +29,10 @@ use crate::take::MOST_TOGETHER;
 use crate::topology::Topology;
 use crate::url::Place;
 
-/// Counts that many machines share, in a Redis or Valkey; clones share its connections.
+/// A store shared by many machines, in Redis or Valkey. Clones share its connections.
 ///
-/// Opening one starts nothing and reaches nobody; the first question does, or [`RedisStore::connect`]. All its
-/// connections live on a thread of their own, so it can be used from any runtime.
+/// Opening a store starts no thread and no connection. The first request does, or [`RedisStore::connect`]. All its
+/// connections live on a separate thread, so it can be used from any runtime.
 ///
 /// ```no_run
 /// use tidegate::{Ask, Key, Limit, Store as _, Subject};
@@ -55,7 +55,7 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) counts: Arc<Counts>,
     pub(crate) refusals: Option<Refusals>,
-    /// By which limits that were prepared know this store.
+    /// The unique number by which prepared limits identify this store.
     pub(crate) number: u64,
     /// The limits that are listed in their tables.
     pub(crate) listings: Arc<Listings>,
@@ -63,7 +63,7 @@ pub(crate) struct Inner {
     pub(crate) turns: Turns,
     pub(crate) tasks: Tasks,
     pub(crate) returns: Arc<Returns>,
-    /// Tells the time in place of the server.
+    /// A clock that replaces that of the server.
     pub(crate) clock: Option<Arc<dyn Clock>>,
     running: OnceLock<Result<Running, String>>,
 }
@@ -75,12 +75,13 @@ pub(crate) struct Running {
 }
 
 impl RedisStore {
-    /// A store on the server that these options name.
+    /// Opens a store on the server of these options. Returns an error if the options are invalid; the server is not
+    /// contacted.
     pub fn open(options: Options) -> Result<RedisStore, OpenError> {
         RedisStore::with_clock(options, None)
     }
 
-    /// The same with the time told by somebody else, in whole microseconds, for tests that play with it.
+    /// Opens a store with another clock, in whole microseconds, for tests that control the time.
     #[doc(hidden)]
     pub fn with_given_time(options: Options, clock: Arc<dyn Clock>) -> Result<RedisStore, OpenError> {
         RedisStore::with_clock(Options { caches_refusals: false, ..options }, Some(clock))
@@ -109,13 +110,13 @@ impl RedisStore {
         Ok(RedisStore { inner: Arc::new(inner) })
     }
 
-    /// Begins to reach the server, and goes on until it is reached. Questions do this by themselves.
+    /// Starts to connect in the background, and retries until the server is reached. Requests do this implicitly.
     pub fn connect(&self) {
-        // Whoever asks is told why, if there is no thread to be had.
+        // If no thread can be started, requests report the reason.
         let _ = self.inner.running();
     }
 
-    /// Waits until the server is reached, or was not: then with the reason.
+    /// Waits until the server is reached, or returns the reason why it was not.
     pub async fn ready(&self) -> Result<(), StoreError> {
         let running = self.inner.running()?;
         let exchange = running.exchange.clone();
@@ -130,12 +131,12 @@ impl RedisStore {
         }
     }
 
-    /// Whether the server answers, and what was counted since the store was opened.
+    /// Returns the availability of the server, and the counters since the store was opened.
     pub fn status(&self) -> Status {
         Status::of(&self.inner)
     }
 
-    /// The state of a subject, as much of it as a decision needs, for tests that compare states.
+    /// Returns the state of a key, as far as a decision needs it, for tests that compare states.
     #[doc(hidden)]
     pub async fn state(&self, subject: Subject<'_>) -> Result<State, StoreError> {
         let bids = [Bid::new(self.inner.target(&subject)?, Ask::ONE)];
@@ -144,7 +145,7 @@ impl RedisStore {
         Ok(states.into_iter().next().unwrap_or_default())
     }
 
-    /// The whole states of a key under several limits of one algorithm, for tests that compare states.
+    /// Returns the complete states of a key under several limits of one algorithm, for tests that compare states.
     #[doc(hidden)]
     pub async fn states(&self, subjects: &[Subject<'_>]) -> Result<Vec<State>, StoreError> {
         let mut names = Vec::new();
@@ -157,7 +158,7 @@ impl RedisStore {
         read(script::read_states(&answer, &algorithms))
     }
 
-    /// Where its server is.
+    /// Returns the URL of the server.
     pub fn url(&self) -> &crate::Url {
         &self.inner.options.url
     }
@@ -205,23 +206,23 @@ impl Inner {
         time_by(self.clock.as_ref())
     }
 
-    /// The server's time, reckoned from its last answer.
+    /// Returns the server's time, extrapolated from its last reply.
     pub(crate) fn reckoned_now(&self) -> Timestamp {
         self.clock.as_ref().map_or_else(|| self.server_time.now(), |clock| clock.now())
     }
 
-    /// Asks the server on the thread of the connections.
+    /// Sends a request to the server on the connection thread.
     pub(crate) async fn ask(&self, question: Question, due: Instant) -> Result<Answered, Fault> {
         self.running()?.requests.ask(question, due).await.unwrap_or_else(|| Err(closed()))
     }
 
-    /// Has the server decide one ask, in one call with others that are queued at the same moment.
+    /// Sends one take, in one call with others that are queued at the same time.
     pub(crate) async fn run_take(&self, ask: TakeAsk, due: Instant) -> Result<AskReply, StoreError> {
         let reply = self.running()?.requests.take(ask, self.time(), due).await;
         Ok(reply.unwrap_or_else(|| Err(closed()))?)
     }
 
-    /// When a decision that begins now has to be made.
+    /// Returns the deadline of a decision that begins now.
     pub(crate) fn due(&self) -> Result<Instant, Fault> {
         Ok(self.running()?.exchange.due())
     }
@@ -235,18 +236,18 @@ impl Inner {
         matches!(self.options.url.place, Place::Cluster(_))
     }
 
-    /// The memory that a slot is in now, if its server is connected.
+    /// Returns the identity of the memory of a slot, if its server is connected.
     pub(crate) fn seat_in(&self, slot: u16) -> Option<Seat> {
         self.started()?.exchange.topology.seat(slot)
     }
 
-    /// The state of a subject.
+    /// Returns the state of a key under its limit.
     pub(crate) fn target(&self, subject: &Subject<'_>) -> Result<Target, StoreError> {
         let limit = self.stored(subject).map_err(|error| unfit(&error))?;
         Ok(limit.target(self.prefix(), subject.key()))
     }
 
-    /// Remembers no refusal of this state.
+    /// Removes cached denials of this state.
     pub(crate) fn forget(&self, name: &[u8]) {
         if let Some(refusals) = &self.refusals {
             refusals.forget(name);
@@ -254,17 +255,17 @@ impl Inner {
     }
 }
 
-/// The time by a clock that was given, or else by the server's.
+/// Returns the time of the given clock, or that of the server.
 pub(crate) fn time_by(clock: Option<&Arc<dyn Clock>>) -> Time {
     clock.map_or(Time::Server, |clock| Time::Given(clock.now()))
 }
 
-/// What is asked of a store that is dropped meanwhile may have been done.
+/// Returns the fault for a store that was dropped meanwhile. The request may have been executed.
 fn closed() -> Fault {
     Fault::Lost("the store was closed".to_owned())
 }
 
-/// The error of a limit that no script holds.
+/// Returns the error for a limit that no script supports.
 pub(crate) fn unfit(unsupported: &Unsupported) -> StoreError {
     StoreError::unfit(unsupported.to_string())
 }

@@ -1,4 +1,4 @@
-//! What a front knows about a request.
+//! The attributes of a request.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -8,12 +8,12 @@ use tidegate::Cost;
 
 use crate::key::Grouping;
 
-/// The attribute that is an address.
+/// The name of the attribute that is an address.
 pub(crate) const IP: &str = "ip";
-/// Whatever stands behind this is the name of a header field, in any case.
+/// The prefix of attributes that are header fields. The rest of the name is case-insensitive.
 const HEADER: &str = "header.";
 
-/// What is known about one request: names and values, how much it weighs, and how long it would wait.
+/// The attributes of one request: names and values, its cost and its max wait.
 ///
 /// ```
 /// use tidegate_rules::Attributes;
@@ -32,49 +32,49 @@ pub struct Attributes<'a> {
     pub(crate) patience: Option<Duration>,
 }
 
-/// The bytes of an attribute.
+/// The value of an attribute, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value<'a>(pub(crate) Cow<'a, [u8]>);
 
 impl<'a> Attributes<'a> {
-    /// Nothing is known yet.
+    /// Creates an empty set of attributes.
     pub fn new() -> Attributes<'a> {
         Attributes::default()
     }
 
-    /// Who asks. An IPv4 address in the clothes of IPv6 is the IPv4 address.
+    /// Sets the client address. An IPv4-mapped IPv6 address becomes the IPv4 address.
     #[must_use]
     pub fn ip(self, ip: IpAddr) -> Attributes<'a> {
         Attributes { ip: Some(ip.to_canonical()), ..self }
     }
 
-    /// The bytes of all names and values.
+    /// Returns the size of all names and values, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.each.iter().map(|(name, value)| name.len() + value.0.len()).sum()
     }
 
-    /// Counts the address together with all that have so many first bits in common, also under rules that count in
-    /// smaller groups; larger ones stay as they are. Conditions look at the whole address.
+    /// Groups the address by these prefix lengths, also under rules with longer prefixes. Rules with shorter prefixes
+    /// keep theirs. Conditions match the whole address.
     #[must_use]
     pub fn grouped(self, grouping: Grouping) -> Attributes<'a> {
         Attributes { grouping: Some(grouping), ..self }
     }
 
-    /// What is asked for, without the query.
+    /// Sets the request path, without the query.
     #[must_use]
     pub fn path(self, path: &'a str) -> Attributes<'a> {
         self.set("path", path)
     }
 
-    /// One more attribute; if it was known, this counts instead. Text that is no address is no `ip`: it is as if it were
-    /// missing, see [`Attributes::try_set`].
+    /// Sets an attribute, and replaces its value if it exists. An invalid address removes `ip`, as if it were missing;
+    /// see [`Attributes::try_set`].
     #[must_use]
     pub fn set(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) -> Attributes<'a> {
         let _ = self.put(name.into(), value.into());
         self
     }
 
-    /// The same, but text that is no address is an error.
+    /// Sets an attribute, but returns an error if `ip` is not a valid address.
     pub fn try_set(
         mut self,
         name: impl Into<Cow<'a, str>>,
@@ -83,7 +83,7 @@ impl<'a> Attributes<'a> {
         self.put(name.into(), value.into()).map(|()| self)
     }
 
-    /// One more attribute in place, if it is not known yet.
+    /// Inserts an attribute that does not exist yet, in place.
     pub fn insert_new(
         &mut self,
         name: impl Into<Cow<'a, str>>,
@@ -123,9 +123,9 @@ impl<'a> Attributes<'a> {
         Ok(())
     }
 
-    /// One more value of an attribute that a request may have several times: a header field, a cookie, a part of the
-    /// query. The value that was there last, again, changes nothing. A rule that counts by it goes by its `on_repeated`, and a condition
-    /// looks at each value. A request has one address: a second one counts instead.
+    /// Adds a value to an attribute that a request may repeat: a header field, a cookie, a query parameter. Repeating
+    /// the value that was added last has no effect. A rule that counts by the attribute follows its `on_repeated`; a
+    /// condition matches each value. A request has one address: a second one replaces the first.
     ///
     /// ```
     /// use tidegate_rules::Attributes;
@@ -152,19 +152,19 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// How much the request weighs, 1 unless said.
+    /// Sets the cost of the request; 1 by default.
     #[must_use]
     pub fn cost(self, cost: Cost) -> Attributes<'a> {
         Attributes { cost, ..self }
     }
 
-    /// The longest delay that whoever asks accepts; what the rules say unless said.
+    /// Sets the longest delay that the caller accepts. By default the rules decide.
     #[must_use]
     pub fn patience(self, longest: Duration) -> Attributes<'a> {
         Attributes { patience: Some(longest), ..self }
     }
 
-    /// Nothing is known, as of another request; the memory of this one is used again.
+    /// Clears all attributes for the next request, and reuses the allocation.
     #[must_use]
     pub fn cleared<'b>(mut self) -> Attributes<'b> {
         self.each.clear();
@@ -172,7 +172,7 @@ impl<'a> Attributes<'a> {
         Attributes { each, ..Attributes::default() }
     }
 
-    /// The same with names and values of its own, for whoever asks later.
+    /// Returns a copy that owns its names and values.
     #[must_use]
     pub fn into_owned(self) -> Attributes<'static> {
         let owned = |(name, Value(value)): (Cow<'a, str>, Value<'a>)| {
@@ -182,29 +182,29 @@ impl<'a> Attributes<'a> {
         Attributes { ip, grouping, each: each.into_iter().map(owned).collect(), cost, patience }
     }
 
-    /// The value of an attribute other than `ip`; of several the first.
+    /// Returns the value of an attribute other than `ip`; the first of several.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let name = canonical(Cow::Borrowed(name));
         self.each.iter().find(|(of, _)| *of == name).map(|(_, value)| &*value.0)
     }
 
-    /// All values of an attribute other than `ip`, in their order.
+    /// Returns all values of an attribute other than `ip`, in order.
     pub fn get_all(&self, name: &str) -> impl Iterator<Item = &[u8]> {
         let name = canonical(Cow::Borrowed(name)).into_owned();
         self.each.iter().filter(move |(of, _)| *of == name).map(|(_, value)| &*value.0)
     }
 
-    /// Whether an attribute is known.
+    /// Returns true if the attribute exists.
     pub fn has(&self, name: &str) -> bool {
         if name == IP { self.ip.is_some() } else { self.get(name).is_some() }
     }
 
-    /// The address, if there is one.
+    /// Returns the address, if there is one.
     pub fn address(&self) -> Option<IpAddr> {
         self.ip
     }
 
-    /// The names of all attributes that are known, each once, the address first.
+    /// Returns the names of all attributes, each once, the address first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let is_new = |at: usize| self.each[..at].iter().all(|(before, _)| *before != self.each[at].0);
         let each = (0..self.each.len()).filter(move |at| is_new(*at)).map(|at| &*self.each[at].0);
@@ -216,7 +216,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// Text that was to be the attribute `ip` and is no address.
+/// The error for an `ip` attribute that is not a valid address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoAddress;
 
@@ -228,16 +228,16 @@ impl std::fmt::Display for NoAddress {
 
 impl std::error::Error for NoAddress {}
 
-/// Why an attribute was not inserted.
+/// The reason why an attribute was not inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotInserted {
-    /// It is known already.
+    /// The attribute exists already.
     Twice,
-    /// It was to be `ip`, and is no address: [`NoAddress`].
+    /// The value of `ip` is not a valid address: [`NoAddress`].
     NoAddress,
 }
 
-/// The name of an attribute as rules know it: header fields have one name in any case.
+/// Returns the canonical name of an attribute: names of header fields in lower case.
 pub(crate) fn canonical(name: Cow<'_, str>) -> Cow<'_, str> {
     match name.strip_prefix(HEADER) {
         Some(field) if field.bytes().any(|byte| byte.is_ascii_uppercase()) => {
@@ -247,7 +247,7 @@ pub(crate) fn canonical(name: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// An address as text; the interface behind a `%` is not part of who it is.
+/// Parses an address. The interface behind a `%` (the zone of a scoped IPv6 address) is ignored.
 fn address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     let (text, is_scoped) = text.split_once('%').map_or((text, false), |(text, _)| (text, true));

@@ -1,11 +1,11 @@
-//! What is different between two policies, for people.
+//! The differences between two policies, as human-readable text.
 
 use std::collections::HashMap;
 
 use crate::policy::Policy;
 use crate::rule::{Action, Fixed, Limited, Mode, Rule, Terms};
 
-/// A line for each difference: `+ rule "a"`, `- rule "b"`, `~ rule "c": limit 1/s -> 2/s`.
+/// Returns a line for each difference: `+ rule "a"`, `- rule "b"`, `~ rule "c": limit 1/s -> 2/s`.
 pub fn differences(old: &Policy, new: &Policy) -> Vec<String> {
     let by_name =
         |policy| -> HashMap<_, _> { Policy::rules(policy).iter().map(|rule| (rule.name(), rule)).collect() };
@@ -53,12 +53,12 @@ fn terms(terms: &Terms) -> String {
     format!("{}{cost}", terms.limit)
 }
 
-/// The name of the rule beside which another is measured.
+/// Returns the name of the rule that a candidate would replace.
 fn base<'p>(policy: &'p Policy, rule: &Rule) -> Option<&'p str> {
     rule.candidate_for().and_then(|base| policy.rules().get(base)).map(Rule::name)
 }
 
-/// What a rule became that is measured beside another, or was, or is now.
+/// Describes a change between rule and candidate, or of the rule that a candidate would replace.
 fn base_change(old: Option<&str>, new: Option<&str>) -> Option<String> {
     match (old, new) {
         (old, new) if old == new => None,
@@ -68,7 +68,7 @@ fn base_change(old: Option<&str>, new: Option<&str>) -> Option<String> {
     }
 }
 
-/// What changed in a rule that is in both.
+/// Describes the changes of a rule that is in both policies.
 fn changes(before: &Policy, old: &Rule, after: &Policy, new: &Rule) -> Option<String> {
     let mut parts = Vec::new();
     if in_short(old) != in_short(new) {
@@ -90,7 +90,7 @@ fn changes(before: &Policy, old: &Rule, after: &Policy, new: &Rule) -> Option<St
     (!parts.is_empty()).then(|| format!("~ rule {:?}: {}", new.name(), parts.join("; ")))
 }
 
-/// What changed in how a rule counts, beside its numbers and its key.
+/// Describes the changes of a limit other than its numbers and its key.
 fn limited_changes(old: &Limited, new: &Limited) -> impl Iterator<Item = String> {
     let algorithm = |limited: &Limited| limited.usual.limit.algorithm();
     let rest = |limited: &Limited| {

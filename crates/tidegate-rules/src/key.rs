@@ -1,4 +1,4 @@
-//! Whom a rule counts: the parts of its key.
+//! The key of a rule: the parts of a request by which the rule counts.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,13 +9,13 @@ use tidegate_support::AbsentParts;
 
 use crate::seen::{Seen, Slot};
 
-/// The most parts of a key: which of them are missing is said in one byte.
+/// The maximum number of parts of a key. One byte holds the set of missing parts.
 pub(crate) const MAX_PARTS: usize = 8;
 
-/// The most keys that are looked at for a request with several values of its parts.
+/// The maximum number of keys that are examined for a request with several values of its parts.
 const MAX_KEYS_OF_VALUES: usize = 64;
 
-/// What a key is made of.
+/// The parts of a key, with the rules for grouping and for missing or repeated parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyParts {
     pub(crate) parts: Box<[Part]>,
@@ -24,14 +24,14 @@ pub(crate) struct KeyParts {
     pub(crate) on_repeated: OnRepeated,
 }
 
-/// What a request is counted by.
+/// The result of computing the key of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Keyed {
-    /// This key.
+    /// The request is counted by this key.
     By(Key),
     /// A part is missing: the rule does not apply.
     Skip,
-    /// A part is there several times: the rule denies.
+    /// A part is repeated: the rule denies.
     Deny,
 }
 
@@ -42,27 +42,27 @@ pub(crate) struct Part {
     pub(crate) slot: Slot,
 }
 
-/// How many bits of an address tell who it is.
+/// The prefix lengths by which client addresses are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grouping {
-    /// Of an address of IPv4, 32 unless said.
+    /// The prefix length for IPv4; 32 by default.
     pub ipv4_bits: u8,
-    /// Of an address of IPv6, 64 unless said: whoever has one address of a network has all of its last 64 bits.
+    /// The prefix length for IPv6; 64 by default, because a client usually controls all of the last 64 bits.
     pub ipv6_bits: u8,
 }
 
-/// What happens when a part of the key is missing.
+/// The behavior for requests in which a part of the key is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMissing {
-    /// All requests that miss it are counted together.
+    /// All requests without it are counted together.
     #[default]
     Share,
     /// The rule does not apply.
     Skip,
 }
 
-/// What happens when a request has several values of a part of the key. What is behind us may read any of them, so none
-/// can be taken for the one that counts unless somebody says so.
+/// The behavior for requests that have several values for a part of the key. A backend may read any of them, so no
+/// single value is used unless the rule selects one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnRepeated {
     /// All requests that repeat it are counted together.
@@ -90,9 +90,9 @@ impl Default for KeyParts {
 }
 
 impl KeyParts {
-    /// What a request is counted by.
+    /// Returns the key by which a request is counted.
     ///
-    /// A key with a part missing or repeated has a mark in front, so it is no other's.
+    /// A key with a missing or repeated part starts with a marker, so it never equals another key.
     pub(crate) fn key(&self, seen: &Seen<'_>) -> Keyed {
         if self.parts.is_empty() {
             return Keyed::By(Key::from_parts::<PartValue<'_>>([]));
@@ -121,8 +121,8 @@ impl KeyParts {
         })
     }
 
-    /// The keys that a request with several values of a part would have with one of them each, if all such requests are
-    /// counted together; none if there are too many of them.
+    /// Returns one key for each combination of the values of repeated parts, if all such requests are counted together.
+    /// `None` if there are more than [`MAX_KEYS_OF_VALUES`].
     pub(crate) fn keys_of_values(&self, seen: &Seen<'_>) -> Option<Vec<Key>> {
         if self.on_repeated != OnRepeated::Share || self.repeated(seen).next().is_none() {
             return Some(Vec::new());
@@ -130,7 +130,7 @@ impl KeyParts {
         let mut keys: Vec<Vec<PartValue<'_>>> = vec![Vec::new()];
         for part in &self.parts {
             let values: Vec<PartValue<'_>> = match self.value(part, seen) {
-                // A key with a part that is missing is no other's.
+                // A key with a missing part never equals another key.
                 None => return Some(Vec::new()),
                 Some(_) if seen.is_repeated(part.slot) => {
                     seen.spellings(part.slot).map(PartValue::Bytes).collect()
@@ -149,13 +149,13 @@ impl KeyParts {
         Some(keys.iter().map(Key::from_parts).collect())
     }
 
-    /// The parts of which a request has several values.
+    /// Returns the names of the parts for which a request has several values.
     pub(crate) fn repeated(&self, seen: &Seen<'_>) -> impl Iterator<Item = &str> {
         self.parts.iter().filter(|part| seen.is_repeated(part.slot)).map(|part| &*part.name)
     }
 
-    /// The parts of a request's key by name, those that are missing without a value; of one that is repeated the value
-    /// that would count.
+    /// Returns the parts of a request's key by name. A missing part has no value; a repeated part has the value that
+    /// would count.
     pub(crate) fn named(&self, seen: &Seen<'_>) -> Vec<(&str, Option<String>)> {
         let text = |value: PartValue<'_>| match value {
             PartValue::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -195,13 +195,13 @@ impl KeyPart for PartValue<'_> {
 }
 
 impl Grouping {
-    /// The larger groups of both.
+    /// Returns the larger groups (shorter prefixes) of both.
     fn at_least(self, other: Grouping) -> Grouping {
         let Grouping { ipv4_bits, ipv6_bits } = other;
         Grouping { ipv4_bits: self.ipv4_bits.min(ipv4_bits), ipv6_bits: self.ipv6_bits.min(ipv6_bits) }
     }
 
-    /// The group of an address.
+    /// Returns the group of an address.
     pub fn group(self, ip: IpAddr) -> AddressGroup {
         match ip.to_canonical() {
             IpAddr::V4(ip) if self.ipv4_bits < 32 => {
@@ -227,7 +227,7 @@ impl Grouping {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressGroup {
     first: IpAddr,
-    /// The bits that all of them share; none if there is one address only.
+    /// The length of the common prefix; `None` for a single address.
     bits: Option<u8>,
 }
 
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(skips.key(&slots.see(&Attributes::new().set("a", "x"))), Keyed::Skip);
         let whole = skips.key(&slots.see(&Attributes::new().set("a", "").set("b", "")));
         assert!(matches!(whole, Keyed::By(_)));
-        // What is repeated is not missing.
+        // A repeated part is not missing.
         let repeated = Attributes::new().add("a", "x").add("a", "y");
         assert_eq!(skips.key(&slots.see(&repeated)), Keyed::Skip);
         let whole = skips.key(&slots.see(&repeated.clone().set("b", "")));
@@ -302,7 +302,7 @@ mod tests {
         };
         assert_eq!(key(&shared, &["x", "victim"]), key(&shared, &["y", "victim"]));
         assert_ne!(key(&shared, &["x", "victim"]), key(&shared, &["victim"]));
-        // What says the same twice can be read in one way only.
+        // A repeated identical value has only one reading.
         assert_eq!(key(&shared, &["victim", "victim"]), key(&shared, &["victim"]));
         let (first, last, deny) = (said(OnRepeated::First), said(OnRepeated::Last), said(OnRepeated::Deny));
         assert_eq!(key(&first, &["x", "victim"]), key(&shared, &["x"]));

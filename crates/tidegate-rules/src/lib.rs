@@ -1,7 +1,7 @@
-//! What is limited for whom, said once: rules in a file, and a gate that every front asks.
+//! Rate-limit rules: a policy file, and the gate that every frontend calls.
 //!
-//! A [`Policy`] is all rules in force. A [`Gate`] holds it together with a store and answers for requests, which are
-//! [`Attributes`]. Another policy replaces it whole, and counts stay.
+//! A [`Policy`] is the set of all rules in force. A [`Gate`] combines it with a store and decides about requests, which
+//! are [`Attributes`]. A new policy replaces the old one atomically, and counts are kept.
 //!
 //! ```
 //! use tidegate::Zone;

@@ -1,4 +1,4 @@
-//! All rules in force, and how to find those that apply.
+//! A policy: all rules in force, and the search for those that apply.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use crate::index::{Index, RuleId, RuleIds};
 use crate::rule::{Limited, Mode, Rule};
 use crate::seen::{Seen, Slots};
 
-/// So many conditions are compared to find rules that apply together.
+/// The maximum number of conditions that are compared to find rules that apply together.
 const MAX_COMPARED: usize = 4_000_000;
 
-/// All rules in force.
+/// The set of all rules in force.
 ///
 /// ```
 /// use tidegate_rules::Policy;
@@ -39,18 +39,18 @@ pub struct Policy {
     names: HashMap<Arc<str>, RuleId>,
 }
 
-/// A zone that rules may name.
+/// A zone that rules can name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedZone {
-    /// Its name.
+    /// The name of the zone.
     pub name: Box<str>,
-    /// How many bytes it takes.
+    /// The size of the zone in bytes.
     pub bytes: usize,
 }
 
 impl Policy {
     pub(crate) fn new(rules: Vec<Rule>, zones: Vec<NamedZone>, slots: Slots) -> Policy {
-        // A candidate applies when the rule beside it does, and is not looked for by itself.
+        // A candidate applies when its rule applies, so it is not in the index.
         let conditions = rules.iter().map(|rule| {
             let is_candidate = rule.limited().is_some_and(|limited| limited.candidate_for.is_some());
             (!is_candidate).then_some(&*rule.conditions)
@@ -61,17 +61,17 @@ impl Policy {
         Policy { rules: rules.into(), zones: zones.into(), slots, attributes, index, names }
     }
 
-    /// All rules, in the order of the file.
+    /// Returns all rules, in the order of the file.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// The zones that rules may name.
+    /// Returns the zones that rules can name.
     pub fn zones(&self) -> &[NamedZone] {
         &self.zones
     }
 
-    /// The names of all attributes that rules look at: whatever else is known of a request makes no difference.
+    /// Returns the names of all attributes that rules use. Other attributes of a request have no effect.
     ///
     /// ```
     /// use tidegate_rules::Policy;
@@ -85,7 +85,7 @@ impl Policy {
         self.attributes.iter().map(|name| &**name)
     }
 
-    /// The rule of this name.
+    /// Returns the rule with this name, if any.
     pub fn named(&self, name: &str) -> Option<&Rule> {
         self.id_of(name).map(|id| self.rule(id))
     }
@@ -94,14 +94,14 @@ impl Policy {
         self.names.get(name).copied()
     }
 
-    /// The rules that apply to a request, in the order of the file, without candidates.
+    /// Returns the rules that apply to a request, in the order of the file, without candidates.
     pub fn matching(&self, attributes: &Attributes<'_>) -> Vec<&Rule> {
         let seen = self.see(attributes);
         self.applying(&seen).into_iter().map(|id| self.rule(id)).collect()
     }
 
-    /// A rule to whose requests more than so many enforced rules with a limit are certain to apply, and how many do at
-    /// least. `None` if there is none, or if that would take too long to find out.
+    /// Returns a rule to whose requests more than `most` enforced limits are certain to apply, and the minimum number
+    /// that apply. `None` if there is none, or if the search would take too long.
     ///
     /// ```
     /// use tidegate_rules::Policy;
@@ -125,7 +125,7 @@ impl Policy {
             let compared = (enforced.len() + deciding.len()) * (1 + rule.conditions.len());
             left = left.checked_sub(compared)?;
             let count = enforced.iter().filter(|wide| wide.covers(rule)).count();
-            // Before a decision for all of its requests no limit is asked.
+            // If a fixed decision applies to all requests of the rule, no limit is evaluated.
             if count > most && !deciding.iter().any(|wide| wide.covers(rule)) {
                 return Some((rule, count));
             }
@@ -133,17 +133,17 @@ impl Policy {
         None
     }
 
-    /// A request as these rules see it.
+    /// Returns a request as these rules see it.
     pub(crate) fn see<'a>(&self, attributes: &'a Attributes<'_>) -> Seen<'a> {
         self.slots.see(attributes)
     }
 
-    /// The rules that apply, in the order of the file.
+    /// Returns the rules that apply, in the order of the file.
     pub(crate) fn applying(&self, seen: &Seen<'_>) -> RuleIds {
         let mut found = self.index.candidates(seen);
         found.retain(|&mut id| {
             let (rule, is_any) = (self.rule(id), self.rule(id).reading() == Reading::Any);
-            // What a rule was found by holds in one spelling.
+            // The condition by which the index found a rule matches in one spelling.
             let is_known = |place| is_any && self.index.stands_under(id, place);
             let mut conditions = rule.conditions.iter().enumerate();
             conditions.all(|(place, condition)| is_known(place) || condition.holds(seen, rule.reading()))

@@ -1,4 +1,4 @@
-//! One rule: for whom it is, and what it says.
+//! One rule of a policy: its conditions and its action.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::index::RuleId;
 use crate::key::{Grouping, KeyParts, OnMissing, OnRepeated};
 use crate::schedule::Timetable;
 
-/// Name, condition, and what is said to whom it is for.
+/// A rule: a name, its conditions, and the action for requests that match all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub(crate) name: Arc<str>,
@@ -20,100 +20,100 @@ pub struct Rule {
     pub(crate) mode: Mode,
 }
 
-/// What a rule does with those it is for.
+/// The action of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Always the same.
+    /// The same decision for every matching request, without counting.
     Decide(Fixed),
-    /// Counts them.
+    /// A limit that counts the matching requests.
     Limit(Box<Limited>),
 }
 
-/// What is decided without counting.
+/// A decision that a rule makes without counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fixed {
-    /// No limit applies.
+    /// Allows the request; no limit applies.
     Allow,
-    /// It may not happen at all.
+    /// Denies the request.
     Deny,
 }
 
-/// Whether a rule is obeyed.
+/// The mode of a rule: enforced or shadow (dry run).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// What it refuses does not happen.
+    /// A denial by the rule denies the request.
     #[default]
     Enforce,
-    /// It decides and counts, and refuses nobody.
+    /// The rule decides and counts, but never denies a request.
     Shadow,
 }
 
-/// A rule that counts.
+/// The parameters of a rule with a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Limited {
     pub(crate) key: KeyParts,
     pub(crate) usual: Terms,
     pub(crate) schedule: Schedule,
     pub(crate) candidate_for: Option<RuleId>,
-    /// The rules that would replace this one.
+    /// The candidates: rules in the policy that would replace this one.
     pub(crate) candidates: Vec<RuleId>,
     pub(crate) on_store_failure: OnStoreFailure,
     pub(crate) when_full: WhenFull,
     pub(crate) zone: Option<Box<str>>,
-    /// Parts of the key that somebody has checked before us.
+    /// Parts of the key that were verified before the request reached Tidegate.
     pub(crate) trusted: Box<[Box<str>]>,
 }
 
-/// What a rule says at a time.
+/// The parameters of a rule at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
     pub(crate) limit: Limit,
-    /// What each unit of a request's cost weighs under this rule.
+    /// The weight of each unit of a request's cost under this rule.
     pub(crate) cost: u64,
     pub(crate) patience: Option<Duration>,
     pub(crate) mode: Mode,
 }
 
-/// Times at which a rule says something else.
+/// The time windows in which a rule uses other parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Schedule {
     pub(crate) timetable: Timetable,
-    /// What is said in each window of the timetable.
+    /// The parameters of each window of the timetable.
     pub(crate) terms: Vec<Terms>,
 }
 
-/// What a rule says in one window of its schedule.
+/// The parameters of a rule in one window of its schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduled<'a> {
-    /// The window, as people read it.
+    /// The window as human-readable text.
     pub window: String,
     /// The limit.
     pub limit: &'a Limit,
-    /// Whether it is obeyed.
+    /// The mode in this window.
     pub mode: Mode,
-    /// What each unit of a request's cost weighs.
+    /// The weight of each unit of a request's cost.
     pub cost: u64,
-    /// The longest delay that it gives; none if whoever asks has to say.
+    /// The longest delay that the rule grants. `None` if the rule leaves the max wait to the caller.
     pub patience: Option<Duration>,
 }
 
 impl Rule {
-    /// Its name, by which its counts are kept.
+    /// Returns the name of the rule. Counts are stored under this name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What has to hold for it to apply, all of it.
+    /// Returns the conditions. The rule applies if all of them match.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
     }
 
-    /// Whether it is obeyed, outside of its schedule.
+    /// Returns the mode outside the schedule.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// What it always says, if it counts nothing.
+    /// Returns the fixed decision, or `None` if the rule has a limit.
     pub fn decision(&self) -> Option<Fixed> {
         match self.action {
             Action::Decide(fixed) => Some(fixed),
@@ -121,62 +121,62 @@ impl Rule {
         }
     }
 
-    /// The place in the file of the rule that it would replace, if it is a candidate.
+    /// Returns the index in the file of the rule that this candidate would replace, or `None` if it is no candidate.
     pub fn candidate_for(&self) -> Option<usize> {
         self.limited().and_then(|limited| limited.candidate_for).map(|base| base as usize)
     }
 
-    /// The limit outside of its schedule, if it has one.
+    /// Returns the limit outside the schedule, or `None` if the rule has no limit.
     pub fn limit(&self) -> Option<&Limit> {
         self.limited().map(|limited| &limited.usual.limit)
     }
 
-    /// The attributes that its key is made of.
+    /// Returns the names of the attributes that form the key, in order.
     pub fn key(&self) -> impl Iterator<Item = &str> {
         self.limited().into_iter().flat_map(|limited| limited.key.parts.iter().map(|part| &*part.name))
     }
 
-    /// How many bits of an address tell who it is.
+    /// Returns the prefix lengths by which addresses are grouped in the key.
     pub fn grouping(&self) -> Grouping {
         self.limited().map_or_else(Grouping::default, |limited| limited.key.grouping)
     }
 
-    /// What happens when a part of its key is missing.
+    /// Returns the behavior for requests in which a part of the key is missing.
     pub fn on_missing(&self) -> OnMissing {
         self.limited().map_or_else(OnMissing::default, |limited| limited.key.on_missing)
     }
 
-    /// What happens when a request has several values of a part of its key.
+    /// Returns the behavior for requests that have several values for a part of the key.
     pub fn on_repeated(&self) -> OnRepeated {
         self.limited().map_or_else(OnRepeated::default, |limited| limited.key.on_repeated)
     }
 
-    /// What happens when the store cannot answer.
+    /// Returns the behavior while the store fails.
     pub fn on_store_failure(&self) -> OnStoreFailure {
         self.limited().map_or_else(OnStoreFailure::default, |limited| limited.on_store_failure)
     }
 
-    /// What becomes of its keys when a zone has no cell for them. A store without cells forgets no key.
+    /// Returns the behavior for keys that find no free cell in a zone. A store without cells forgets no key.
     pub fn when_full(&self) -> WhenFull {
         self.limited().map_or_else(WhenFull::default, |limited| limited.when_full)
     }
 
-    /// The zone that it names.
+    /// Returns the name of the zone in the rule, if any.
     pub fn zone(&self) -> Option<&str> {
         self.limited().and_then(|limited| limited.zone.as_deref())
     }
 
-    /// What each unit of a request's cost weighs, outside of its schedule.
+    /// Returns the weight of each unit of a request's cost, outside the schedule; 1 for a rule without a limit.
     pub fn cost(&self) -> u64 {
         self.limited().map_or(1, |limited| limited.usual.cost)
     }
 
-    /// The longest delay that it gives, outside of its schedule; none if whoever asks has to say.
+    /// Returns the longest delay that the rule grants outside its schedule. `None` leaves the max wait to the caller.
     pub fn patience(&self) -> Option<Duration> {
         self.limited().and_then(|limited| limited.usual.patience)
     }
 
-    /// The windows of its schedule, and what it says in each.
+    /// Returns the windows of the schedule with the parameters of each.
     pub fn schedule(&self) -> impl Iterator<Item = Scheduled<'_>> {
         self.limited().into_iter().flat_map(|limited| {
             let windows = limited.schedule.timetable.windows().iter().zip(&limited.schedule.terms);
@@ -190,8 +190,8 @@ impl Rule {
         })
     }
 
-    /// In which spelling of a request its conditions have to hold. Nobody gets past a limit by one that something
-    /// behind us reads otherwise, and nobody gets an exception by it.
+    /// Returns which spellings of a request have to match the conditions. A limit or a denial applies if any spelling
+    /// matches, so an ambiguous spelling cannot bypass it. An exemption requires all spellings to match.
     pub(crate) fn reading(&self) -> Reading {
         match self.action {
             Action::Decide(Fixed::Allow) => Reading::All,
@@ -206,14 +206,15 @@ impl Rule {
         }
     }
 
-    /// Whether everything that the other rule is for is also for this one.
+    /// Returns true if this rule applies to every request to which the other rule applies.
     pub(crate) fn covers(&self, other: &Rule) -> bool {
         self.conditions.iter().all(|wide| other.conditions.iter().any(|narrow| wide.covers(narrow)))
     }
 }
 
 impl Limited {
-    /// What holds now; the wall clock is read only if that matters. Also which window of the schedule it is.
+    /// Returns the parameters in force now, and the index of the schedule window, if any. Reads the wall clock only if
+    /// the rule has a schedule.
     pub(crate) fn now(&self, wall: impl FnOnce() -> i64) -> (&Terms, Option<usize>) {
         if self.schedule.terms.is_empty() {
             return (&self.usual, None);
@@ -224,20 +225,20 @@ impl Limited {
         }
     }
 
-    /// Whether it is enforced at any time; a candidate never is.
+    /// Returns true if the rule is enforced at all times. A candidate never is.
     pub(crate) fn is_always_enforced(&self) -> bool {
         self.candidate_for.is_none() && self.all_terms().all(|terms| terms.mode == Mode::Enforce)
     }
 
-    /// All that it may say.
+    /// Returns the parameters outside the schedule, then those of each window.
     pub(crate) fn all_terms(&self) -> impl Iterator<Item = &Terms> {
         [&self.usual].into_iter().chain(&self.schedule.terms)
     }
 }
 
 impl Terms {
-    /// How much a request weighs under this limit, and how long it may be delayed: as long as the rule says, else the
-    /// whole queue of a leaky bucket, else not at all; and never longer than whoever asks accepts.
+    /// Returns the ask of a request under this limit: its weighted cost and its max wait. The rule's max wait comes
+    /// first, then the whole queue of a leaky bucket, then no delay. The max wait of the caller is an upper bound.
     pub(crate) fn ask(&self, limit: &Limit, attributes: &Attributes<'_>) -> Ask {
         let queue = || (limit.algorithm() == Algorithm::LeakyBucket).then_some(Duration::MAX);
         let rule = self.patience.or_else(queue).unwrap_or_default();
@@ -246,13 +247,13 @@ impl Terms {
         ask.patience(attributes.patience.map_or(rule, |asked| rule.min(asked)))
     }
 
-    /// The largest cost that can ever pass.
+    /// Returns the largest cost that the limit can ever allow.
     pub(crate) fn capacity(&self) -> u64 {
         capacity(&self.limit)
     }
 }
 
-/// The limits that fit a cell of a zone, for where this one stands, which does not.
+/// Describes the limits that fit a cell of a zone, for an error about this limit, which does not fit.
 pub(crate) fn fitting_a_cell(limit: &Limit) -> &'static str {
     match limit.algorithm() {
         Algorithm::FixedWindow => {
@@ -262,10 +263,10 @@ pub(crate) fn fitting_a_cell(limit: &Limit) -> &'static str {
     }
 }
 
-/// The most that can pass at one instant.
+/// Returns the largest cost that the limit can allow at one instant.
 pub(crate) fn capacity(limit: &Limit) -> u64 {
     match limit.algorithm() {
-        // It grants any cost, and the next one pays.
+        // A pacer allows any cost; the next request is delayed for it.
         Algorithm::Pacer => u64::MAX,
         _ => limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).limit(),
     }

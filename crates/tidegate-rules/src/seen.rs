@@ -1,8 +1,8 @@
-//! A request as the rules of a policy see it: only what one of them looks at, in the plainest form.
+//! A request as the rules of a policy see it: only the attributes that rules use, in a normalized form.
 //!
-//! A path or a host can be written in many ways that mean the same. Rules see one of them, so that nobody gets past
-//! a rule by spelling. What is behind us may read a path in another way: keep `%2F` or `..` as they are, drop what
-//! follows a `;`, or end at a NUL. Then rules see each of these spellings.
+//! A path or a host has many equivalent spellings. Rules see a normalized one, so that a spelling cannot bypass a rule.
+//! A backend may read a path differently: keep `%2F` or `..`, drop what follows a `;`, or stop at a NUL. In these cases
+//! rules see each of the spellings.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::attributes::{Attributes, IP, canonical};
 use crate::index::QuickMap;
 use crate::key::Grouping;
 
-/// So many values of a request need no allocation.
+/// The number of values of a request that need no allocation.
 const FEW: usize = 6;
 
 /// The number of an attribute in a policy.
@@ -22,12 +22,12 @@ const FEW: usize = 6;
 pub(crate) enum Slot {
     /// The address.
     Ip,
-    /// Any other.
+    /// Any other attribute.
     Value(u32),
 }
 
 impl Slot {
-    /// Its place in a list of all; the address has none, as its networks are a list of their own.
+    /// Returns the index in a list of all attributes. The address uses 0, because networks have a list of their own.
     pub(crate) fn number(self) -> usize {
         match self {
             Slot::Ip => 0,
@@ -36,17 +36,17 @@ impl Slot {
     }
 }
 
-/// The attributes that the rules of a policy look at.
+/// The attributes that the rules of a policy use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slots {
     values: QuickMap<Box<str>, (u32, Plain)>,
-    /// The bits of all names: most names that no rule looks at are not even hashed.
+    /// A bit set of all names. Most names that no rule uses are rejected without hashing.
     bits: u64,
-    /// Whether any of them is the address.
+    /// True if a rule uses the address.
     has_ip: bool,
 }
 
-/// How a value is made plain.
+/// The normalization of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plain {
     AsItIs,
@@ -56,7 +56,7 @@ enum Plain {
 }
 
 impl Slots {
-    /// The number of this attribute, which it gets if it has none.
+    /// Returns the number of this attribute, and assigns one if it has none.
     pub(crate) fn of(&mut self, name: &str) -> Slot {
         if name == IP {
             self.has_ip = true;
@@ -74,7 +74,7 @@ impl Slots {
         Slot::Value(self.values.entry(name.into()).or_insert((next, plain)).0)
     }
 
-    /// The names of all of them, in the order of the alphabet.
+    /// Returns all names in alphabetical order.
     pub(crate) fn names(&self) -> Box<[Box<str>]> {
         let mut names: Vec<Box<str>> = self.values.keys().cloned().collect();
         names.extend(self.has_ip.then(|| IP.into()));
@@ -111,19 +111,19 @@ impl Slots {
     }
 }
 
-/// The bit of a name, by its length and its first byte.
+/// Returns the bit of a name, from its length and its first byte.
 fn name_bit(name: &str) -> u64 {
     let first = name.as_bytes().first().copied().unwrap_or_default();
     1 << ((name.len() + 7 * usize::from(first)) % 64)
 }
 
-/// What the rules of a policy see of a request.
+/// A request as the rules of a policy see it.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen<'a> {
     ip: Option<IpAddr>,
     grouping: Option<Grouping>,
     values: SmallVec<[(Slot, Cow<'a, [u8]>); FEW]>,
-    /// Where the last value of each attribute is that has several.
+    /// The index of the last value of each attribute with several values.
     last_of_several: Vec<(Slot, usize)>,
 }
 
@@ -132,12 +132,12 @@ impl Seen<'_> {
         self.ip
     }
 
-    /// In how large groups the address is counted at least.
+    /// Returns the minimum size of the groups in which the address is counted.
     pub(crate) fn grouping(&self) -> Option<Grouping> {
         self.grouping
     }
 
-    /// All spellings of all values of an attribute, the plainest of the first value first.
+    /// Returns all spellings of all values of an attribute, the normalized first value first.
     pub(crate) fn spellings(&self, slot: Slot) -> impl Iterator<Item = &[u8]> {
         self.values.iter().filter(move |(of, _)| *of == slot).map(|(_, value)| &**value)
     }
@@ -146,7 +146,7 @@ impl Seen<'_> {
         self.values.iter().find(|(of, _)| *of == slot).map(|(_, value)| &**value)
     }
 
-    /// The last value of an attribute.
+    /// Returns the last value of an attribute.
     pub(crate) fn last(&self, slot: Slot) -> Option<&[u8]> {
         match self.last_of_several.iter().find(|(of, _)| *of == slot) {
             Some((_, at)) => self.values.get(*at).map(|(_, value)| &**value),
@@ -154,7 +154,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Whether an attribute has several values.
+    /// Returns true if an attribute has several values.
     pub(crate) fn is_repeated(&self, slot: Slot) -> bool {
         self.last_of_several.iter().any(|(of, _)| *of == slot)
     }
@@ -164,7 +164,7 @@ impl Seen<'_> {
     }
 }
 
-/// A path without its query, with `%41` as `A`, `//` as `/`, and `.` and `..` gone.
+/// Returns a path without its query, with `%41` decoded to `A`, `//` merged to `/`, and `.` and `..` resolved.
 pub(crate) fn plain_path(path: &[u8]) -> Cow<'_, [u8]> {
     let path = without_query(path);
     let is_plain = !path.contains(&b'%') && !path.windows(2).any(|two| matches!(two, b"//" | b"/."));
@@ -179,8 +179,8 @@ fn without_query(path: &[u8]) -> &[u8] {
     &path[..end]
 }
 
-/// Every reading of a request's path, each once. The first is the one that keys count by: that of the backend which
-/// leaves out most. The last is the path as it came.
+/// Calls `see` with every reading of a request's path, each once. The first is the one that keys use: that of the
+/// backend that drops most. The last is the path as received.
 fn each_spelling<'a>(path: &'a [u8], mut see: impl FnMut(Cow<'a, [u8]>)) {
     if has_one_spelling(path) {
         return see(Cow::Borrowed(path));
@@ -216,7 +216,7 @@ fn each_spelling<'a>(path: &'a [u8], mut see: impl FnMut(Cow<'a, [u8]>)) {
     }
 }
 
-/// Returns true for a path that is plain already, in one pass: nearly all are.
+/// Returns true if a path is normalized already, in one pass. Nearly all paths are.
 fn has_one_spelling(path: &[u8]) -> bool {
     let mut before = 0;
     let is_plain = path.iter().all(|byte| {
@@ -239,7 +239,8 @@ const IS_ODD: [bool; 256] = {
     table
 };
 
-/// The path of a target that also names a host, as in `http://example.com/login`; any other as it is.
+/// Returns the path of a target with a host, such as `http://example.com/login`. Any other target is returned
+/// unchanged.
 fn without_authority(target: &[u8]) -> &[u8] {
     let Some(colon) = target.iter().position(|byte| *byte == b':') else { return target };
     let (scheme, rest) = target.split_at(colon);
@@ -251,23 +252,23 @@ fn without_authority(target: &[u8]) -> &[u8] {
     }
 }
 
-/// A path whose pieces end at their first `;`, as servlet containers read it.
+/// Cuts each segment of a path at its first `;`, as servlet containers do.
 fn without_parameters(path: &[u8]) -> Vec<u8> {
     let pieces = path.split(|byte| *byte == b'/');
     let bare = pieces.map(|piece| piece.split(|byte| *byte == b';').next().unwrap_or_default());
     bare.collect::<Vec<_>>().join(&b'/')
 }
 
-/// A path up to its first NUL, at which a text ends in C.
+/// Returns a path up to its first NUL, where a C string ends.
 fn until_nul(path: &[u8]) -> &[u8] {
     path.split(|byte| *byte == b'\0').next().unwrap_or_default()
 }
 
-/// A decoded path with `%2F` left within its piece; none if it has none.
+/// Returns a decoded path in which `%2F` stays within its segment; `None` if it has no `%2F`.
 fn with_slashes_kept(path: &[u8]) -> Option<Vec<u8>> {
     let is_coded = |three: &[u8]| three.eq_ignore_ascii_case(b"%2F");
     path.windows(3).any(is_coded).then(|| {
-        // A code of the percent sign is decoded to what it was: `%2F`.
+        // An encoded percent sign decodes back to `%2F`.
         let mut again = Vec::with_capacity(path.len() + 8);
         let mut rest = path;
         while let [first, more @ ..] = rest {
@@ -283,8 +284,8 @@ fn with_slashes_kept(path: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// What all paths begin with, in their plain form, that begin with this: a path up to its last slash, and a part of
-/// the piece behind that.
+/// Returns the normalized common prefix of all paths with this prefix: the path up to its last slash, then the partial
+/// segment after it.
 pub(crate) fn plain_beginning(path: &[u8]) -> Vec<u8> {
     let decoded = decoded(path);
     match decoded.iter().rposition(|byte| *byte == b'/') {
@@ -295,7 +296,7 @@ pub(crate) fn plain_beginning(path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A decoded path that begins with a slash, without what leads nowhere.
+/// Resolves `.`, `..` and empty segments in a decoded path that begins with a slash.
 fn walked(path: &[u8]) -> Vec<u8> {
     let mut pieces: Vec<&[u8]> = Vec::new();
     let mut all = path.get(1..).unwrap_or_default().split(|byte| *byte == b'/').peekable();
@@ -307,7 +308,7 @@ fn walked(path: &[u8]) -> Vec<u8> {
             b"" if !is_last => {}
             piece => pieces.push(piece),
         }
-        // What ended in a slash still does.
+        // A path that ended in a slash still does.
         if is_last && matches!(piece, b"." | b"..") {
             pieces.push(b"");
         }
@@ -320,7 +321,7 @@ fn walked(path: &[u8]) -> Vec<u8> {
     if plain.is_empty() { b"/".to_vec() } else { plain }
 }
 
-/// A host in small letters, without a port and without the dot at its end.
+/// Returns a host in lower case, without a port and without a trailing dot.
 pub fn plain_host(host: &[u8]) -> Cow<'_, [u8]> {
     let end = match host.first() {
         Some(b'[') => host.iter().position(|byte| *byte == b']').map_or(host.len(), |at| at + 1),

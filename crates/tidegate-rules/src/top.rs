@@ -1,22 +1,23 @@
-//! Who hits the limits: the keys that ask and are refused most, in about the last minute or two.
+//! Heavy hitters: the keys with the most requests and the most denials in the last one to two minutes.
 //!
 //! ```text
 //!                           a shelf, with its own lock
 //!  hash of rule and key ──> allowed: this window, the one before
-//!  picks one of 64          refused: this window, the one before      16 places in each
+//!  picks one of 64          denied:  this window, the one before      16 places in each
 //! ```
 //!
-//! A place belongs to one rule and key and counts for it. Who finds no place takes over that with the lowest
-//! count and goes on from there, which is the most it can have had before (Space-Saving). So a count is too
-//! high by at most what was taken over, which is kept beside it and is at most a sixteenth of what came to the
-//! shelf: about 1/1024 of everything. A flood of keys fights over the lowest places; the memory is fixed.
+//! A place belongs to one rule and key and holds its count. A key without a place takes over the place with the lowest
+//! count and continues from that count (the Space-Saving algorithm). That count is an upper bound of its earlier
+//! requests. So a count is too high by at most the count that was taken over, which is stored with it. That error is at
+//! most a sixteenth of all requests that reached the shelf: about 1/1024 of all requests. A flood of keys competes for
+//! the lowest places; the memory is fixed.
 //!
-//! Allowed and refused are counted apart, and what was asked is both together: one place is touched per note,
-//! and no flood of allowed keys can push out one that is refused.
+//! Allowed and denied requests are counted separately; the number of requests is their sum. Each decision updates one
+//! place, and a flood of allowed keys cannot evict a denied key.
 //!
-//! Under load only some are noted, with a weight (`pace.rs`), and who finds a shelf in use passes by. Sampling
-//! errs both ways, by about as much as [`Heavy::error`] says; passing by errs downwards, and most for a key that
-//! several threads ask for at once.
+//! Under load only a sample is counted, with a weight (`pace.rs`). A thread that finds a shelf locked skips the count.
+//! Sampling errs in both directions, by about [`Heavy::error`]. Skipping errs downwards, most for a key that several
+//! threads request at the same time.
 
 mod pace;
 mod shelf;
@@ -37,36 +38,36 @@ use tidegate::{Key, Ticks, Timestamp};
 use pace::Pace;
 use shelf::{Place, Shelf, Tally};
 
-/// How long one sketch counts before the next begins; a report is of two.
+/// The length of one sketch's window. A report covers two windows.
 const WINDOW: Ticks = Ticks::saturating_from(Duration::from_secs(60));
 
-/// The most keys that are counted at once, for each outcome and window.
+/// The maximum number of keys counted at once, for each outcome and window.
 const MAX_KEYS: usize = 1024;
 
-/// The bytes that are kept of a longer key, to be shown. It is told from others by all of them.
+/// The number of bytes of a longer key that are stored for display. The hash covers all bytes of the key.
 const MAX_SHOWN_BYTES: usize = 128;
 
-/// So many that a hold of a lock is short and rarely in the way of another.
+/// The number of shelves. With this many, locks are held briefly and rarely contended.
 const SHELVES: usize = 64;
 
-/// Once many were allowed within a minute, one in so many is noted.
+/// The sampling interval for allowed requests once many were counted within a minute.
 const ALLOWED_ONE_IN: u64 = 16;
 
-/// Once many were refused within a minute, one in so many is noted.
+/// The sampling interval for denied requests once many were counted within a minute.
 const REFUSED_ONE_IN: u64 = 4;
 
-/// Counts who asks and who is refused, of all rules together. Shared by all threads.
+/// Counts of allowed and denied requests by key, of all rules together. Shared by all threads.
 pub(crate) struct Top {
-    /// Nobody outside can choose keys that fall on one shelf or seem to be the same.
+    /// Random hash keys, so that no client can choose keys that share a shelf or a hash.
     secret: RandomState,
     pace: Pace,
-    /// That of the last note.
+    /// The window of the last recorded decision.
     window: AtomicU64,
     shelves: Box<[Mutex<Shelf>]>,
 }
 
 impl Top {
-    /// Nothing counted yet.
+    /// Creates empty counts.
     pub(crate) fn new() -> Top {
         Top::with_pace(Pace::new([ALLOWED_ONE_IN, REFUSED_ONE_IN]))
     }
@@ -76,9 +77,9 @@ impl Top {
         Top { secret: RandomState::new(), pace, window: AtomicU64::new(0), shelves }
     }
 
-    /// Counts one decision, or passes it by. Waits for nobody, and reads the clock only to count.
+    /// Counts one decision, or skips it. Never blocks, and reads the clock only when it counts.
     ///
-    /// The clock may jump, either way: what was counted at a time far from now is forgotten.
+    /// The clock may jump in both directions. Counts from a time far from the current one are dropped.
     #[inline]
     pub(crate) fn note(&self, now: impl FnOnce() -> Timestamp, rule: &str, key: &Key, outcome: Outcome) {
         if let Some(weight) = self.pace.weight(outcome) {
@@ -88,10 +89,10 @@ impl Top {
         }
     }
 
-    /// Lets time go on, also when nobody asks any more: what is too long ago is in no report.
+    /// Advances to the window of `now` and returns it, so that old counts leave the report even without new requests.
     pub(crate) fn turn_to(&self, now: Timestamp) -> u64 {
         let window = now.ticks() / WINDOW.get();
-        // It lies beside what every note reads, so it is written only when it changes.
+        // The word shares a cache line with data that every call reads, so it is written only when it changes.
         if self.window.load(Relaxed) != window {
             self.window.store(window, Relaxed);
         }
@@ -107,11 +108,12 @@ impl Top {
         }
     }
 
-    /// The keys that were refused most, or by [`Outcome::Allowed`] those that asked most, from the most to the
-    /// least and among equals by name; of one rule or of all; in the window of the last note and the one before.
+    /// Returns the keys with the most denials, or with [`Outcome::Allowed`] those with the most requests. The order is
+    /// descending, and by name among equals. Covers one rule or all, in the window of the last recorded decision and
+    /// the one before.
     ///
-    /// Left out are keys that never did, and those whose count is mostly error. One shelf is held at a time,
-    /// while it is copied.
+    /// Omits keys with a count of zero and keys whose count is mostly error. Locks one shelf at a time, while it is
+    /// copied.
     pub(crate) fn most(&self, by: Outcome, rule: Option<&str>, at_most: usize) -> Vec<Heavy> {
         let mut found = Vec::new();
         for shelf in &self.shelves {
@@ -132,35 +134,35 @@ impl fmt::Debug for Top {
     }
 }
 
-/// What became of an ask.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It may happen.
+    /// The request was allowed.
     Allowed,
-    /// It may not.
+    /// The request was denied.
     Refused,
 }
 
-/// A key that asks or is refused much.
+/// A key with many requests or many denials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heavy {
     /// The rule that decided.
     pub rule: String,
-    /// The parts of the key as text: what cannot be printed is escaped, and a long key ends in `…` and eight
-    /// digits, which tell it from others that begin alike.
+    /// The parts of the key as text. Unprintable characters are escaped. A long key ends in `…` and eight hexadecimal
+    /// digits of its hash, which distinguish keys with the same beginning.
     pub key: Vec<String>,
-    /// About how often it asked. In a report by refusals, asks that were allowed may be missing.
+    /// The approximate number of requests. A report sorted by denials may miss allowed requests.
     pub asked: u64,
-    /// About how often it was refused. In a report by asks, refusals may be missing.
+    /// The approximate number of denials. A report sorted by requests may miss denials.
     pub refused: u64,
-    /// How much too high the number may be that the report is sorted by: what was taken over from other keys,
-    /// and three standard deviations of sampling.
+    /// The maximum error of the number that the report is sorted by: the count taken over from other keys, plus three
+    /// standard deviations of the sampling.
     pub error: u64,
 }
 
 impl Heavy {
-    /// All places of one key together, if the number to sort by says anything. The other number has no error
-    /// beside it, so it is without what was taken over.
+    /// Sums all places of one key. Returns `None` if the number to sort by is mostly error. The other number has no
+    /// error field, so it excludes counts that were taken over.
     fn sum(places: &[(Outcome, Place)], by: Outcome) -> Option<Heavy> {
         let (_, place) = places.first()?;
         let mut tallies = [Tally::default(); 2];
@@ -190,7 +192,7 @@ impl Heavy {
     }
 }
 
-/// All that is counted on a shelf for a rule, or for all.
+/// Copies all counts of a shelf, for one rule or for all.
 fn copy(shelf: &Mutex<Shelf>, window: u64, rule: Option<&str>) -> Vec<(Outcome, Place)> {
     let Ok(mut shelf) = shelf.lock() else { return Vec::new() };
     shelf.turn_to(window);

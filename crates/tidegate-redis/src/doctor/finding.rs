@@ -1,21 +1,21 @@
-//! What was found.
+//! The findings of a diagnosis.
 
 use std::fmt;
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Gravity {
-    /// As it should be.
+    /// No fault.
     Good,
-    /// It works, and may fail when it matters.
+    /// It works, but may fail under load or after a failure.
     Warning,
-    /// Limits will not hold, or nothing can be decided.
+    /// Limits will be exceeded, or no decision is possible.
     Bad,
 }
 
 impl Gravity {
-    /// In a word.
+    /// Returns the severity as a word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Gravity::Good => "good",
@@ -31,15 +31,15 @@ impl fmt::Display for Gravity {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What was looked at, in a word.
+    /// The object of the check, in a word.
     pub about: String,
-    /// How much it matters.
+    /// The severity.
     pub gravity: Gravity,
-    /// What was seen, and what would do.
+    /// The observation and, for a fault, the remedy.
     pub what: String,
 }
 

@@ -1,6 +1,6 @@
-//! Looks at a set-up before limits rely on it: who is reached, who they are, what they allow, what they would forget.
+//! Diagnosis of a deployment: reachability, roles, permissions and eviction of its servers.
 //!
-//! Every finding says what is wrong and what would do.
+//! Every finding contains the fault and its remedy.
 
 mod finding;
 mod place;
@@ -15,12 +15,13 @@ use crate::open::{OpenError, check};
 use crate::options::Options;
 use crate::store::RedisStore;
 
-/// How long one step may take.
+/// The timeout of one step.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Everything that was found, in the order in which it was looked at. Uses keys of its own, and removes them.
+/// Examines a deployment and returns all findings, in the order of the checks. It uses its own keys, and removes them.
 ///
-/// Waits for servers for some seconds at most; needs no runtime of the caller's.
+/// Waits for servers for at most a few seconds, and needs no runtime of the caller. Returns an error if the options are
+/// invalid.
 pub async fn examine(options: Options) -> Result<Vec<Finding>, OpenError> {
     check(&options)?;
     let store = RedisStore::open(options.clone())?;

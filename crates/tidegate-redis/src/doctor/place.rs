@@ -1,4 +1,4 @@
-//! Which servers there are, according to those that the URL names.
+//! The servers of a deployment, as reported by those in the URL.
 
 use tokio::time::timeout;
 
@@ -8,10 +8,10 @@ use crate::options::Options;
 use crate::topology::{SLOTS, ask_sentinel, ask_slots};
 use crate::url::{Address, Place};
 
-/// The fewest Sentinels that can agree when one of them is gone.
+/// The minimum number of Sentinels that can agree when one of them is down.
 const FEWEST_SENTINELS: usize = 3;
 
-/// The primaries that decisions would come from.
+/// Returns the primaries that would decide.
 pub(super) async fn servers(options: &Options, findings: &mut Vec<Finding>) -> Vec<Address> {
     match &options.url.place {
         Place::Standalone(address) => vec![address.clone()],

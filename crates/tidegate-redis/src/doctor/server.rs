@@ -1,4 +1,4 @@
-//! One server: who it is, what it would forget, what time it is there, how far away it is.
+//! The checks of one server: version, role, eviction, clock and latency.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,22 +12,22 @@ use crate::fault::{Fault, Refusal, describe};
 use crate::options::Options;
 use crate::url::{Address, Place};
 
-/// The oldest server that is known to do, as its first two numbers.
+/// The oldest supported version, as its first two numbers.
 const OLDEST: (u32, u32) = (6, 2);
-/// Clocks that are further apart than this are told of.
+/// The clock difference above which a finding is reported.
 const FAR_APART: Duration = Duration::from_secs(1);
-/// How often the way there and back is measured.
+/// The number of latency measurements.
 const PINGS: usize = 20;
 
-/// What time it is at a server, as far from here.
+/// The clock of a server relative to this machine.
 #[derive(Clone, Debug)]
 pub(super) struct ServerClock {
     address: Address,
-    /// Microseconds ahead of this machine.
+    /// The offset from this machine's clock, in microseconds.
     ahead: i128,
 }
 
-/// Looks at a server. What time it is there, if it was reached.
+/// Examines a server. Returns its clock, if it was reached.
 pub(super) async fn look(
     address: &Address,
     options: &Options,
@@ -76,7 +76,7 @@ async fn ask(
     }
 }
 
-/// What a server says about itself.
+/// Evaluates the reply to `INFO`.
 fn about(address: &Address, text: &str, options: &Options, findings: &mut Vec<Finding>) {
     let field =
         |name: &str| text.lines().find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'));
@@ -130,7 +130,7 @@ fn role(address: &Address, role: Option<&str>, mode: Option<&str>, options: &Opt
     }
 }
 
-/// All our keys end by themselves, so whatever evicts keys that do evicts ours.
+/// All keys have an expiry, so any policy that evicts such keys evicts these.
 fn eviction(address: &Address, policy: Option<&str>, maxmemory: Option<&str>) -> Finding {
     let policy = policy.unwrap_or("unknown");
     let advice = "whoever was refused is admitted again when memory is full; forbid it: CONFIG SET maxmemory-policy noeviction";
@@ -168,7 +168,7 @@ fn replicas(address: &Address, replicas: Option<&str>, options: &Options) -> Fin
     }
 }
 
-/// The way there and back, beside the deadline.
+/// Measures the round trip against the deadline.
 async fn distance(
     connection: &mut MultiplexedConnection,
     address: &Address,
@@ -233,7 +233,7 @@ async fn clock(
     Some(ServerClock { address: address.clone(), ahead: told - here })
 }
 
-/// Whether all servers agree on the time.
+/// Compares the clocks of all servers.
 pub(super) fn compare(clocks: &[ServerClock], findings: &mut Vec<Finding>) {
     let far = i128::from(FAR_APART.as_secs()) * 1_000_000;
     for clock in clocks {

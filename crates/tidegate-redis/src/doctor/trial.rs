@@ -1,4 +1,4 @@
-//! Tries what the store does, on keys of the doctor's own.
+//! Trial of all operations of the store, on the doctor's own keys.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const LIMITS: [Limit; 7] = [
     Limit::concurrency(10, Duration::from_secs(1)),
 ];
 
-/// Tries every verb under every algorithm.
+/// Tries every operation under every algorithm.
 pub(super) async fn look(store: &RedisStore, findings: &mut Vec<Finding>) {
     if let Err(error) = store.ready().await {
         findings.push(Finding::bad("store", reason(&error)));

@@ -1,12 +1,12 @@
-//! Carries counts over to a limit from those before it.
+//! Carries counts over to a limit from its predecessors.
 //!
 //! ```text
 //!   take, only if there is a live state  ->  there is: decided in one call, as ever
-//!                                        ->  there is none: the states under the limits before are read,
-//!                                            the library carries them, and the take is asked again with the result
+//!                                        ->  there is none: the states under previous limits are read,
+//!                                            the library carries them, and the take is repeated with the result
 //! ```
 //!
-//! This is only done until one full refill after a change: then nothing is carried any more.
+//! This happens only until one full refill after a change. Later nothing is carried over.
 
 use tidegate::{Ask, Begun, Decision, Key, OwnDecision, State, StoreError, Timestamp, Verdict};
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use super::StoredLimit;
 use crate::script::{self, Begin};
 use crate::store::{Inner, read};
 
-/// The states of a key under the limits before one, in the order of its history.
+/// The states of a key under the previous limits, in the order of the history.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StatesBefore(Vec<State>);
 
@@ -31,7 +31,7 @@ impl StoredLimit {
         known.history.begin(&self.limit, now, |index, _| before.get(index))
     }
 
-    /// What a key without a live state begins with.
+    /// Returns the initial state of a key without a live state.
     pub(crate) fn begin(&self, before: &StatesBefore, now: Timestamp, ask: Ask) -> Begin {
         let begun = self.begun(before, now);
         let state = begun.state_for(&self.limit, now, ask);
@@ -41,13 +41,13 @@ impl StoredLimit {
         Begin { state, until: until.unwrap_or(Timestamp::from_ticks(u64::MAX)) }
     }
 
-    /// The answer to a key without a live state, without spending; `None` if nothing is carried.
+    /// Returns the decision about a key without a live state, without spending. `None` if nothing is carried over.
     pub(crate) fn peek_begun(&self, before: &StatesBefore, now: Timestamp, ask: Ask) -> Option<Decision> {
         let begun = self.begun(before, now);
         (!begun.is_full()).then(|| begun.peek(&self.limit, now, ask))
     }
 
-    /// The decision about a live state, as it is reported: it may be followed by counts of the limits before.
+    /// Returns the decision about a live state as it is reported: counts of previous limits may follow it.
     pub(crate) fn report(&self, before: &StatesBefore, own: OwnDecision<'_>) -> Decision {
         let Some(known) = self.history.get() else { return own.decision };
         let denied = self.denied_until_clear(own.state, &own.decision, own.now);
@@ -55,14 +55,14 @@ impl StoredLimit {
         known.history.report(&self.limit, own, |index, _| before.get(index))
     }
 
-    /// Returns true if counts of the limits before may matter once this live state is clear.
+    /// Returns true if counts of previous limits may matter once the debt of this live state is repaid.
     pub(crate) fn may_be_followed(&self, state: &State) -> bool {
         self.matters_at(self.limit.clear_at(state))
     }
 
-    /// The decision if it is a denial that lasts until this state is clear, or for longer.
+    /// Returns the decision if it is a denial that lasts at least until the debt of this state is repaid.
     ///
-    /// A server knows whole microseconds only: a wait that ends within the last of them ends when the state is clear.
+    /// A server uses whole microseconds: a wait that ends within the last of them ends when the debt is repaid.
     pub(crate) fn denied_until_clear(
         &self,
         state: &State,
@@ -77,14 +77,14 @@ impl StoredLimit {
         (script::whole_micros(retry_after) >= left).then(denied)
     }
 
-    /// Returns true if counts of the limits before matter at this time.
+    /// Returns true if counts of previous limits matter at this time.
     pub(crate) fn matters_at(&self, now: Timestamp) -> bool {
         self.history.get().is_some_and(|known| known.history.matters_at(&self.limit, now))
     }
 }
 
 impl Inner {
-    /// The states of keys, which share a slot, under the limits before those that they are asked about; and the time.
+    /// Returns the time, and the states of keys, which share a slot, under the predecessors of their limits.
     pub(crate) async fn states_before(
         &self,
         asked: &[(&StoredLimit, &Key)],
@@ -115,7 +115,7 @@ impl Inner {
 }
 
 impl StoredLimit {
-    /// The limits before it that have its algorithm, with their places: of others nothing is carried.
+    /// Returns the previous limits of the same algorithm, with their indexes. Nothing is carried over from others.
     fn alike(&self) -> impl Iterator<Item = (&super::LimitName, usize)> {
         let known = self.history.get().into_iter();
         known.flat_map(|known| known.names.iter().zip(known.history.before()).enumerate()).filter_map(

@@ -1,4 +1,4 @@
-//! What this process knows about tables: which limits it has listed, and under which of them it has written since.
+//! The table entries that this process has written, and the limits under which it has written states since.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,32 +10,32 @@ use tokio::sync::Notify;
 use crate::link::Seat;
 use crate::script::{InForce, LimitName, ListedEntry, TableEntry};
 
-/// The most limits of which is remembered that they are listed, and the most that are looked after at once.
+/// The maximum number of cached listings, and of limits that are checked at once.
 const MAX_LISTINGS: usize = 8192;
 
 /// The limits that this process has listed.
 #[derive(Debug, Default)]
 pub(crate) struct Listings {
     known: Mutex<HashMap<LimitName, Arc<Listing>>>,
-    /// Those under which states were written since their tables were read.
+    /// The limits under which states were written since their tables were read.
     written: Mutex<Vec<Arc<Listing>>>,
     /// Notified when the first of them is added.
     has_written: Notify,
 }
 
-/// A limit that this process has listed, or is about to.
+/// A limit that this process has listed, or will list.
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) entry: TableEntry,
     /// The slot of its table.
     pub(super) slot: u16,
-    /// Requests that wait for it to be listed, in their order.
+    /// The FIFO queue of requests that wait for the limit to be listed.
     pub(super) turns: tokio::sync::Mutex<()>,
     listed: Mutex<Option<Listed>>,
     is_written: AtomicBool,
 }
 
-/// An entry that this process has written, and the memory that has it.
+/// An entry that this process has written, and the identity of the memory that has it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listed {
     pub(super) seat: Seat,
@@ -43,20 +43,20 @@ pub(super) struct Listed {
 }
 
 impl Listings {
-    /// The listing of a limit.
+    /// Returns the listing of a limit.
     pub(super) fn of(&self, name: &LimitName, entry: impl FnOnce() -> TableEntry) -> Arc<Listing> {
         let mut known = lock(&self.known);
         if let Some(listing) = known.get(name) {
             return Arc::clone(listing);
         }
         if known.len() >= MAX_LISTINGS {
-            // Those that come back are listed once more.
+            // Limits that are used again are listed once more.
             known.clear();
         }
         Arc::clone(known.entry(name.clone()).or_insert_with(|| Arc::new(Listing::new(entry()))))
     }
 
-    /// A state was written under this limit, so its table is read within a second.
+    /// Records that a state was written under this limit, so that its table is read within a second.
     pub(super) fn wrote(&self, listing: &Arc<Listing>) {
         if listing.is_written.load(Ordering::Relaxed) || listing.is_written.swap(true, Ordering::Relaxed) {
             return;
@@ -77,14 +77,14 @@ impl Listings {
         self.has_written.notified().await;
     }
 
-    /// The limits under which states were written since. Those that are written under from now on are further ones.
+    /// Removes and returns the limits under which states were written.
     pub(super) fn take_written(&self) -> Vec<Arc<Listing>> {
         let written = std::mem::take(&mut *lock(&self.written));
         written.iter().for_each(|listing| listing.is_written.store(false, Ordering::Relaxed));
         written
     }
 
-    /// Leaves tables as they are until further states are written: they are about to be deleted.
+    /// Leaves tables alone until further states are written, because they are about to be deleted.
     pub(crate) fn forget_written(&self) {
         drop(self.take_written());
     }
@@ -96,12 +96,12 @@ impl Listing {
         Listing { entry, slot, turns, listed: Mutex::default(), is_written: AtomicBool::new(false) }
     }
 
-    /// The entry, as it was written last.
+    /// Returns the entry as last written.
     pub(super) fn listed(&self) -> Option<Listed> {
         *lock(&self.listed)
     }
 
-    /// Returns true if the table in this memory lists it in this place, and for so long.
+    /// Returns true if the table in this memory lists the limit at this position and until this time.
     pub(super) fn covers(&self, seat: Option<Seat>, force: InForce, until: Timestamp) -> bool {
         let is_there = |Listed { seat: written, entry }: Listed| {
             seat == Some(written) && until <= entry.until && force.order <= entry.force.order
@@ -109,10 +109,10 @@ impl Listing {
         self.listed().is_some_and(is_there)
     }
 
-    /// The entry was written.
+    /// Records that the entry was written.
     pub(super) fn note(&self, mut new: Listed) {
         let mut listed = lock(&self.listed);
-        // What is there stays there: an entry is never cut short, and keeps its place.
+        // An existing entry is never shortened, and keeps its position.
         if let Some(known) = listed.filter(|known| known.seat == new.seat) {
             new.entry.until = new.entry.until.max(known.entry.until);
             if known.entry.force.order > new.entry.force.order {

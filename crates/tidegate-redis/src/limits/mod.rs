@@ -1,4 +1,4 @@
-//! Limits as this store uses them: the names of their states, their place in the table, and the limits before them.
+//! Limits as this store uses them: the names of their states, their table entries, and their predecessors.
 
 mod carry;
 mod listing;
@@ -22,25 +22,25 @@ use crate::script::{self, InForce, LimitName, TableEntry, Target, Unsupported};
 use crate::store::Inner;
 use listing::Listing;
 
-/// A limit, with all that this store keeps about it.
+/// A limit, with the data that this store keeps about it.
 #[derive(Debug)]
 pub(crate) struct StoredLimit {
     prepared_scope: Scope,
     namespace: Box<str>,
-    /// As a script holds it.
+    /// The limit as a script applies it.
     limit: Limit,
     is_one_set: bool,
     name: LimitName,
-    /// What this process has listed in the table.
+    /// The entry that this process has written to the table.
     listing: Arc<Listing>,
-    /// The limits before it, once it is in force.
+    /// The previous limits, once this limit is in force.
     history: OnceLock<LimitHistory>,
-    /// Counts of the limits before it mattered at the time of the last answer.
+    /// True if counts of previous limits mattered at the time of the last reply.
     carries: AtomicBool,
     dropped_counts: DroppedCounts,
 }
 
-/// The limits before one, and the names of states under each of them.
+/// The previous limits, and the names of states under each of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LimitHistory {
     force: InForce,
@@ -52,7 +52,7 @@ impl StoredLimit {
     fn new(inner: &Inner, prepared: &PreparedLimit) -> Result<StoredLimit, Unsupported> {
         let name = LimitName::of(prepared);
         let history = OnceLock::new();
-        // Dynamic limits follow none, and a release puts nothing in force.
+        // Dynamic limits have no predecessors, and a release puts nothing in force.
         if matches!(prepared.scope(), Scope::Dynamic | Scope::Release) {
             let _ = history.set(LimitHistory::default());
         }
@@ -69,22 +69,22 @@ impl StoredLimit {
         })
     }
 
-    /// The limit, as a script holds it.
+    /// Returns the limit as a script applies it.
     pub(crate) fn limit(&self) -> &Limit {
         &self.limit
     }
 
-    /// The state of a key.
+    /// Returns the state of a key.
     pub(crate) fn target(&self, prefix: &[u8], key: &tidegate::Key) -> Target {
         Target { name: self.name.state(prefix, key), limit: self.limit, is_one_set: self.is_one_set }
     }
 
-    /// Returns true while counts of the limits before it may matter.
+    /// Returns true while counts of previous limits may matter.
     pub(crate) fn carries(&self) -> bool {
         self.carries.load(Ordering::Relaxed)
     }
 
-    /// An answer was given as of this time.
+    /// Records the time of a reply.
     pub(crate) fn saw(&self, now: Timestamp) {
         if let Some(LimitHistory { history, .. }) =
             self.history.get().filter(|known| !known.history.is_empty())
@@ -100,7 +100,7 @@ impl StoredLimit {
     }
 }
 
-/// What the stores of this process keep about a limit that was prepared, each by its number.
+/// The data of all stores of this process about a prepared limit, by the number of the store.
 #[derive(Debug, Default)]
 struct OfStores(RwLock<Vec<(u64, Arc<StoredLimit>)>>);
 
@@ -110,7 +110,7 @@ impl OfStores {
         known.iter().find(|(number, _)| *number == store).map(|(_, limit)| Arc::clone(limit))
     }
 
-    /// Keeps it, unless another thread was faster.
+    /// Stores the limit, unless another thread was first.
     fn keep(&self, store: u64, limit: StoredLimit) -> Arc<StoredLimit> {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, limit)) = known.iter().find(|(number, _)| *number == store) {
@@ -123,7 +123,7 @@ impl OfStores {
 }
 
 impl Inner {
-    /// The limit of a subject in this store.
+    /// Returns the limit of a key in this store.
     pub(crate) fn stored(&self, subject: &Subject<'_>) -> Result<Arc<StoredLimit>, Unsupported> {
         self.stored_limit(&subject.prepared_limit())
     }
@@ -139,11 +139,11 @@ impl Inner {
     }
 }
 
-/// The time of the server, reckoned from its last answer.
+/// The time of the server, extrapolated from its last reply.
 #[derive(Debug)]
 pub(crate) struct ServerTime {
     clock: CounterClock,
-    /// What the server is ahead, in ticks.
+    /// The offset of the server's clock, in ticks.
     ahead: AtomicU64,
 }
 
@@ -152,7 +152,7 @@ impl ServerTime {
         ServerTime { clock: CounterClock::new(), ahead: AtomicU64::new(0) }
     }
 
-    /// The server has answered as of this time.
+    /// Records the time of a server's reply.
     pub(crate) fn saw(&self, now: Timestamp) {
         self.ahead.store(now.ticks().wrapping_sub(self.clock.now().ticks()), Ordering::Relaxed);
     }
@@ -162,13 +162,13 @@ impl ServerTime {
     }
 }
 
-/// A number for each store, by which what is kept about a limit is found.
+/// Returns a unique number for a store, by which the data about a limit is found.
 pub(crate) fn next_store_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The longest time for which a state can matter that is written by such a change.
+/// Returns the longest time for which a state that is written by such a change can matter.
 fn longest_use(limit: &Limit, extra: Ticks) -> Ticks {
     script::longest_use(limit).saturating_add(extra)
 }

@@ -1,9 +1,9 @@
 //! Lists limits in the table of their namespace before states are written under them.
 //!
-//! What was listed is remembered, so the table is written once in about two refills, and no decision reads it. It is
-//! remembered together with the memory of the server that has it: after a new connection, and after a flush that the
-//! server has reported, a limit is listed again before the next state is written under it. If the flush came in between,
-//! the take is answered when the limit is listed again.
+//! Listed entries are cached, so the table is written once in about two refills, and no decision reads it. The cache
+//! entry belongs to one identity of the server's memory. After a new connection, and after a reported flush, a limit is
+//! listed again before the next state is written under it. If the flush came in between, the reply to the take waits
+//! until the limit is listed again.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::link::Seat;
 use crate::script::{self, Announced, Call, InForce, LimitName, ListedEntry, Taken, Time};
 use crate::store::{Inner, read};
 
-/// A limit is listed for at least this long, so that one with short debts is not listed all the time.
+/// The minimum time for which a limit is listed, so that a limit with short debts is not listed too often.
 const SHORTEST_NOTE: Ticks = Ticks::saturating_from(SECOND.saturating_mul(60));
 
-/// The answer to a call that has written a table.
+/// The reply to a call that has written a table.
 struct TableAnswer {
     value: Value,
     now: Timestamp,
@@ -31,19 +31,19 @@ struct TableAnswer {
 }
 
 impl StoredLimit {
-    /// Returns true if the table in this memory lists it until this time.
+    /// Returns true if the table in this memory lists the limit until this time.
     fn is_listed(&self, seat: Option<Seat>, until: Timestamp) -> bool {
         self.listing.covers(seat, self.force(), until)
     }
 
-    /// The time that is listed ahead, so that the table is written once in about two refills.
+    /// Returns the time for which a limit is listed ahead, so that the table is written once in about two refills.
     fn ahead(&self, extra: Ticks) -> Ticks {
         let longest = longest_use(&self.limit, extra);
         let slack = longest.max(SHORTEST_NOTE);
         longest.saturating_add(slack).saturating_add(slack)
     }
 
-    /// Its place among the limits of its rule, if it is one of them.
+    /// Returns the position among the limits of its rule, if it is one of them.
     fn force(&self) -> InForce {
         self.history.get().map_or_else(InForce::default, |known| known.force)
     }
@@ -56,9 +56,9 @@ impl Inner {
         limit.history.get().is_some() && limit.is_listed(self.seat_in(limit.listing.slot), until)
     }
 
-    /// Puts a limit in force and lists it, unless that was done. States under it may then be written.
+    /// Puts a limit in force and lists it, unless both are done. States under it may then be written.
     ///
-    /// `extra` is the time for which a state can matter beyond what takes leave.
+    /// `extra` is the additional time for which a state can matter beyond that of takes.
     pub(crate) async fn make_ready(
         &self,
         limit: &StoredLimit,
@@ -95,7 +95,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The same for takes under several limits.
+    /// Puts several limits in force and lists them.
     pub(crate) async fn make_all_ready(
         &self,
         limits: &[Arc<StoredLimit>],
@@ -108,12 +108,12 @@ impl Inner {
         join_all(ready).await.into_iter().collect()
     }
 
-    /// Puts a limit in force, unless that was done. States under it may then be read.
+    /// Puts a limit in force, unless it is. States under it may then be read.
     pub(crate) async fn put_in_force(&self, limit: &StoredLimit, due: Instant) -> Result<(), StoreError> {
         if limit.history.get().is_some() { Ok(()) } else { self.make_ready(limit, Ticks::ZERO, due).await }
     }
 
-    /// Puts a limit in force that another one follows.
+    /// Puts the predecessor of a limit in force.
     async fn limit_before(&self, before: &PreparedLimit, due: Instant) -> Result<LimitBefore, StoreError> {
         let stored = self.stored_limit(before).map_err(|error| StoreError::unfit(error.to_string()))?;
         Box::pin(self.put_in_force(&stored, due)).await?;
@@ -121,10 +121,10 @@ impl Inner {
         Ok(LimitBefore { limit: stored.limit, name: stored.name.clone(), history, names })
     }
 
-    /// Lists limits under which states were written although they are not listed, or not for long enough: after a flush,
-    /// and those of pacers, which may owe for longer than was foreseen.
+    /// Lists limits under which states were written although they are not listed, or not for long enough. That happens
+    /// after a flush, and with pacers, whose debt may last longer than expected.
     ///
-    /// The takes stand, whether this succeeds or not; the next one lists the limit again.
+    /// The takes stand even if this fails; the next take lists the limit again.
     pub(crate) async fn note_taken<'a>(
         &self,
         taken: impl Iterator<Item = (&'a StoredLimit, &'a Taken)>,
@@ -145,19 +145,19 @@ impl Inner {
         }
     }
 
-    /// The same after a state was adjusted.
+    /// Lists a limit after a state was adjusted.
     pub(crate) async fn note_adjusted(&self, limit: &StoredLimit, extra: Ticks, due: Instant) {
         self.wrote(limit);
         let _ = self.make_ready(limit, extra, due).await;
     }
 
-    /// A take under these limits has failed, and may have been done all the same.
+    /// Records that a take under these limits has failed, but may have been executed.
     pub(crate) fn may_have_written<'a>(&self, limits: impl Iterator<Item = &'a StoredLimit>) {
         limits.for_each(|limit| self.wrote(limit));
     }
 
-    /// Has the table of a limit read within a second. A time that is given does not pass by itself, so nothing is read by
-    /// it.
+    /// Schedules a read of the limit's table within a second. With a given time nothing is scheduled, because that time
+    /// does not advance on its own.
     fn wrote(&self, limit: &StoredLimit) {
         if let Time::Server = self.time() {
             self.listings.wrote(&limit.listing);
@@ -177,7 +177,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Lists a limit for so long. Returns the time at which that was done.
+    /// Lists a limit for a time. Returns the time of the entry.
     async fn note(&self, limit: &StoredLimit, ahead: Ticks, due: Instant) -> Result<Timestamp, StoreError> {
         let force = limit.force();
         let answer = self.write_table(limit.listing.entry.note(ahead, force, self.time()), due).await?;
@@ -185,7 +185,7 @@ impl Inner {
         Ok(answer.now)
     }
 
-    /// Writes a table. The answer begins with the time.
+    /// Writes a table. The reply begins with the time.
     async fn write_table(&self, call: Call, due: Instant) -> Result<TableAnswer, StoreError> {
         let answered = self.ask(Question::Run(Arc::new(call)), due).await?;
         let now = read(script::read_time(&answered.value))?;
@@ -193,7 +193,7 @@ impl Inner {
         Ok(TableAnswer { value: answered.value, now, seat: answered.seat })
     }
 
-    /// The names of all states that a key of this namespace may have.
+    /// Returns the names of all limits under which a key of this namespace may have a state.
     pub(crate) async fn listed_names(
         &self,
         namespace: &str,
@@ -212,14 +212,14 @@ impl Inner {
 }
 
 impl TableAnswer {
-    /// Remembers that a limit is listed.
+    /// Records that a limit is listed.
     fn note(&self, limit: &StoredLimit, force: InForce, ahead: Ticks) {
         let entry = ListedEntry { force, until: self.now.saturating_add(ahead) };
         limit.listing.note(Listed { seat: self.seat, entry });
     }
 }
 
-/// A limit that another one follows, and the limits before it.
+/// A predecessor of a limit, with its own predecessors.
 struct LimitBefore {
     limit: Limit,
     name: LimitName,

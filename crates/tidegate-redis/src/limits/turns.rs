@@ -1,8 +1,8 @@
 //! The order of takes that need more than one call.
 //!
-//! Takes of one key that are asked together are decided in their order. The first calls of them are sent in that order;
-//! one that has to be asked again, with what its key begins with, first waits for those before it. Takes that are
-//! decided by their first call wait for nothing.
+//! Concurrent takes of one key are decided in their order. Their first calls are sent in that order. A take that has to
+//! be repeated with an initial state first waits for those before it. Takes that are decided by their first call do not
+//! wait.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The number of lines; two names that share one also keep their order.
+/// The number of queues. Two names that share a queue also keep their order.
 const LINES: u64 = 4096;
 
-/// The takes under way that may need more than one call.
+/// The takes in flight that may need more than one call.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     hasher: RandomState,
@@ -24,11 +24,11 @@ pub(crate) struct Turns {
 #[derive(Debug, Default)]
 struct Waiting {
     next: u64,
-    /// The lines, each with the numbers of those in it.
+    /// The queues, each with the numbers of its takes.
     lines: BTreeSet<(u64, u64)>,
 }
 
-/// A take that is under way; it leaves its lines when it is dropped.
+/// A take in flight. It leaves its queues on drop.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     turns: &'a Turns,
@@ -37,7 +37,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turns {
-    /// A take of states with these names.
+    /// Registers a take of states with these names.
     pub(crate) fn enter<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Turn<'_> {
         let lines: Vec<_> = names.map(|name| self.hasher.hash_one(name) % LINES).collect();
         let mut number = 0;
@@ -56,7 +56,7 @@ impl Turns {
 }
 
 impl Turn<'_> {
-    /// Waits until those have left that came before.
+    /// Waits until all earlier takes have left.
     pub(crate) async fn wait(&self) {
         loop {
             let left = self.turns.left.notified();

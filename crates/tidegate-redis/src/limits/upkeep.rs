@@ -1,4 +1,4 @@
-//! Reads tables after states were written, and lists limits again that are missing.
+//! The upkeep of tables: reads them after states were written, and lists missing limits again.
 //!
 //! ```text
 //!   take, answered  ->  within a second: the fields of all limits that were written under, one call for each table
@@ -6,9 +6,9 @@
 //!                                        ->  some are not: they are listed again, with their place and their time
 //! ```
 //!
-//! A flush is reported by the server, and a new connection is noticed. What is left are tables that were deleted, evicted
-//! or swapped away alone, servers that report no flushes, and nodes of a cluster that report one on another connection
-//! than the one that decides. No decision waits for this.
+//! The server reports a flush, and a new connection is noticed. This covers the remaining cases. A table may be
+//! deleted, evicted or swapped on its own. A server may not report flushes. A cluster node may report a flush on
+//! another connection than the one that decides. No decision waits for this.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use crate::exchange::{Exchange, Question};
 use crate::link::Answered;
 use crate::script::{self, ListedEntry, StateName, TableEntry, Time, whole_micros_at};
 
-/// The time in which states are written before tables are read. Each is read once in that time, at most.
+/// The interval between reads. Each table is read at most once in this time.
 const BETWEEN_READS: Duration = Duration::from_secs(1);
-/// The most fields that are read by one call.
+/// The maximum number of fields in one call.
 const FIELDS_AT_ONCE: usize = 128;
-/// The most tables that are read at the same time.
+/// The maximum number of tables that are read concurrently.
 const TABLES_AT_ONCE: usize = 64;
 
-/// Looks after the tables of one store.
+/// The upkeep task of one store.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     pub(crate) listings: Arc<Listings>,
@@ -40,7 +40,7 @@ pub(crate) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Runs until the thread of the connections ends.
+    /// Runs until the connection thread ends.
     pub(crate) async fn run(self: Arc<Upkeep>) {
         loop {
             self.listings.written().await;
@@ -52,7 +52,7 @@ impl Upkeep {
         }
     }
 
-    /// Looks after limits of one table.
+    /// Checks the limits of one table.
     async fn look_after(&self, listings: &[Arc<Listing>]) {
         let fields = TableEntry::fields(listings.iter().map(|listing| &listing.entry));
         let answer = self.exchange.ask_beside(&Question::ReadFields(Arc::new(fields))).await;
@@ -61,7 +61,7 @@ impl Upkeep {
             // The server does not answer, so the table is read again in a second.
             return listings.iter().for_each(|listing| self.listings.wrote(listing));
         };
-        // A full table has no room for those that are missing.
+        // A full table has no room for missing limits.
         let now = self.server_time.now();
         if others.is_some_and(|others| others.until > now) {
             return;
@@ -74,7 +74,7 @@ impl Upkeep {
     }
 
     async fn list_again(&self, listing: &Arc<Listing>, entry: ListedEntry, now: Timestamp) {
-        // The time is reckoned, so a little is added: an entry that ends too early would be written every second.
+        // The time is extrapolated, so a margin is added: an entry that ends too early would be rewritten every second.
         let ahead = entry.until.since(now).saturating_add(Ticks::saturating_from(BETWEEN_READS));
         let call = listing.entry.note(ahead, entry.force, Time::Server);
         let question = Question::Run(Arc::new(call));
@@ -85,7 +85,7 @@ impl Upkeep {
     }
 }
 
-/// Returns true if an entry that was written, and matters, is not there as it was written.
+/// Returns true if an entry that was written, and still matters, is missing or older.
 fn is_lost(listed: &Listed, found: Option<&ListedEntry>, now: Timestamp) -> bool {
     let ListedEntry { force, until } = listed.entry;
     let is_there =
@@ -93,7 +93,7 @@ fn is_lost(listed: &Listed, found: Option<&ListedEntry>, now: Timestamp) -> bool
     until > now && !found.is_some_and(is_there)
 }
 
-/// The listings of each table, so many at once.
+/// Groups the listings by table, in chunks.
 fn by_table(listings: Vec<Arc<Listing>>) -> Vec<Vec<Arc<Listing>>> {
     let mut tables: HashMap<StateName, Vec<_>> = HashMap::new();
     for listing in listings {

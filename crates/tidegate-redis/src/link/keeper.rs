@@ -1,4 +1,4 @@
-//! Gets a link up, and up again.
+//! The task that connects and reconnects a link.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -14,12 +14,12 @@ use crate::dial::CONNECT_TIMEOUT;
 use crate::fault::{Fault, Refusal, describe};
 use crate::url::Address;
 
-/// The pause before the second try; the first follows nearly at once.
+/// The pause before the second attempt. The first follows almost immediately.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest pause between two tries.
+/// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Keeps a link up until nobody needs it any more.
+/// Keeps a link connected until it is dropped.
 pub(super) async fn keep(link: Weak<Link>) {
     let mut tries = 0_u32;
     loop {
@@ -38,11 +38,11 @@ pub(super) async fn keep(link: Weak<Link>) {
         }
         let mut state = held.state.subscribe();
         drop(held);
-        // Also ends when the link is dropped.
+        // The wait also ends when the link is dropped.
         if state.wait_for(|state| !matches!(state, State::Up(..))).await.is_err() {
             return;
         }
-        // A connection that was of no use does not make the next pause shorter.
+        // A connection that never answered a request does not reset the backoff.
         if link.upgrade().is_some_and(|link| link.has_answered.swap(false, Ordering::Relaxed)) {
             tries = 0;
         }
@@ -51,8 +51,8 @@ pub(super) async fn keep(link: Weak<Link>) {
     }
 }
 
-/// A pause that grows with the tries, and is another one each time: whoever lost the same server comes back at other
-/// moments.
+/// Returns a pause that grows with the attempts, with jitter, so that clients of the same server do not reconnect at
+/// the same time.
 fn pause(tries: u32) -> Duration {
     let longest = match tries {
         0 => FIRST_PAUSE / 2,
@@ -62,7 +62,7 @@ fn pause(tries: u32) -> Duration {
     shortest + (longest - shortest).mul_f64(fastrand::f64())
 }
 
-/// A new connection to a server that is a primary.
+/// Opens a new connection to a server that is a primary.
 async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, String> {
     link.trunk.counts.connects.add();
     let weak = Arc::downgrade(link);
@@ -71,7 +71,7 @@ async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, S
             (PushKind::Disconnection, Some(link)) => {
                 link.lose(number, format!("{}: the connection was closed", link.address));
             }
-            // No key is read for tracking, so this is about all of them.
+            // No key is tracked, so the message reports a flush of all keys.
             (PushKind::Invalidate, Some(link)) => link.flushed(),
             _ => {}
         }
@@ -85,7 +85,7 @@ async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, S
         Ok(connection) => connection?,
         Err(_) => return Err(format!("{address}: no answer; see whether the server is stuck")),
     };
-    // Whoever is too slow for a question that asks nothing is too slow for decisions.
+    // A server that is too slow for `ROLE` is too slow for decisions.
     match (begin.elapsed(), link.trunk.deadline) {
         (taken, deadline) if taken > deadline => Err(format!(
             "{address}: an answer took {taken:.0?}, and the deadline is {deadline:?}; raise it, or move closer"
@@ -94,15 +94,15 @@ async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, S
     }
 }
 
-/// Asks for the role of a server, and for a message whenever all data is flushed.
+/// Requests the role of a server, and a message whenever all data is flushed.
 async fn introduce(
     mut connection: MultiplexedConnection,
     address: &Address,
 ) -> Result<MultiplexedConnection, String> {
     let mut both = Pipeline::with_capacity(2);
-    // A server that tracks keys for a client also reports a flush, before any answer that comes after it. With OPTIN it
-    // tracks no key, so this costs it nothing. A server that does not allow it is used all the same: its tables are read
-    // now and then.
+    // With client-side caching the server also reports a flush, before any reply that follows it. With OPTIN it tracks
+    // no key, so this costs the server nothing. A server that does not allow it is used regardless: its tables are read
+    // at intervals.
     both.cmd("ROLE").cmd("CLIENT").arg("TRACKING").arg("ON").arg("OPTIN");
     let answers = connection.send_packed_commands(&both, 0, 2).await;
     let role = answers.map_err(|error| describe(address, &error))?.into_iter().next();

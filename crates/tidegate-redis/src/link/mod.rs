@@ -1,16 +1,15 @@
-//! One server: a connection that many share, and what becomes of it.
+//! A link to one server: a shared connection and its state.
 //!
 //! ```text
-//!                 reached                    mute or too slow for a while, or gone
+//!                 reached                  silent or too slow for a while, or gone
 //!   Connecting ------------> Up ---------------------------------------------------> Down
 //!       |                     ^                                                        |
-//!       | not reached         '--- a new connection, on which the server says that ----'
+//!       | not reached         '--- a new connection, on which the server reports that -'
 //!       '--> Down                  it is a primary (the probe), tried again and again
 //! ```
 //!
-//! While it is down nobody waits for it: every question fails at once, and one task tries to get it up again, at
-//! growing intervals that no two of us share. So this is the circuit breaker too: open is down, half open is the
-//! probe.
+//! While the link is down, every request fails immediately. One task reconnects, with jittered exponential backoff. So
+//! the link is also the circuit breaker: down is open, and the probe is half-open.
 
 mod keeper;
 mod seat;
@@ -34,38 +33,38 @@ use crate::fault::{Fault, Refusal, Remedy};
 use crate::script::Script;
 use crate::url::Address;
 
-/// A server that is mute or too slow for so long is given up, at least; and for so many deadlines.
+/// The minimum time without a timely reply after which a server is given up, and the same in deadlines.
 const LEAST_STALL: Duration = Duration::from_millis(200);
 const STALL_DEADLINES: u32 = 5;
 
-/// What all links of a store share.
+/// The context that all links of a store share.
 #[derive(Debug)]
 pub(crate) struct Trunk {
     pub(crate) dialer: Dialer,
     pub(crate) counts: Arc<Counts>,
-    /// Where tasks run.
+    /// The runtime for tasks.
     pub(crate) handle: Handle,
-    /// How long an answer may take.
+    /// The deadline of a reply.
     pub(crate) deadline: Duration,
-    /// Told when a link goes down, or somebody doubts that it leads to the right server.
+    /// Notified when a link goes down, or when the topology may have changed.
     pub(crate) doubts: Notify,
 }
 
-/// One server.
+/// A link to one server.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) address: Address,
     trunk: Arc<Trunk>,
     state: watch::Sender<State>,
-    /// Whether somebody is finding out why an answer did not come in time.
+    /// True while a task investigates a missed deadline.
     is_doubted: AtomicBool,
-    /// Whether the connection has answered a question yet.
+    /// True once the connection has answered a request.
     has_answered: AtomicBool,
-    /// How often the server has said that all data was flushed.
+    /// The number of flushes of all data that the server has reported.
     flushes: AtomicU64,
-    /// What it said last instead of an answer, if it would say so to anybody.
+    /// The last error reply that concerns the whole server, if any.
     complaint: Mutex<Option<String>>,
-    /// The order in which questions get the connection. A `watch` wakes its waiters in any order.
+    /// The FIFO order in which requests get the connection. A `watch` wakes its waiters in any order.
     turns: tokio::sync::Mutex<()>,
     /// The scripts that a connection has run: the number of the connection, and their hashes.
     known: Mutex<(u64, Vec<&'static str>)>,
@@ -73,16 +72,16 @@ pub(crate) struct Link {
 
 #[derive(Clone, Debug)]
 enum State {
-    /// It was never reached, nor given up.
+    /// The server was neither reached nor given up yet.
     Connecting,
-    /// It answers. Each connection has a number that no other one has.
+    /// The server answers. Each connection has a unique number.
     Up(MultiplexedConnection, u64),
-    /// It does not, because of this.
+    /// The server does not answer, for this reason.
     Down(Arc<str>),
 }
 
 impl Link {
-    /// Begins to reach a server, and goes on until this is dropped.
+    /// Starts to connect to a server, and reconnects until the link is dropped.
     pub(crate) fn new(address: Address, trunk: &Arc<Trunk>) -> Arc<Link> {
         let (state, _) = watch::channel(State::Connecting);
         let link = Arc::new(Link {
@@ -101,7 +100,7 @@ impl Link {
         link
     }
 
-    /// Why nothing can be decided there, if so.
+    /// Returns the reason why the server cannot decide now, if so.
     pub(crate) fn why_not(&self) -> Option<String> {
         match &*self.state.borrow() {
             State::Down(why) => Some(why.to_string()),
@@ -114,7 +113,7 @@ impl Link {
         matches!(&*self.state.borrow(), State::Up(..))
     }
 
-    /// The number of its connection, while there is one.
+    /// Returns the number of the connection, while there is one.
     pub(crate) fn number(&self) -> Option<u64> {
         match &*self.state.borrow() {
             State::Up(_, number) => Some(*number),
@@ -122,28 +121,28 @@ impl Link {
         }
     }
 
-    /// What the server remembers, by name, while there is a connection.
+    /// Returns the identity of the server's memory, while there is a connection.
     pub(crate) fn seat(&self) -> Option<Seat> {
         self.number().map(|number| self.seat_on(number))
     }
 
     fn seat_on(&self, connection: u64) -> Seat {
-        // An answer that comes after the news of a flush is handed on after it, by the same thread.
+        // A reply that follows the report of a flush is delivered after it, by the same thread.
         Seat { connection, flushes: self.flushes.load(Ordering::Relaxed) }
     }
 
-    /// The server has said that all data was flushed.
+    /// Records that the server reported a flush of all data.
     fn flushed(&self) {
         self.flushes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns whether the server has run this script on the present connection.
+    /// Returns true if the server has run this script on the current connection.
     pub(crate) fn knows(&self, script: &'static Script) -> bool {
         let known = self.known();
         self.number() == Some(known.0) && known.1.contains(&script.sha.as_str())
     }
 
-    /// Notes that the server has run this script.
+    /// Records that the server has run this script.
     pub(crate) fn learn(&self, script: &'static Script) {
         let Some(number) = self.number() else { return };
         let mut known = self.known();
@@ -155,7 +154,7 @@ impl Link {
         }
     }
 
-    /// Notes that the server has forgotten its scripts.
+    /// Records that the server has lost its scripts.
     pub(crate) fn unlearn(&self) {
         self.known().1.clear();
     }
@@ -168,20 +167,20 @@ impl Link {
         self.complaint.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resolves when it is up or down: at once, unless it was never reached.
+    /// Resolves when the link is up or down: immediately, unless the server was never reached.
     pub(crate) async fn settled(&self) {
-        // It cannot fail while the sender is here.
+        // This cannot fail while the sender exists.
         let _ = self.state.subscribe().wait_for(|state| !matches!(state, State::Connecting)).await;
     }
 
-    /// Asks, and waits for the answer as long as it takes.
+    /// Sends a command and waits for the reply without a deadline.
     pub(crate) async fn call(&self, command: &Cmd) -> Result<Answered, Fault> {
         let (mut connection, seat) = self.connection().await?;
         let answer = connection.send_packed_command(command).await;
         self.read(answer, seat)
     }
 
-    /// The same as the one question that a node answers although it has not got the key yet.
+    /// Sends a command after `ASKING`, so that a node accepts it for a slot that it is importing.
     pub(crate) async fn call_asking(&self, command: &Cmd) -> Result<Answered, Fault> {
         let (mut connection, seat) = self.connection().await?;
         let mut both = Pipeline::with_capacity(2);
@@ -192,7 +191,7 @@ impl Link {
         }
     }
 
-    /// Waits for the connection; those who wait get it in their order, and so send in their order.
+    /// Waits for the connection. Waiters get it in FIFO order, and therefore send in that order.
     async fn connection(&self) -> Result<(MultiplexedConnection, Seat), Fault> {
         let _turn = self.turns.lock().await;
         let mut state = self.state.subscribe();
@@ -223,7 +222,7 @@ impl Link {
         }
     }
 
-    /// The server has refused a call, or one ask of it.
+    /// Handles an error reply to a call, or to one ask of it.
     pub(crate) fn refused(&self, error: &ServerError, seat: Seat) -> Fault {
         let refusal = Refusal::new(&self.address, error);
         let is_doubted = refusal.remedy() == Remedy::LookAround;
@@ -243,7 +242,7 @@ impl Link {
         self.has_answered.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that an answer did not come in time, and has somebody find out whether others will.
+    /// Records a missed deadline, and starts a task that checks whether the server still answers.
     pub(crate) fn timed_out(self: &Arc<Link>) -> Fault {
         let up = match &*self.state.borrow() {
             State::Connecting => return Fault::Down(format!("{}: not reached in time", self.address)),
@@ -273,7 +272,7 @@ impl Link {
     }
 }
 
-/// Asks the server for nothing until it answers within the deadline. One that does not for too long is given up.
+/// Sends `PING` until the server answers within the deadline. A server that does not for too long is given up.
 async fn find_out(link: Arc<Link>, mut connection: MultiplexedConnection, number: u64) {
     let deadline = link.trunk.deadline;
     let stall = LEAST_STALL.max(deadline * STALL_DEADLINES);

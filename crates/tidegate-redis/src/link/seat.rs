@@ -1,27 +1,28 @@
-//! Names for the memory of a server: what was written under a name is there as long as the name is the same.
+//! Identities of a server's memory: data that was written under an identity exists as long as the identity is
+//! unchanged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis::Value;
 
-/// One connection to one server, and how often all data was flushed meanwhile. While it is the same, so is what the
-/// server remembers.
+/// One connection to one server, and the number of flushes of all data. While it is unchanged, the server keeps its
+/// data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seat {
-    /// The number of the connection, which no other connection of this process has.
+    /// The number of the connection, unique in this process.
     pub(super) connection: u64,
     pub(super) flushes: u64,
 }
 
-/// An answer, and the memory that it came from.
+/// A reply, and the memory that it came from.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) value: Value,
-    /// As of when the question was sent: a flush that came before the answer makes it another one.
+    /// The identity at the time of sending. A flush before the reply changes the identity.
     pub(crate) seat: Seat,
 }
 
-/// A number for a connection. There is no connection with the number zero.
+/// Returns a unique number for a connection, never zero.
 pub(super) fn next_connection() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -29,7 +30,7 @@ pub(super) fn next_connection() -> u64 {
 
 #[cfg(test)]
 impl Seat {
-    /// The memory of a connection that there is not.
+    /// Creates the identity of a fictitious connection.
     pub(crate) fn for_tests(connection: u64, flushes: u64) -> Seat {
         Seat { connection, flushes }
     }

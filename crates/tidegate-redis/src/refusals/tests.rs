@@ -5,7 +5,7 @@ fn ask(cost: u64) -> Ask {
     Ask::new(Cost::of(cost))
 }
 
-/// What is decided after so much was taken at the epoch.
+/// Returns the decision about an ask after `taken` units were taken at the epoch.
 fn refused(limit: &Limit, taken: u64, asked: Ask) -> Decision {
     let mut state = State::default();
     assert!(limit.decide(&mut state, Timestamp::EPOCH, ask(taken)).is_allowed());
@@ -14,7 +14,7 @@ fn refused(limit: &Limit, taken: u64, asked: Ask) -> Decision {
     decision
 }
 
-/// The server is asked about a name.
+/// Records a request to the server about a name.
 fn asked_for(refusals: &Refusals, name: &[u8], asked: (&Limit, Ask)) -> Era {
     let (_, mut era) = refusals.certain(name, asked.0, asked.1, None);
     refusals.asks(&mut era);
@@ -165,7 +165,7 @@ fn an_answer_is_not_remembered_if_the_server_was_asked_again_since() {
     assert!(refusals.certain(b"k", &limit, ask(1), None).0.is_none(), "a smaller cost may be allowed by now");
 }
 
-/// Keys that are asked about all the time at the same time would keep each other from being remembered.
+/// Regression: concurrent requests about other keys kept a denial from being cached.
 #[test]
 fn questions_about_other_keys_do_not_matter() {
     let limit = Limit::per_hour(5);

@@ -1,4 +1,4 @@
-//! One ask of a script: the state that it is about, the limit of that, and what a key without a live state begins with.
+//! One ask of a script: a state, its limit, and the initial state of a key without a live state.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use super::limits::{Unsupported, held, permit_name};
 use super::pack::Pack;
 use super::text::Kind;
 
-/// A state in a server, and the limit that it belongs to.
+/// A state on a server, with its limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     /// The name of the state.
     pub(crate) name: StateName,
-    /// The limit, as a script holds it.
+    /// The limit as a script applies it.
     pub(crate) limit: Limit,
-    /// Holders are one set whatever the numbers: permits of a rule.
+    /// True if the holders are one set for all numbers of the limit: permits of a rule.
     pub(crate) is_one_set: bool,
 }
 
 impl Target {
-    /// The state of a key under a limit that was prepared.
+    /// Returns the state of a key under a prepared limit.
     pub(crate) fn new(
         prefix: &[u8],
         limit: &PreparedLimit,
@@ -40,14 +40,14 @@ impl Target {
 pub(crate) struct Bid {
     pub(crate) target: Target,
     pub(crate) ask: Ask,
-    /// Where counts of limits before this one may matter: what a key without a live state begins with.
+    /// The initial state of a key without a live state, where counts of previous limits may matter.
     pub(crate) begin: Option<Begin>,
-    /// The random bits of the permit that it gets, under a concurrency limit.
+    /// The random bits of its permit, under a concurrency limit.
     pub(crate) number: u64,
 }
 
 impl Bid {
-    /// An ask under a limit without predecessors.
+    /// Creates an ask under a limit without predecessors.
     pub(crate) fn new(target: Target, ask: Ask) -> Bid {
         let number = match target.limit.algorithm() {
             Algorithm::Concurrency => fastrand::u64(..1 << NUMBER_BITS),
@@ -56,29 +56,30 @@ impl Bid {
         Bid { target, ask, begin: None, number }
     }
 
-    /// The permit that it gets if it is allowed, under a concurrency limit.
+    /// Returns the permit that it gets if it is allowed, under a concurrency limit.
     pub(crate) fn permit(&self) -> Option<PermitId> {
         let units = (self.target.limit.algorithm() == Algorithm::Concurrency).then(|| self.units_held())?;
         permit_id(units, self.number)
     }
 
-    /// The name of that permit in the server.
+    /// Returns the name of that permit on the server.
     pub(super) fn permit_name(&self) -> String {
         permit_name(self.units_held(), self.number)
     }
 
-    /// How many places it asks for; what is more than all, is too much.
+    /// Returns the units that it asks for. A cost above the limit is capped at one more than the limit.
     pub(super) fn units_held(&self) -> u64 {
         let [most, ..] = self.target.limit.numbers();
         self.ask.cost.get().min(most + 1)
     }
 }
 
-/// One ask for all of its bids or none, of which several go in one call.
+/// An ask for all of its bids or none. Several asks can share one call.
 #[derive(Clone, Debug)]
 pub(crate) struct TakeAsk {
     pub(crate) bids: Arc<[Bid]>,
-    /// A state is asked for more than once. Such an ask is a call of its own: its states are copied before they are written.
+    /// True if a state has more than one bid. Such an ask is a call of its own: its states are copied before they are
+    /// written.
     pub(crate) has_twins: bool,
 }
 
@@ -88,17 +89,17 @@ impl TakeAsk {
         TakeAsk { bids, has_twins }
     }
 
-    /// The length of the names of its states.
+    /// Returns the length of the names of its states.
     pub(crate) fn name_bytes(&self) -> usize {
         self.bids.iter().map(|bid| bid.target.name.len()).sum()
     }
 
-    /// The states that it asks for.
+    /// Returns the kind of states that it needs.
     pub(crate) fn states(&self) -> States {
         let is_debt = |bid: &Bid| Kind::of(bid.target.limit.algorithm()) == Kind::Debt;
         match self.bids.iter().filter(|bid| is_debt(bid)).count() {
             0 => States::Others,
-            // The script that only knows buckets knows neither copies nor what a key begins with.
+            // The script for buckets only supports neither copies nor initial states.
             all if all == self.bids.len()
                 && !self.has_twins
                 && self.bids.iter().all(|bid| bid.begin.is_none()) =>
@@ -110,7 +111,7 @@ impl TakeAsk {
     }
 }
 
-/// The states of an ask, by the scripts that know them.
+/// The states of an ask, by the scripts that support them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum States {
     /// Buckets, which have a script of their own.
@@ -120,12 +121,12 @@ pub(crate) enum States {
     Mixed,
 }
 
-/// The names of states, each once.
+/// Returns the names of states, each once.
 pub(super) fn names(bids: &[Bid]) -> HashSet<&StateName> {
     bids.iter().map(|bid| &bid.target.name).collect()
 }
 
-/// The state that a key without a live one begins with, and the time until which that is known.
+/// The initial state of a key without a live state, and the time until which it is valid.
 #[derive(Clone, Debug)]
 pub(crate) struct Begin {
     pub(crate) state: State,
@@ -133,14 +134,14 @@ pub(crate) struct Begin {
 }
 
 impl Begin {
-    /// Nothing is known: a script that finds no live state answers so, and does nothing.
+    /// Creates an unknown initial state: a script that finds no live state reports that, and does nothing.
     pub(crate) fn unknown() -> Begin {
         Begin { state: State::default(), until: Timestamp::EPOCH }
     }
 
-    /// The argument of a script. A state is written as the server would keep it; a log, as base and entries.
+    /// Encodes the argument of a script. A state is written in its stored format; a log as base and entries.
     pub(super) fn argument(&self, limit: &Limit) -> Vec<u8> {
-        // A script knows whole microseconds only, and none of them lies between a time and the next of those.
+        // A script uses whole microseconds, so the end can be rounded up to the next one.
         let mut bytes = Pack::new(b'b').number(self.until.ticks().div_ceil(TICKS)).into_bytes();
         let words = self.state.words();
         let (whole, part) = (|ticks: u64| ticks / TICKS, |ticks: u64| ticks % TICKS);
@@ -171,13 +172,13 @@ impl Begin {
         bytes
     }
 
-    /// The argument for an ask that begins with nothing else than its own state.
+    /// Encodes the argument for an ask without an initial state.
     pub(super) fn none() -> Vec<u8> {
         vec![b'b']
     }
 }
 
-/// An array of numbers in `MessagePack`, as `cmsgpack` reads it.
+/// Encodes an array of numbers in `MessagePack`, as read by `cmsgpack`.
 fn packed_array(numbers: Vec<u64>) -> Vec<u8> {
     let mut bytes = vec![0xdd];
     bytes.extend((numbers.len() as u32).to_be_bytes());

@@ -1,4 +1,4 @@
-//! Changing what is remembered: adjusting, giving a take back, releasing and renewing a place in flight.
+//! Calls that change state: adjust, give a take back, release and renew a permit.
 
 use tidegate::{Adjustment, Algorithm, Cost, Decision, Limit, PermitId, State, Timestamp};
 
@@ -9,27 +9,27 @@ use super::pack::Pack;
 use super::text::{Job, Kind};
 use super::{Call, TICKS, Time};
 
-/// The bits of a permit's number that say how many places it holds; the others are random.
+/// The number of low bits of a permit id that hold its units. The others are random.
 const UNIT_BITS: u32 = 21;
 pub(super) const NUMBER_BITS: u32 = 64 - UNIT_BITS;
 
-/// What is needed to give one take back.
+/// The data needed to give one take back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     algorithm: Algorithm,
     cost: Cost,
     taken_at: Timestamp,
-    /// The instant under which it is remembered.
+    /// The instant under which it is stored.
     at: Timestamp,
-    /// When nothing is left of it.
+    /// The time at which its debt is fully repaid.
     pub(super) clear_at: Timestamp,
-    /// What it paid, where that is a span.
+    /// The price it paid, for algorithms where that is a span of time.
     paid: u64,
     permit: Option<PermitId>,
 }
 
 impl Taken {
-    /// What a take has left, now or a little later.
+    /// Creates the record of a take, at this time or shortly after.
     pub(super) fn new(
         limit: &Limit,
         state: &State,
@@ -48,7 +48,7 @@ impl Taken {
         };
         let paid = match limit.algorithm() {
             Algorithm::TokenBucket | Algorithm::LeakyBucket => limit.numbers()[1].saturating_mul(cost.get()),
-            // As the library: what cannot be counted is not given back.
+            // As in the library, a price that does not fit is not given back.
             Algorithm::Pacer => u64::try_from(pace_price(limit, cost.get())).unwrap_or(0),
             _ => 0,
         };
@@ -58,7 +58,7 @@ impl Taken {
 }
 
 impl Taken {
-    /// The part of it that is one of several asks, which were taken as one.
+    /// Returns the part that belongs to one of several asks that were taken as one.
     #[must_use]
     pub(crate) fn part(&self, limit: &Limit, cost: Cost) -> Taken {
         let paid = match self.algorithm {
@@ -68,12 +68,12 @@ impl Taken {
         Taken { cost, paid, ..*self }
     }
 
-    /// The time from which on nothing is left of it.
+    /// Returns the time at which its debt is fully repaid.
     pub(crate) fn clear_at(&self) -> Timestamp {
         self.clear_at
     }
 
-    /// So many units of it are refunded: they are not owed any more.
+    /// Records that units were refunded, so that they are no longer debt.
     pub(crate) fn use_up(&mut self, limit: &Limit, units: Cost) {
         if matches!(self.algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket) {
             self.paid = self.paid.saturating_sub(limit.numbers()[1].saturating_mul(units.get()));
@@ -81,7 +81,7 @@ impl Taken {
     }
 }
 
-/// Charges, or gives back what was not used. [`read_adjust`](super::read_adjust) reads the answer.
+/// Builds a charge or a refund. [`read_adjust`](super::read_adjust) parses the reply.
 pub(crate) fn adjust(target: &Target, adjustment: Adjustment, begin: Option<&Begin>, time: Time) -> Call {
     let limit = &target.limit;
     let (cost, is_charge) = match adjustment {
@@ -97,7 +97,7 @@ pub(crate) fn adjust(target: &Target, adjustment: Adjustment, begin: Option<&Beg
     call_with_mark(Job::Adjust(Kind::of(limit.algorithm())), target, arguments, time)
 }
 
-/// Forgets states of one slot. The answer is how many there were.
+/// Builds a removal of states of one slot. The reply is the number of states that existed.
 pub(crate) fn reset(states: &[StateName], time: Time) -> Call {
     let keys = states.iter().flat_map(|state| [state.clone(), mark_name(state)]).collect();
     let mut arguments = vec![b"reset".to_vec()];
@@ -105,10 +105,11 @@ pub(crate) fn reset(states: &[StateName], time: Time) -> Call {
     Call { script: Job::Reset.script(), keys, arguments }
 }
 
-/// Gives one take back, as far as it is surely still there. [`read_adjust`](super::read_adjust) reads the answer.
+/// Builds the call that gives one take back, as far as it certainly still exists. [`read_adjust`](super::read_adjust)
+/// parses the reply.
 ///
-/// Of a bucket, others may have taken since, if nobody of them waits; then as much of it may be lost as time has passed. Of a log, a take comes back only while at most 64
-/// others have followed it. Of a pacer, only the last one.
+/// For a bucket, later takes may have followed, if none of them is delayed; then the time since the take is deducted.
+/// For a log, at most 64 entries may have followed the take. For a pacer, only the last take can be given back.
 pub(crate) fn give_back(target: &Target, taken: &Taken, time: Time) -> Call {
     let limit = &target.limit;
     if limit.algorithm() != taken.algorithm {
@@ -133,11 +134,11 @@ pub(crate) fn give_back(target: &Target, taken: &Taken, time: Time) -> Call {
     call_about(taken, Job::GiveBack(Kind::of(limit.algorithm())), target, pack, time)
 }
 
-/// Refunds so many units of one take, as far as they are still owed; no script if nothing can come back.
-/// [`read_adjust`](super::read_adjust) reads the answer.
+/// Builds a refund of units of one take, as far as they are still debt. Returns `None` if nothing can be refunded.
+/// [`read_adjust`](super::read_adjust) parses the reply.
 ///
-/// Of a bucket, the price less the time since the take comes back, and nothing while any request may wait. Windows, slots
-/// and logs are as in [`give_back`]. A pacer knows the last grant only, and not whose that is.
+/// For a bucket, the refund is the price minus the time since the take, and zero while any request may be delayed.
+/// Windows, slots and logs behave as in [`give_back`]. A pacer stores only the last grant, without its owner.
 pub(crate) fn refund(target: &Target, taken: &Taken, units: Cost, time: Time) -> Option<Call> {
     let limit = &target.limit;
     match limit.algorithm() {
@@ -154,35 +155,35 @@ pub(crate) fn refund(target: &Target, taken: &Taken, units: Cost, time: Time) ->
     }
 }
 
-/// Up to this debt every request that was allowed has acted.
+/// Returns the debt up to which no allowed request is still delayed.
 fn quiet(limit: &Limit) -> u64 {
     let [_, _, capacity, _, undelayed] = limit.numbers();
     if limit.algorithm() == Algorithm::TokenBucket { capacity } else { undelayed.min(capacity) }
 }
 
-/// Gives a place in flight back. [`read_whether`](super::read_whether) reads whether the permit still held one.
+/// Builds the release of a permit. [`read_whether`](super::read_whether) parses whether the permit was still held.
 pub(crate) fn release(target: &Target, permit: PermitId, time: Time) -> Call {
     with_permit(Job::Release, target, permit, time)
 }
 
-/// Starts a lease anew. [`read_whether`](super::read_whether) reads whether the permit still held its place.
+/// Builds the renewal of a lease. [`read_whether`](super::read_whether) parses whether the permit was still held.
 pub(crate) fn renew(target: &Target, permit: PermitId, time: Time) -> Call {
     with_permit(Job::Renew, target, permit, time)
 }
 
-/// The number of a permit, by the name under which a server keeps it.
+/// Returns the id of a permit from its name on the server.
 pub(super) fn permit_of(name: &str) -> Option<PermitId> {
     let (units, number) = name.split_once(':')?;
     permit_id(units.parse().ok()?, number.parse().ok()?)
 }
 
-/// The number of a permit for so many places.
+/// Returns the id of a permit with this many units.
 pub(super) fn permit_id(units: u64, number: u64) -> Option<PermitId> {
     let fits = units > 0 && units < 1 << UNIT_BITS && number < 1 << NUMBER_BITS;
     fits.then(|| PermitId::from_number(number << UNIT_BITS | units)).flatten()
 }
 
-/// Answers that need no look at anything.
+/// Replies that need no access to the state.
 const NEEDS_PERMIT: u8 = b'2';
 const CAPPED: u8 = b'0';
 
@@ -205,7 +206,7 @@ fn pack_permit(target: &Target, permit: PermitId) -> Pack {
     Pack::new(holders_letter(target)).micros(lease).text(&name)
 }
 
-/// A call about one take: it does nothing if units were taken off without a receipt since.
+/// Builds a call about one take. The script does nothing if units were removed without a receipt since.
 fn call_about(taken: &Taken, job: Job, target: &Target, pack: Pack, time: Time) -> Call {
     let taken_at = Pack::new(b'x').micros(taken.taken_at.ticks());
     call_with_mark(job, target, vec![pack.into_bytes(), taken_at.into_bytes()], time)

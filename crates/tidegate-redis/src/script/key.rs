@@ -1,4 +1,4 @@
-//! The names of states and of tables of limits, and the slots that they are in.
+//! The names of states and of tables of limits, and their cluster slots.
 //!
 //! ```text
 //!   tg:{h5q0c}tB3kQ0-x_91a4:user 3 ana
@@ -10,50 +10,50 @@
 //!   prefix
 //! ```
 //!
-//! A state belongs to one limit, so the numbers are part of its name. An `r` before the algorithm makes the name of the
-//! state's mark of it. The limits that a namespace has had are listed in
-//! a hash, `tg:limits:user`, by which a key is found under all of them.
+//! A state belongs to one limit, so the numbers are part of its name. An `r` before the algorithm gives the name of the
+//! state's mark. The limits that a namespace has had are listed in a hash, `tg:limits:user`, by which a key is found
+//! under all of them.
 
 use std::sync::Arc;
 
 use tidegate::{Algorithm, Key, PreparedLimit};
 
-/// How many slots a cluster has.
+/// The number of slots of a cluster.
 const SLOTS: u16 = 16_384;
-/// The letters of a digest, 6 bits each. None of them is a brace, which would choose a slot.
+/// The letters of a digest, 6 bits each. None of them is a brace, which would select a slot.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// The letter of the algorithm, and those of the digest.
+/// The length of the letter of the algorithm and the letters of the digest.
 pub(super) const LIMIT_LETTERS: usize = 12;
 
-/// A name of up to so many bytes is put together without an allocation of its own.
+/// The maximum length of a name that is built on the stack.
 const SHORT_NAME: usize = 128;
 
-/// The name of a state, or of another key in the server.
+/// The name of a state, or of another key on the server.
 pub(crate) type StateName = Arc<[u8]>;
 
-/// The part of names that is the same for all keys under one limit: algorithm, digest and namespace.
+/// The part of names that all keys under one limit share: algorithm, digest and namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LimitName(Box<[u8]>);
 
 impl LimitName {
-    /// The name of a limit that was prepared.
+    /// Returns the name of a prepared limit.
     pub(crate) fn of(limit: &PreparedLimit) -> LimitName {
         let letters = limit_letters(limit.limit().algorithm(), limit.digest());
         LimitName::of_letters(&letters, limit.namespace())
     }
 
-    /// The name of a limit by its letters.
+    /// Returns the name of a limit by its letters.
     pub(super) fn of_letters(letters: &[u8], namespace: &str) -> LimitName {
         let length = namespace.len().to_string();
         LimitName([letters, length.as_bytes(), b":", namespace.as_bytes()].concat().into())
     }
 
-    /// The letter of the algorithm, and those of the digest.
+    /// Returns the letter of the algorithm and the letters of the digest.
     pub(crate) fn letters(&self) -> &[u8] {
         &self.0[..LIMIT_LETTERS]
     }
 
-    /// The name of a key's state under this limit.
+    /// Returns the name of a key's state under this limit.
     pub(crate) fn state(&self, prefix: &[u8], key: &Key) -> StateName {
         let key = key.as_bytes();
         let parts = [prefix, b"{", &tag(key), b"}", &*self.0, key];
@@ -67,19 +67,19 @@ impl LimitName {
     }
 }
 
-/// The name of the mark of a state: it says when units were last taken off it without a receipt.
+/// Returns the name of the mark of a state: the time at which units were last removed from it without a receipt.
 pub(crate) fn mark_name(state: &[u8]) -> StateName {
-    // No prefix has a brace, so the first one ends the tag.
+    // No prefix contains a brace, so the first one ends the tag.
     let tag_end = state.iter().position(|byte| *byte == b'}').map_or(0, |brace| brace + 1);
     [&state[..tag_end], b"r", &state[tag_end..]].concat().into()
 }
 
-/// The name of the table of the limits that a namespace has had.
+/// Returns the name of the table of the limits that a namespace has had.
 pub(crate) fn table_name(prefix: &[u8], namespace: &str) -> StateName {
     [prefix, b"limits:", namespace.as_bytes()].concat().into()
 }
 
-/// The algorithm and the digest of the numbers of a limit. They are part of what is stored, and never change.
+/// Returns the algorithm and the digest of a limit's numbers. They are part of the stored format and must not change.
 fn limit_letters(algorithm: Algorithm, digest: u64) -> [u8; LIMIT_LETTERS] {
     let mut letters = [letter(algorithm); LIMIT_LETTERS];
     for (place, letter) in letters[1..].iter_mut().rev().enumerate() {
@@ -88,7 +88,7 @@ fn limit_letters(algorithm: Algorithm, digest: u64) -> [u8; LIMIT_LETTERS] {
     letters
 }
 
-/// The letter of an algorithm, in names and in arguments of scripts.
+/// Returns the letter of an algorithm, in names and in script arguments.
 pub(super) const fn letter(algorithm: Algorithm) -> u8 {
     match algorithm {
         Algorithm::TokenBucket => b't',
@@ -97,13 +97,13 @@ pub(super) const fn letter(algorithm: Algorithm) -> u8 {
         Algorithm::SlidingLog => b'g',
         Algorithm::SlidingWindow => b's',
         Algorithm::Pacer => b'p',
-        // The library may have more algorithms one day; `supports` refuses them.
+        // The library may get more algorithms; `supports` rejects them.
         _ => b'c',
     }
 }
 
-/// Five letters of 32: enough to spread over all slots, and short, because every key has them. It is part of what is
-/// stored, and never changes.
+/// Returns a tag of five letters of 32: enough to spread over all slots, and short, because every key has one. It is
+/// part of the stored format and must not change.
 fn tag(key: &[u8]) -> [u8; 5] {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -112,14 +112,14 @@ fn tag(key: &[u8]) -> [u8; 5] {
     [59, 54, 49, 44, 39].map(|shift| b"0123456789abcdefghijklmnopqrstuv"[(mixed >> shift) as usize & 31])
 }
 
-/// The slot of a key in a cluster: that of its first part in braces, if there is one.
+/// Returns the cluster slot of a key: that of its hash tag, if there is one.
 pub(crate) fn slot(key: &[u8]) -> u16 {
     let after_brace = key.iter().position(|byte| *byte == b'{').map(|open| &key[open + 1..]);
     let tag = after_brace.and_then(|rest| Some(&rest[..rest.iter().position(|byte| *byte == b'}')?]));
     crc16(tag.filter(|tag| !tag.is_empty()).unwrap_or(key)) % SLOTS
 }
 
-/// CRC-16/XMODEM.
+/// Computes CRC-16/XMODEM.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(same[0], same[1], "limits that decide alike are one");
     }
 
-    /// Names are part of what is stored: a version that names states differently begins with nothing.
+    /// Names are part of the stored format: a version with other names would start without counts.
     #[test]
     fn names_stay_as_they_are() {
         let named = name("user", "10/s burst 20").state(b"tg:", &Key::new("ana"));

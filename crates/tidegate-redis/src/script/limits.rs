@@ -1,8 +1,8 @@
-//! Which limits a script can hold, and the numbers that it is told of them.
+//! The limits that a script supports, and their encoding as numbers.
 //!
-//! A script counts microseconds. Everything that the library's grammar can say in time is whole microseconds but for two
-//! things: an interval, whose ticks are kept, and the slots of a sliding window. Those are lengthened to whole
-//! microseconds where that costs at most a thousandth; both the script and whoever reads its answer use that limit.
+//! A script counts microseconds. All times in the library's grammar are whole microseconds with two exceptions: an
+//! interval, whose ticks are kept, and the slots of a sliding window. Slots are lengthened to whole microseconds where
+//! that costs at most a thousandth. Both the script and the reader of its reply use that limit.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use super::key::letter;
 use super::pack::Pack;
 use super::{TICKS, span};
 
-/// The largest count that a script adds up without loss, with room for one more of that size.
+/// The largest count that a script can add without loss, with room for one more of that size.
 const MOST_COUNTED: u64 = 1 << 52;
 
-/// A limit that cannot be held by a Redis server.
+/// An error: a Redis server cannot support the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unsupported {
     limit: Box<Limit>,
@@ -33,7 +33,7 @@ enum Why {
 }
 
 impl Unsupported {
-    /// What is wrong with it and what would do, to be read behind the limit.
+    /// Returns the fault and its remedy, to follow the text of the limit.
     pub(crate) fn reason(&self) -> String {
         let why = match self.why {
             Why::TooFast => {
@@ -57,12 +57,12 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// Whether a Redis server can hold this limit.
+/// Checks that a Redis server supports this limit.
 pub(crate) fn supports(limit: &Limit) -> Result<(), Unsupported> {
     held(limit).map(|_| ())
 }
 
-/// The limit as a script holds it.
+/// Returns the limit as a script applies it.
 pub(crate) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
     let refused = |why| Err(Unsupported { limit: Box::new(*limit), why });
     let is_too_fast = |amount: u64, period: u64| period / TICKS < amount;
@@ -98,7 +98,7 @@ pub(crate) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
     }
 }
 
-/// The same window with slots of whole microseconds, unless that is more than a thousandth longer.
+/// Returns the same window with slots of whole microseconds, or `None` if that is more than a thousandth longer.
 fn with_whole_slots([amount, width, slots, _, most]: [u64; 5]) -> Option<Limit> {
     let whole = width.next_multiple_of(TICKS);
     if (whole - width) > width / 1000 {
@@ -109,7 +109,7 @@ fn with_whole_slots([amount, width, slots, _, most]: [u64; 5]) -> Option<Limit> 
     draft.mode(WindowMode::Strict).slots(slots).max_debt(most - amount).build().ok()
 }
 
-/// The numbers by which a script decides under a limit with these numbers.
+/// Returns the numbers that a script uses for a limit with these numbers.
 pub(super) fn held_numbers(algorithm: Algorithm, numbers: [u64; 5]) -> Option<[u64; 5]> {
     if algorithm == Algorithm::SlidingWindow && numbers[1] % TICKS != 0 {
         return with_whole_slots(numbers).map(|limit| limit.numbers());
@@ -117,7 +117,7 @@ pub(super) fn held_numbers(algorithm: Algorithm, numbers: [u64; 5]) -> Option<[u
     Some(numbers)
 }
 
-/// The longest time for which a state can matter that is written under this limit, apart from what a pacer owes.
+/// Returns the longest time for which a state under this limit can matter, apart from the debt of a pacer.
 pub(crate) fn longest_use(limit: &Limit) -> Ticks {
     match (limit.algorithm(), limit.numbers()) {
         (Algorithm::TokenBucket | Algorithm::LeakyBucket, [_, _, capacity, max_debt, _]) => {
@@ -131,9 +131,9 @@ pub(crate) fn longest_use(limit: &Limit) -> Ticks {
     }
 }
 
-/// What a script is told about an ask under a limit that it holds.
+/// Encodes an ask under a supported limit.
 ///
-/// The numbers of a debt stand behind those of others in one argument; the other algorithms have an argument for each.
+/// The numbers of several debts are concatenated in one argument; the other algorithms have an argument for each ask.
 pub(super) fn pack_take(bid: &Bid, others: Vec<u8>) -> Vec<u8> {
     let (target, limit, ask) = (&bid.target, &bid.target.limit, bid.ask);
     let (cost, patience, numbers) = (ask.cost.get(), ask.patience.get(), limit.numbers());
@@ -146,18 +146,19 @@ pub(super) fn pack_take(bid: &Bid, others: Vec<u8>) -> Vec<u8> {
             let pack = Pack::new(holders_letter(target)).number(most).micros(lease).number(units);
             pack.text(&bid.permit_name())
         }
-        // Whatever is more than all, is too much.
+        // Any cost above the limit is equally too large.
         _ => pack_counter(limit, cost.min(numbers[0] + 1)),
     };
     pack.into_bytes()
 }
 
-/// The letter of holders: under a rule they are one set, in which each keeps the lease that it was given.
+/// Returns the letter of the holders. Under a rule they are one set, in which each permit keeps the lease that it was
+/// granted.
 pub(super) fn holders_letter(target: &Target) -> u8 {
     if target.is_one_set { b'o' } else { b'c' }
 }
 
-/// What a script is told about an adjustment of what is owed or counted.
+/// Encodes an adjustment of a debt or a count.
 pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pack {
     match limit.algorithm() {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => {
@@ -168,7 +169,7 @@ pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pac
             debt.pack(Pack::new(letter(limit.algorithm())))
         }
         Algorithm::Pacer if is_charge => pack_pace(limit, cost.get(), 0),
-        // A refund is of no more than can be counted.
+        // A refund cannot exceed the largest count.
         Algorithm::Pacer => pack_priced_pace(limit, pace_price(limit, cost.get()).min(u64::MAX.into()), 0),
         _ => pack_counter(limit, cost.get().min(2 * MOST_COUNTED)),
     }
@@ -190,9 +191,9 @@ fn pack_debt(limit: &Limit, ask: Ask, others: Vec<u8>) -> Pack {
 /// The numbers by which a script decides about a debt.
 struct Debt {
     price: u64,
-    /// The most that may be owed after paying the price; nothing if the price is more than can be owed at all.
+    /// The largest debt allowed after the price is paid; `None` if the price exceeds the capacity.
     bar: Option<u64>,
-    /// The most that can be owed at all.
+    /// The largest possible debt.
     depth: u64,
     interval: u64,
 }
@@ -207,8 +208,8 @@ impl Debt {
         pack.micros_text(self.price).rest(self.price).rest(self.bar.unwrap_or(0)).ticks(self.depth)
     }
 
-    /// The microseconds of the blocks at whose ends keys expire that are asked about again and again: whole seconds, and
-    /// no more than sixteen intervals and a sixteenth of the depth.
+    /// Returns the length in microseconds of the blocks at whose ends frequently used keys expire. It is a whole number
+    /// of seconds, and at most sixteen intervals and a sixteenth of the depth.
     fn block(&self) -> u64 {
         let ticks = (self.depth / 16).min(self.interval.saturating_mul(16));
         (ticks / TICKS / 1_000_000).max(1) * 1_000_000
@@ -229,7 +230,7 @@ fn pack_counter(limit: &Limit, units: u64) -> Pack {
     }
 }
 
-/// What one permit of a pacer costs beside its interval, in the units in which it saves.
+/// Returns the price of one permit of a pacer in intervals, in the units of its savings.
 fn intervals_per_permit(cold_factor: u64) -> u64 {
     if cold_factor == 0 { 1 } else { 2 * (1 + cold_factor) }
 }
@@ -239,7 +240,7 @@ fn pack_pace(limit: &Limit, permits: u64, patience: u64) -> Pack {
     pack_priced_pace(limit, price, patience)
 }
 
-/// A price in savings, and the same as time at the stable rate, with what is left over of an interval.
+/// Encodes a price in savings, and as time at the stable rate with the remainder of an interval.
 pub(super) fn pack_priced_pace(limit: &Limit, price: u128, patience: u64) -> Pack {
     let [interval, pays_own, most, warm_up, cold_factor] = limit.numbers();
     let scale = if cold_factor == 0 { 1 } else { 5 + cold_factor };
@@ -251,18 +252,18 @@ pub(super) fn pack_priced_pace(limit: &Limit, price: u128, patience: u64) -> Pac
     pack.ticks(patience).micros(warm_up).number(cold_factor)
 }
 
-/// What so many permits take out of the savings of a pacer.
+/// Returns the price of permits in the savings of a pacer.
 pub(super) fn pace_price(limit: &Limit, permits: u64) -> u128 {
     let [interval, _, _, _, cold_factor] = limit.numbers();
     u128::from(interval) * u128::from(intervals_per_permit(cold_factor)) * u128::from(permits)
 }
 
-/// What is more than time itself is too much, however much it is.
+/// Saturates: any time beyond the largest is equally too large.
 fn saturated(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-/// The name of one who is in flight.
+/// Returns the name of a permit on the server.
 pub(super) fn permit_name(units: u64, number: u64) -> String {
     format!("{units}:{number}")
 }

@@ -1,11 +1,11 @@
-//! What is said to the server, and what it answers: one script call for any number of asks and limits.
+//! The protocol with the server: one script call for any number of asks and limits.
 //!
-//! A script looks at every state of an ask, spends only if all allow, and sends back what it saw: the time and the states as
-//! they were. The library then decides about those states once more, so that every figure of a [`Decision`] is its own;
-//! the scripts only have to find the same verdict and the same next state.
+//! A script reads every state of an ask, spends only if all allow, and returns the time and the states before the take.
+//! The library then repeats the decision on those states, so that every value of a [`Decision`] is its own. The scripts
+//! only have to find the same verdict and the same next state.
 //!
-//! Numbers in a script are doubles, so no number there is above 2^53: a time is a pair of whole microseconds since 2024
-//! and ticks below 16,000. Nothing here connects to anybody.
+//! Numbers in a script are doubles, so no number there exceeds 2^53. A time is a pair of whole microseconds since 2024
+//! and ticks below 16,000. This module opens no connections.
 
 mod bid;
 mod change;
@@ -44,37 +44,37 @@ pub(crate) use unreadable::Unreadable;
 use tidegate::Decision;
 use tidegate::{Ticks, Timestamp};
 
-/// Ticks in a microsecond.
+/// The number of ticks in a microsecond.
 const TICKS: u64 = 16_000;
-/// The second of Unix time at which the time of scripts begins: the Monday with which 2024 began.
+/// The Unix second at which the time of scripts begins: Monday, 1 January 2024.
 const EPOCH: u64 = 1_704_067_200;
 
-/// A span of so many ticks.
+/// Returns a span of this many ticks.
 pub(crate) fn span(ticks: u64) -> Ticks {
     Timestamp::from_ticks(ticks).since(Timestamp::EPOCH)
 }
 
-/// The last whole microsecond that is not after a time.
+/// Rounds a time down to whole microseconds.
 pub(crate) fn whole_micros_at(time: Timestamp) -> Timestamp {
     Timestamp::from_ticks(time.ticks() / TICKS * TICKS)
 }
 
-/// The same span, rounded up to whole microseconds.
+/// Rounds a span up to whole microseconds.
 pub(crate) fn whole_micros(wait: Ticks) -> Ticks {
     span(wait.get().div_ceil(TICKS).saturating_mul(TICKS))
 }
 
-/// The clock by which a script decides.
+/// The clock of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Time {
-    /// The server.
+    /// The server's clock.
     Server,
-    /// Whoever asks, in whole microseconds: a test. What is written then stays an hour longer.
+    /// A time given by the caller, in whole microseconds, for tests. Keys then live an hour longer.
     Given(Timestamp),
 }
 
 impl Time {
-    /// The arguments that say so.
+    /// Returns the arguments that select the clock.
     fn arguments(self) -> Vec<Vec<u8>> {
         match self {
             Time::Server => Vec::new(),
@@ -87,13 +87,13 @@ impl Time {
     }
 }
 
-/// A script with what it is to work on.
+/// A script with its keys and arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// What to run.
+    /// The script.
     pub(crate) script: &'static Script,
-    /// On which keys.
+    /// The keys.
     pub(crate) keys: Vec<StateName>,
-    /// With which arguments.
+    /// The arguments.
     pub(crate) arguments: Vec<Vec<u8>>,
 }

@@ -1,8 +1,8 @@
-//! Numbers in the form in which scripts read them: little-endian doubles and ticks, behind a letter.
+//! The encoding of numbers for scripts: little-endian doubles and ticks, after a letter.
 
 use super::TICKS;
 
-/// The bytes of a span as text; the last is always zero.
+/// The size of a span as text. The last byte is always zero.
 const MICROS_TEXT: usize = 15;
 
 /// One argument of a script.
@@ -10,42 +10,42 @@ const MICROS_TEXT: usize = 15;
 pub(super) struct Pack(Vec<u8>);
 
 impl Pack {
-    /// An argument about an algorithm, named by its letter.
+    /// Creates an argument for an algorithm, identified by its letter.
     pub(super) fn new(letter: u8) -> Pack {
         Pack::behind(Vec::with_capacity(72), letter)
     }
 
-    /// The same behind others in one argument.
+    /// Appends another ask to an argument.
     pub(super) fn behind(mut others: Vec<u8>, letter: u8) -> Pack {
         others.push(letter);
         Pack(others)
     }
 
-    /// A whole number. One above 2^53 is not whole any more in a script: there it means "too much", and has to be so for
-    /// any number that large.
+    /// Appends a whole number. Above 2^53 a script loses precision, so such a number has to mean "too much", for any
+    /// value that large.
     pub(super) fn number(mut self, number: u64) -> Pack {
         self.0.extend_from_slice(&(number as f64).to_le_bytes());
         self
     }
 
-    /// A span or a time, exactly.
+    /// Appends an exact span or time.
     pub(super) fn ticks(self, ticks: u64) -> Pack {
         self.micros(ticks).rest(ticks)
     }
 
-    /// A time or span of whole microseconds.
+    /// Appends a time or span in whole microseconds.
     pub(super) fn micros(self, ticks: u64) -> Pack {
         self.number(ticks / TICKS)
     }
 
-    /// The ticks behind the whole microseconds of a span.
+    /// Appends the ticks beyond the whole microseconds of a span.
     pub(super) fn rest(mut self, ticks: u64) -> Pack {
         self.0.extend_from_slice(&((ticks % TICKS) as u16).to_le_bytes());
         self
     }
 
-    /// The decimal digits of a span of whole microseconds, and zero bytes behind them. A span with ticks, or with more
-    /// digits than fit, has no digits.
+    /// Appends the decimal digits of a span in whole microseconds, padded with zero bytes. A span with ticks, or with
+    /// too many digits, is written as zero bytes only.
     pub(super) fn micros_text(mut self, ticks: u64) -> Pack {
         let mut text = [0; MICROS_TEXT];
         let mut micros = ticks / TICKS;
@@ -60,7 +60,7 @@ impl Pack {
         self
     }
 
-    /// A span that nothing is below.
+    /// Appends a negative span, below every other span.
     pub(super) fn negative(mut self) -> Pack {
         self.0.extend_from_slice(&(-1_f64).to_le_bytes());
         self
@@ -71,7 +71,7 @@ impl Pack {
         self
     }
 
-    /// The rest is text.
+    /// Appends text.
     pub(super) fn text(mut self, text: &str) -> Pack {
         self.0.extend_from_slice(text.as_bytes());
         self

@@ -1,4 +1,4 @@
-//! Reading what a server answers, and deciding about it.
+//! Parsing of replies, and the decisions derived from them.
 
 use redis::{ServerError, Value};
 use tidegate::{Adjusted, Algorithm, Decision, PermitId, State, Timestamp};
@@ -8,7 +8,7 @@ use super::change::{Taken, permit_of};
 use super::words::{debt, digits, numbers_of, words_of_holders, words_of_numbers, words_of_text};
 use super::{EPOCH, TICKS, Unreadable};
 
-/// The part of the reply to [`take`](super::take) that is about one ask.
+/// The part of the reply to [`take`](super::take) about one ask.
 #[derive(Debug)]
 pub(crate) struct AskReply {
     now: Timestamp,
@@ -16,22 +16,22 @@ pub(crate) struct AskReply {
     states: Vec<StateReply>,
 }
 
-/// The state of one bid, as it was.
+/// The state of one bid before the take.
 #[derive(Debug)]
 enum StateReply {
-    /// The time at which a debt is repaid, in ticks; nothing if there is none.
+    /// The time at which a debt is repaid (the TAT), in ticks; `None` if there is no debt.
     Debt(Option<u64>),
     Other(Value),
 }
 
-/// Whether a script has spent.
+/// The result of a script: units spent or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spent {
     All,
     None,
-    /// It does not say so: about buckets there is no doubt.
+    /// The reply does not contain it: for buckets it follows from the state.
     Untold,
-    /// It did nothing, for it has to know more.
+    /// The script did nothing, because it needs the initial state of a key.
     Unknown,
 }
 
@@ -39,10 +39,10 @@ enum Spent {
 #[derive(Debug)]
 pub(crate) enum TakeReply {
     Decided(Decided),
-    /// Nothing was done: a key without a live state begins with something that is not known, or not any more.
+    /// Nothing was done: the initial state of a key without a live state is unknown or has expired.
     Unknown {
         now: Timestamp,
-        /// For each bid, whether it has a live state, or begins with nothing else.
+        /// For each bid, true if it has a live state, or no other initial state.
         is_live: Vec<bool>,
     },
 }
@@ -58,25 +58,25 @@ pub(crate) struct Decided {
 #[derive(Debug)]
 pub(crate) struct DecidedBid {
     pub(crate) decision: Decision,
-    /// If it was spent, what the take is given back with.
+    /// The data needed to give the take back, if units were spent.
     pub(crate) taken: Option<Taken>,
-    /// The state before.
+    /// The state before the take.
     pub(crate) state: State,
-    /// It was decided by what its key begins with, as it had no live state.
+    /// True if the decision used the initial state of the key, because it had no live state.
     pub(crate) is_begun: bool,
-    /// The permit that the server has named.
+    /// The permit that the server reported.
     permit: Option<PermitId>,
 }
 
 impl DecidedBid {
-    /// A bid that was looked at, and spent nothing.
+    /// Creates the decision about a bid that was only peeked at.
     pub(crate) fn seen(bid: &Bid, state: State, now: Timestamp) -> DecidedBid {
         let decision = bid.target.limit.peek(&state, now, bid.ask);
         DecidedBid { decision, taken: None, state, is_begun: false, permit: None }
     }
 }
 
-/// Splits the reply to [`take`](super::take) by its asks, which have so many bids each.
+/// Splits the reply to [`take`](super::take) by its asks, which have these numbers of bids.
 pub(crate) fn read_takes(
     reply: Value,
     sizes: impl ExactSizeIterator<Item = usize> + Clone,
@@ -95,7 +95,7 @@ pub(crate) fn read_takes(
             let asks = asks.collect::<Option<_>>().filter(|_| debts.next().is_none());
             asks.ok_or_else(|| Unreadable::new("no decision", &line))
         }
-        // The time stands behind debts, one of which is an error.
+        // The time follows the debts if one of them is an error.
         Value::Array(mut parts)
             if parts.len() == sizes.clone().sum::<usize>() + 2 && ends_with_time(&parts) =>
         {
@@ -116,8 +116,7 @@ fn ends_with_time(parts: &[Value]) -> bool {
     matches!(parts.last(), Some(Value::BulkString(_)))
 }
 
-/// The time, and the debts behind it: seconds, microseconds and one debt after the other, none of them empty but those
-/// that are missing.
+/// Parses a line: seconds, microseconds, then the debts, separated by spaces. Only a missing debt is empty.
 fn read_line(line: &[u8]) -> Option<(Timestamp, &[u8])> {
     let mut words = line.splitn(3, |byte| *byte == b' ');
     let now = time_of(words.next()?, words.next()?)?;
@@ -125,14 +124,14 @@ fn read_line(line: &[u8]) -> Option<(Timestamp, &[u8])> {
 }
 
 impl StateReply {
-    /// A debt as it stands in a line; one that is missing is empty.
+    /// Parses a debt of a line. An empty one is missing.
     fn of_debt(word: &[u8]) -> Option<StateReply> {
         if word.is_empty() { Some(StateReply::Debt(None)) } else { Some(StateReply::Debt(Some(debt(word)?))) }
     }
 }
 
 impl AskReply {
-    /// The debts of one ask; its error stands in the place of the first.
+    /// Parses the debts of one ask. An error replaces the first.
     fn of_debts(
         now: Timestamp,
         states: impl Iterator<Item = Value>,
@@ -143,7 +142,7 @@ impl AskReply {
             match state {
                 Value::ServerError(error) => failed = Some(error),
                 Value::BulkString(text) => debts.extend(StateReply::of_debt(&text)),
-                // What is behind an error was not looked at.
+                // States behind an error were not read.
                 Value::Nil => {}
                 other => return Err(Unreadable::new("no debt", &other)),
             }
@@ -151,7 +150,7 @@ impl AskReply {
         Ok(failed.map_or_else(|| Ok(AskReply { now, spent: Spent::Untold, states: debts }), Err))
     }
 
-    /// Whether an ask was spent, and its states.
+    /// Parses whether an ask was spent, and its states.
     fn of_ask(now: Timestamp, ask: Value, size: usize) -> Result<Result<AskReply, ServerError>, Unreadable> {
         let mut parts = match ask {
             Value::ServerError(error) => return Ok(Err(error)),
@@ -168,7 +167,7 @@ impl AskReply {
         Ok(Ok(AskReply { now, spent, states }))
     }
 
-    /// Each bid with its state.
+    /// Returns each bid with its state.
     fn seen_states<'r>(
         &'r self,
         bids: &'r [Bid],
@@ -183,7 +182,7 @@ impl AskReply {
     }
 }
 
-/// Reads the outcome of one ask.
+/// Derives the outcome of one ask.
 pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unreadable> {
     let now = reply.now;
     let mut decided = Vec::with_capacity(bids.len());
@@ -215,7 +214,7 @@ pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unr
     Ok(TakeReply::Decided(Decided { now, bids: decided }))
 }
 
-/// The decision about a bid that was spent on, and what it is given back with.
+/// Returns the decision about a bid whose units were spent, and the data needed to give it back.
 fn spent(bid: &Bid, seen: &DecidedBid, now: Timestamp) -> Result<(Decision, Taken), Unreadable> {
     let (limit, mut state) = (&bid.target.limit, seen.state.clone());
     let mut decision = limit.decide(&mut state, now, bid.ask);
@@ -229,7 +228,7 @@ fn spent(bid: &Bid, seen: &DecidedBid, now: Timestamp) -> Result<(Decision, Take
     Ok((decision, taken))
 }
 
-/// Reads the answer to [`peek`](super::peek): the time, and the state of each.
+/// Parses the reply to [`peek`](super::peek): the time, and the state of each bid.
 pub(crate) fn read_peek(reply: Value, bids: &[Bid]) -> Result<(Timestamp, Vec<State>), Unreadable> {
     let seen = read_takes(reply, std::iter::once(bids.len()))?.pop();
     let Some(Ok(seen)) = seen else { return Err(Unreadable::new("no state", &seen)) };
@@ -237,8 +236,8 @@ pub(crate) fn read_peek(reply: Value, bids: &[Bid]) -> Result<(Timestamp, Vec<St
     Ok((seen.now, states?))
 }
 
-/// Reads the answer to [`adjust`](super::adjust) and [`give_back`](super::give_back); `None` if nothing was done, as a
-/// key without a live state begins with something that is not known.
+/// Parses the reply to [`adjust`](super::adjust) and [`give_back`](super::give_back). `None` if nothing was done,
+/// because the initial state of a key without a live state is unknown.
 pub(crate) fn read_adjust(reply: Value) -> Result<Option<Adjusted>, Unreadable> {
     match reply {
         Value::Int(1) => Ok(Some(Adjusted::Whole)),
@@ -249,7 +248,7 @@ pub(crate) fn read_adjust(reply: Value) -> Result<Option<Adjusted>, Unreadable> 
     }
 }
 
-/// Reads the answer to [`release`](super::release) and [`renew`](super::renew).
+/// Parses the reply to [`release`](super::release) and [`renew`](super::renew).
 pub(crate) fn read_whether(reply: Value) -> Result<bool, Unreadable> {
     match reply {
         Value::Int(answer @ (0 | 1)) => Ok(answer == 1),
@@ -257,14 +256,14 @@ pub(crate) fn read_whether(reply: Value) -> Result<bool, Unreadable> {
     }
 }
 
-/// The state that a decision was about; of a log or of holders, as much of it as the decision needs.
+/// The state behind a decision. For a log or for holders, the part that the decision needs.
 struct SeenState {
     state: State,
     is_missing: bool,
     permit: Option<PermitId>,
 }
 
-/// The time in the two parts with which a script tells it.
+/// Parses the two parts of the time in a reply.
 pub(super) fn time_of_parts(time: &[Value]) -> Result<Timestamp, Unreadable> {
     let now = match time {
         [Value::BulkString(seconds), Value::BulkString(micros)] => time_of(seconds, micros),
@@ -273,7 +272,7 @@ pub(super) fn time_of_parts(time: &[Value]) -> Result<Timestamp, Unreadable> {
     now.ok_or_else(|| Unreadable::new("no time", &time))
 }
 
-/// The text in a part of an answer.
+/// Returns a part of a reply as text.
 pub(super) fn text_of(value: &Value) -> Option<&str> {
     let Value::BulkString(text) = value else { return None };
     std::str::from_utf8(text).ok()

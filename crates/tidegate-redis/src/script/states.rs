@@ -1,4 +1,4 @@
-//! Reading whole states: those of a key under the limits before the one in force.
+//! Reading of complete states: those of a key under previous limits.
 
 use redis::Value;
 use tidegate::{Algorithm, State};
@@ -8,7 +8,7 @@ use super::text::Job;
 use super::words::{digits, numbers_of, words_of_numbers, words_of_text};
 use super::{Call, TICKS, Time, Unreadable};
 
-/// Reads the states of these names, which share a slot. [`read_states`] reads the answer.
+/// Builds a read of these states, which share a slot. [`read_states`] parses the reply.
 pub(crate) fn states(names: Vec<StateName>, algorithms: &[Algorithm], time: Time) -> Call {
     let letters = algorithms.iter().map(|algorithm| letter(*algorithm));
     let mut arguments = vec![std::iter::once(b'n').chain(letters).collect()];
@@ -16,7 +16,7 @@ pub(crate) fn states(names: Vec<StateName>, algorithms: &[Algorithm], time: Time
     Call { script: Job::ReadStates.script(), keys: names, arguments }
 }
 
-/// Reads the answer to [`states`].
+/// Parses the reply to [`states`].
 pub(crate) fn read_states(reply: &Value, algorithms: &[Algorithm]) -> Result<Vec<State>, Unreadable> {
     let states = match reply {
         Value::Array(parts) if parts.len() == algorithms.len() + 2 => &parts[2..],
@@ -40,7 +40,8 @@ fn words(value: &Value, algorithm: Algorithm) -> Option<Vec<u64>> {
     }
 }
 
-/// Totals with their times, the total before the oldest entry first. Entries of one instant are one in the library.
+/// Converts totals with their times; the first is the total before the oldest entry. The library merges entries of one
+/// instant.
 fn words_of_entries(entries: &[Value]) -> Option<Vec<u64>> {
     let number = |value: &Value| if let Value::BulkString(text) = value { digits(text) } else { None };
     let numbers: Option<Vec<_>> = entries.iter().map(number).collect();

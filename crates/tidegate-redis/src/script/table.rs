@@ -5,9 +5,9 @@
 //!                     name and numbers of a limit                 in whole microseconds of the server's time
 //! ```
 //!
-//! No decision reads it. A limit is listed before a state is written under it; it is read when the limit of a rule comes
-//! into force, when a key is reset under every limit, and within a second after a state was written, because it may have
-//! been deleted.
+//! No decision reads it. A limit is listed before a state is written under it. The table is read when the limit of a
+//! rule comes into force, and when a key is reset under every limit. It is also read within a second after a state was
+//! written, because it may have been deleted.
 
 use redis::Value;
 use tidegate::{Algorithm, History, Predecessor, PreparedLimit, Ticks, Timestamp};
@@ -18,29 +18,30 @@ use super::reply::{text_of, time_of_parts};
 use super::text::Job;
 use super::{Call, TICKS, Time, Unreadable};
 
-/// The field that says until when states matter under limits for which there was no room.
+/// The field with the time until which states matter under limits that did not fit into the table.
 const OTHERS: &str = "~";
 
-/// The limits of one namespace and one of them, as they are in the table.
+/// The entry of a limit in the table of its namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct TableEntry {
     table: StateName,
     field: String,
 }
 
-/// The time at which the limit of a rule came into force, and its place in the order of them.
+/// The time at which the limit of a rule came into force, and its position in their order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InForce {
-    /// Zero if it is no limit of a rule. Two may have come into force at one instant.
+    /// The position; zero if it is not the limit of a rule. It distinguishes limits that came into force at one
+    /// instant.
     pub(crate) order: u64,
     pub(crate) since: Timestamp,
 }
 
-/// A limit as a table lists it.
+/// A limit as listed in a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListedEntry {
     pub(crate) force: InForce,
-    /// No state under it matters for longer.
+    /// The time after which no state under it matters.
     pub(crate) until: Timestamp,
 }
 
@@ -55,25 +56,25 @@ pub(crate) struct TableFields {
 #[derive(Debug)]
 pub(crate) struct Announced {
     pub(crate) force: InForce,
-    /// The limits before it, as scripts hold them.
+    /// The previous limits, as scripts apply them.
     pub(crate) history: History,
     /// The names of states under each of them.
     pub(crate) names: Vec<LimitName>,
-    /// There are live states under limits that are older than those of the history.
+    /// True if there are live states under limits older than those of the history.
     pub(crate) drops_counts: bool,
 }
 
-/// The states that a key may have under limits of one namespace.
+/// The limits of one namespace under which a key may have states.
 #[derive(Debug)]
 pub(crate) struct ListedLimits {
-    /// The names of the limits that are listed.
+    /// The names of the listed limits.
     pub(crate) names: Vec<LimitName>,
-    /// There are others, for which there was no room.
+    /// True if there are others that did not fit into the table.
     pub(crate) has_others: bool,
 }
 
 impl TableEntry {
-    /// The entry of a limit that was prepared. Permits of a rule are one set, so their numbers do not count.
+    /// Creates the entry of a prepared limit. Permits of a rule are one set, so their numbers are omitted.
     pub(crate) fn new(prefix: &[u8], limit: &PreparedLimit, name: &LimitName) -> TableEntry {
         let numbers = if limit.is_one_set() { [0; 5] } else { limit.limit().numbers() };
         let mut field = String::from_utf8_lossy(name.letters()).into_owned();
@@ -84,18 +85,18 @@ impl TableEntry {
         TableEntry { table: table_name(prefix, limit.namespace()), field }
     }
 
-    /// The table that it is in.
+    /// Returns the name of its table.
     pub(crate) fn table(&self) -> &StateName {
         &self.table
     }
 
-    /// The slot of that table.
+    /// Returns the slot of that table.
     pub(crate) fn slot(&self) -> u16 {
         slot(&self.table)
     }
 
-    /// The fields of several limits of one table, and the one of limits for which there was no room, which is the last.
-    /// [`read_fields`] reads the answer.
+    /// Returns the fields of several limits of one table. The last field is that of limits that did not fit.
+    /// [`read_fields`] parses the reply.
     pub(crate) fn fields<'e>(entries: impl Iterator<Item = &'e TableEntry>) -> TableFields {
         let (mut table, mut names) = (StateName::default(), Vec::new());
         for entry in entries {
@@ -106,12 +107,12 @@ impl TableEntry {
         TableFields { table, names }
     }
 
-    /// Lists the limit for so long from now on. [`read_time`] reads the answer.
+    /// Builds a call that lists the limit for this time from now. [`read_time`] parses the reply.
     pub(crate) fn note(&self, ahead: Ticks, force: InForce, time: Time) -> Call {
         self.call(Job::NoteLimit, ahead, force, time)
     }
 
-    /// Puts the limit of a rule in force, and lists it. [`read_history`] reads the answer.
+    /// Builds a call that puts the limit of a rule in force, and lists it. [`read_history`] parses the reply.
     pub(crate) fn announce(&self, ahead: Ticks, time: Time) -> Call {
         self.call(Job::AnnounceLimit, ahead, InForce::default(), time)
     }
@@ -124,14 +125,14 @@ impl TableEntry {
     }
 }
 
-/// Reads the limits of a namespace. [`read_listed`] reads the answer.
+/// Builds a read of the limits of a namespace. [`read_listed`] parses the reply.
 pub(crate) fn list_limits(prefix: &[u8], namespace: &str, time: Time) -> Call {
     let mut arguments = vec![b"n".to_vec()];
     arguments.extend(time.arguments());
     Call { script: Job::ListLimits.script(), keys: vec![table_name(prefix, namespace)], arguments }
 }
 
-/// Reads the answer to [`TableEntry::note`]: the time at which it was listed.
+/// Parses the reply to [`TableEntry::note`]: the time of the entry.
 pub(crate) fn read_time(reply: &Value) -> Result<Timestamp, Unreadable> {
     match reply {
         Value::Array(parts) if parts.len() >= 2 => time_of_parts(&parts[..2]),
@@ -139,7 +140,7 @@ pub(crate) fn read_time(reply: &Value) -> Result<Timestamp, Unreadable> {
     }
 }
 
-/// Reads the answer to [`TableEntry::announce`].
+/// Parses the reply to [`TableEntry::announce`].
 pub(crate) fn read_history(reply: &Value, namespace: &str) -> Result<Announced, Unreadable> {
     let unreadable = || Unreadable::new("no history", reply);
     let Value::Array(parts) = reply else { return Err(unreadable()) };
@@ -152,7 +153,7 @@ pub(crate) fn read_history(reply: &Value, namespace: &str) -> Result<Announced, 
     for limit in before.chunks_exact(2) {
         let field = text_of(&limit[0]).ok_or_else(unreadable)?;
         let since = micros(&limit[1]).ok_or_else(unreadable)?;
-        // One that no script holds has no states.
+        // A limit that no script supports has no states.
         if let Some(known) = predecessor(field, since) {
             predecessors.push(known);
             names.push(LimitName::of_letters(&field.as_bytes()[..LIMIT_LETTERS], namespace));
@@ -162,7 +163,7 @@ pub(crate) fn read_history(reply: &Value, namespace: &str) -> Result<Announced, 
     Ok(Announced { force, history, names, drops_counts: *drops != 0 })
 }
 
-/// Reads the answer to [`TableEntry::fields`]; nothing for a field that is not there.
+/// Parses the reply to [`TableEntry::fields`]; `None` for a missing field.
 pub(crate) fn read_fields(reply: &Value) -> Result<Vec<Option<ListedEntry>>, Unreadable> {
     match reply {
         Value::Array(values) => Ok(values.iter().map(listed_entry).collect()),
@@ -177,7 +178,7 @@ fn listed_entry(value: &Value) -> Option<ListedEntry> {
     Some(ListedEntry { force: InForce { order, since: time(since)? }, until: time(until)? })
 }
 
-/// Reads the answer to [`list_limits`].
+/// Parses the reply to [`list_limits`].
 pub(crate) fn read_listed(reply: &Value, namespace: &str) -> Result<ListedLimits, Unreadable> {
     let unreadable = || Unreadable::new("no limits", reply);
     let Value::Array(parts) = reply else { return Err(unreadable()) };
@@ -201,7 +202,7 @@ fn predecessor(field: &str, since: Timestamp) -> Option<Predecessor> {
     let known = |algorithm: &Algorithm| letters.as_bytes().first() == Some(&letter(*algorithm));
     let algorithm = Algorithm::ALL.into_iter().find(known)?;
     let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
-    // Permits of a rule are one set whatever the numbers, which are not kept; nothing is carried from it.
+    // Permits of a rule are one set for all numbers, so the numbers are not stored, and nothing is carried over.
     let numbers: [u64; 5] = numbers?.try_into().ok()?;
     let numbers = match numbers {
         [0, 0, 0, 0, 0] => [1, 1, 0, 0, 0],

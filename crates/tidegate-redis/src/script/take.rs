@@ -1,18 +1,18 @@
-//! Asks: limits that are to be taken from, or only looked at.
+//! Calls that take from limits, or peek at them.
 
 use super::bid::{Begin, Bid, States, TakeAsk, names};
 use super::limits::pack_take;
 use super::text::{Job, Kind, Kinds};
 use super::{Call, StateName, Time};
 
-/// The letter before the sizes of several asks, and the one where some may ask for one state.
+/// The letter before the sizes of several asks, and the one for asks that may share a state.
 const SIZES: u8 = b'a';
 const SIZES_WITH_TWINS: u8 = b'w';
 
-/// Takes each of these asks by itself, in their order; all bids of an ask or none. [`read_takes`](super::read_takes)
-/// reads the answer.
+/// Builds a call that takes each of these asks on its own, in order, with all bids of an ask or none.
+/// [`read_takes`](super::read_takes) parses the reply.
 ///
-/// Several asks that go together have at most 255 bids each, and no twins.
+/// If there are several asks, each has at most 255 bids and no state twice.
 pub(crate) fn take(asks: &[TakeAsk], time: Time) -> Call {
     let bids = || asks.iter().flat_map(|ask| &*ask.bids);
     let mut keys: Vec<_> = bids().map(|bid| bid.target.name.clone()).collect();
@@ -27,7 +27,7 @@ pub(crate) fn take(asks: &[TakeAsk], time: Time) -> Call {
     let mut arguments = Vec::with_capacity(bids().count() + 3);
     match job {
         Job::Take(_) => arguments.extend(bids().map(|bid| pack_take(bid, Vec::new()))),
-        // Every argument costs the server something.
+        // Every argument has a cost on the server.
         _ => arguments.push(bids().fold(Vec::new(), |packs, bid| pack_take(bid, packs))),
     }
     if bids().any(|bid| bid.begin.is_some()) {
@@ -49,7 +49,7 @@ pub(crate) fn take(asks: &[TakeAsk], time: Time) -> Call {
     Call { script: job.script(), keys, arguments }
 }
 
-/// What a take of each by itself would say. [`read_peek`](super::read_peek) reads the answer.
+/// Builds a call that peeks at each bid on its own. [`read_peek`](super::read_peek) parses the reply.
 pub(crate) fn peek(bids: &[Bid], time: Time) -> Call {
     let keys = bids.iter().map(|bid| bid.target.name.clone()).collect();
     let mut arguments: Vec<_> = bids.iter().map(|bid| pack_take(bid, Vec::new())).collect();
@@ -61,12 +61,12 @@ fn kind_of(bid: &Bid) -> Kind {
     Kind::of(bid.target.limit.algorithm())
 }
 
-/// Where states are copied to if one is asked for more than once; that they are there tells the script so.
+/// Returns the keys for copies of states with more than one bid. Their presence selects this mode in the script.
 fn copies(bids: &[Bid]) -> impl Iterator<Item = StateName> {
     names(bids).into_iter().map(|name| [name, &b"~"[..]].concat().into())
 }
 
-/// Returns true if a name occurs twice, and hardly ever if none does.
+/// Returns true if a name occurs twice. False positives are very rare.
 fn may_share_states(names: &[StateName]) -> bool {
     let mut fingerprints: Vec<_> = names.iter().map(|name| fingerprint(name)).collect();
     fingerprints.sort_unstable();

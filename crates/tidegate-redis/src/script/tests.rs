@@ -1,4 +1,4 @@
-//! The scripts against a real server: they decide as the library does, and what they leave behind is as it should be.
+//! Tests of the scripts on a real server: their decisions equal those of the library, and their states are correct.
 
 mod library;
 mod limits;
@@ -16,22 +16,22 @@ use super::{
 
 pub(super) const PREFIX: &[u8] = b"tg:";
 
-/// The state of a subject.
+/// Returns the state of a key.
 pub(super) fn target(subject: &Subject<'_>) -> Target {
     Target::new(PREFIX, &subject.prepared_limit(), subject.key()).expect("it can be held")
 }
 
-/// Bids under limits that none was before.
+/// Returns bids under limits without predecessors.
 pub(super) fn bids(asks: &[(Subject<'_>, Ask)]) -> Vec<Bid> {
     asks.iter().map(|(subject, ask)| Bid::new(target(subject), *ask)).collect()
 }
 
-/// The call of one ask.
+/// Builds the call of one ask.
 pub(super) fn take(bids: Vec<Bid>, time: Time) -> Call {
     super::take(&[TakeAsk::new(bids.into())], time)
 }
 
-/// What was decided, and what each take is given back with.
+/// Returns the decisions, and the data needed to give each take back.
 pub(super) fn decided(
     reply: Value,
     asks: &[(Subject<'_>, Ask)],
@@ -40,7 +40,7 @@ pub(super) fn decided(
     decided_ask(&reply.expect("no error"), asks)
 }
 
-/// The same about one of several asks.
+/// Returns the same for one of several asks.
 pub(super) fn decided_ask(
     reply: &AskReply,
     asks: &[(Subject<'_>, Ask)],
@@ -53,14 +53,14 @@ pub(super) fn decided_ask(
     }
 }
 
-/// The decision about each, without spending.
+/// Returns the decision about each bid, without spending.
 pub(super) fn seen(reply: Value, asks: &[(Subject<'_>, Ask)]) -> Result<Vec<Decision>, Unreadable> {
     let (now, states) = read_peek(reply, &bids(asks))?;
     let each = bids(asks).into_iter().zip(&states);
     Ok(each.map(|(bid, state)| bid.target.limit.peek(state, now, bid.ask)).collect())
 }
 
-/// A server, and a connection that knows all scripts.
+/// A server, and a connection with all scripts loaded.
 pub(super) struct Server {
     _redis: Redis,
     pub(super) connection: Connection,
@@ -96,7 +96,7 @@ impl Server {
         command_of(call).query(&mut self.connection).map_err(|error| error.to_string())
     }
 
-    /// Forgets keys and runs a call, many times in one round trip.
+    /// Deletes keys and runs a call, many times in one round trip.
     pub(super) fn run_all(&mut self, calls: &[(Vec<StateName>, Call)]) -> Vec<Value> {
         let mut pipeline = redis::pipe();
         for (forgotten, call) in calls {
@@ -113,7 +113,7 @@ impl Server {
     }
 }
 
-/// With its text, so that the server need not know it; to be hashed is little work for a short text.
+/// Sends the text of the script, so that the server need not have it. Hashing a short text is cheap.
 fn command_of(call: &Call) -> redis::Cmd {
     let mut command = redis::cmd("EVAL");
     command.arg(&call.script.text).arg(call.keys.len());

@@ -1,11 +1,11 @@
-//! The scripts, assembled from sections of the files in `lua/`, one for each algorithm: a script has nothing that its
-//! limits do not need.
+//! The scripts, assembled from sections of the files in `lua/`, one for each combination of algorithms. A script
+//! contains only what its limits need.
 
 use std::sync::OnceLock;
 
 use tidegate::Algorithm;
 
-/// A script and the name under which a server knows it.
+/// A script, and the hash by which a server identifies it.
 #[derive(Debug)]
 pub(crate) struct Script {
     /// The text.
@@ -14,18 +14,18 @@ pub(crate) struct Script {
     pub(crate) sha: String,
 }
 
-/// What a script is for.
+/// The purpose of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Job {
     /// Take from one bucket.
     TakeDebt,
-    /// Take from several buckets, all of them different.
+    /// Take from several distinct buckets.
     TakeDebts,
-    /// The same for several asks.
+    /// Take from buckets for several asks.
     TakeDebtsEach,
     /// Take from limits of these kinds.
     Take(Kinds),
-    /// Look at limits of these kinds.
+    /// Peek at limits of these kinds.
     Peek(Kinds),
     Adjust(Kind),
     GiveBack(Kind),
@@ -33,21 +33,21 @@ pub(super) enum Job {
     RefundDebt,
     Release,
     Renew,
-    /// Forget states.
+    /// Remove states.
     Reset,
-    /// Read whole states.
+    /// Read complete states.
     ReadStates,
     /// List a limit in the table of its namespace.
     NoteLimit,
     /// Put the limit of a rule in force.
     AnnounceLimit,
-    /// Read the limits that are listed.
+    /// Read the listed limits.
     ListLimits,
-    /// Answer without looking.
+    /// Reply without access to any state.
     Nothing,
 }
 
-/// Algorithms whose states are alike.
+/// Algorithms with the same kind of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Debt,
@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-/// A set of kinds, a bit each.
+/// A set of kinds, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kinds(u8);
 
@@ -83,7 +83,7 @@ impl Kinds {
         Kinds(1 << kind as u8)
     }
 
-    /// Every set.
+    /// Returns every set.
     #[cfg(test)]
     pub(super) fn every() -> impl Iterator<Item = Kinds> {
         (1..1 << KINDS.len()).map(Kinds)
@@ -100,12 +100,12 @@ impl FromIterator<Kind> for Kinds {
     }
 }
 
-/// How many places there are for scripts; see [`Job::place`].
+/// The number of cached scripts; see [`Job::place`].
 const PLACES: usize = 1 << 8;
 static SCRIPTS: [OnceLock<Script>; PLACES] = [const { OnceLock::new() }; PLACES];
 
 #[cfg(test)]
-/// Every script that is likely to be run: those for any mix of algorithms are put together when they are needed.
+/// Returns every script that is likely to be run. Scripts for other mixes of algorithms are assembled on demand.
 pub(crate) fn all() -> impl Iterator<Item = &'static Script> {
     let takes = [Job::TakeDebt, Job::TakeDebts, Job::TakeDebtsEach];
     let jobs = [Job::RefundDebt, Job::Release, Job::Renew, Job::Nothing];
@@ -174,7 +174,7 @@ impl Job {
     }
 }
 
-/// The sections that limits of these kinds need, and then these.
+/// Returns the sections that limits of these kinds need, followed by `then`.
 fn with_kinds(kinds: Kinds, then: &[&'static str]) -> Vec<&'static str> {
     let has = |kind| kinds.has(kind);
     let needed = [
@@ -217,7 +217,7 @@ fn give_back_sections(kind: Kind) -> &'static [&'static str] {
 
 macro_rules! files {
     ($($name:literal)+) => {
-        /// The text of a file.
+        /// Returns the text of a file.
         fn file(name: &str) -> &'static str {
             match name {
                 $($name => include_str!(concat!("lua/", $name, ".lua")),)+
@@ -229,8 +229,8 @@ macro_rules! files {
 
 files! { "debt" "holders" "limits" "log" "mark" "numbers" "pacer" "slots" "states" "take" "time" "window" }
 
-/// Writes the section `file.name` without its comments. A section begins with the line `--== name`. The line `--- name`
-/// stands for another section of the same file, and `--- file.name` for one of another file.
+/// Appends the section `file.name` without its comments. A section begins with the line `--== name`. The line `---
+/// name` includes another section of the same file, and `--- file.name` one of another file.
 fn append(text: &mut String, section: &str) {
     let (of, name) = section.split_once('.').unwrap_or_else(|| unreachable!("no file in {section}"));
     let mut lines = file(of).lines().skip_while(|line| line.strip_prefix("--== ") != Some(name));

@@ -1,13 +1,13 @@
-//! An answer that makes no sense.
+//! The error of a reply that cannot be parsed.
 
 use std::fmt;
 
-/// A server's answer could not be understood: it is no server, or another version of these scripts.
+/// An error: the reply could not be parsed. It came from another kind of server, or another version of these scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable(String);
 
 impl Unreadable {
-    /// With what was there.
+    /// Creates an error with the unexpected value.
     pub(crate) fn new(what: &str, found: &impl fmt::Debug) -> Unreadable {
         Unreadable(format!("the server answered {what}: {found:?}"))
     }

@@ -1,17 +1,17 @@
-//! States in the words of the library, from what a server answers.
+//! Conversion of states from the server into the words of the library.
 
 use redis::Value;
 use tidegate::Algorithm;
 
 use super::TICKS;
 
-/// The last whole microsecond there is. Who would outlast it has no end.
+/// The last representable microsecond. A lease beyond it never ends.
 const LAST_MICRO: u64 = u64::MAX / TICKS;
 
-/// The most numbers in a state that is kept as text: those of a pacer.
+/// The maximum number of fields in a state that is stored as text: those of a pacer.
 const MOST_IN_TEXT: usize = 6;
 
-/// A whole number, and nothing else.
+/// Parses a whole number that consists of digits only.
 pub(super) fn digits(text: &[u8]) -> Option<u64> {
     let is_number = text.iter().all(u8::is_ascii_digit);
     is_number.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
@@ -23,7 +23,7 @@ pub(super) fn numbers_of(parts: &[Value]) -> Option<Vec<u64>> {
     parts.iter().map(number).collect()
 }
 
-/// Debts, windows and paces are kept as numbers with colons between them.
+/// Parses a debt, a window or a pace, which are stored as numbers separated by colons.
 pub(super) fn words_of_text(text: &[u8], algorithm: Algorithm) -> Option<Vec<u64>> {
     if matches!(algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket) {
         return Some(vec![debt(text)?]);
@@ -42,7 +42,7 @@ pub(super) fn words_of_text(text: &[u8], algorithm: Algorithm) -> Option<Vec<u64
     }
 }
 
-/// The time at which a debt is repaid, in ticks. A minus before it is about the life of its key.
+/// Parses the time at which a debt is repaid, in ticks. A leading minus concerns only the expiry of its key.
 pub(super) fn debt(text: &[u8]) -> Option<u64> {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     match text.iter().position(|byte| *byte == b':') {
@@ -51,7 +51,7 @@ pub(super) fn debt(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Whole microseconds and ticks as ticks.
+/// Converts whole microseconds and ticks to ticks.
 fn pair(whole: u64, ticks: u64) -> Option<u64> {
     whole.checked_mul(TICKS)?.checked_add(ticks)
 }
@@ -61,7 +61,7 @@ pub(super) fn words_of_numbers(numbers: &[u64], algorithm: Algorithm) -> Option<
     match (algorithm, numbers) {
         (Algorithm::SlidingLog, [left, _, total]) if left == total => Some(vec![]),
         (Algorithm::SlidingLog, [left, at, total]) => Some(vec![*left, ticks(*at)?, *total]),
-        // The entry that has to leave, unless it shares its instant with the newest.
+        // The entry that has to expire, unless it shares its instant with the newest.
         (Algorithm::SlidingLog, [left, nth, _, at, total]) if nth == at => {
             Some(vec![*left, ticks(*at)?, *total])
         }
@@ -75,8 +75,8 @@ pub(super) fn words_of_numbers(numbers: &[u64], algorithm: Algorithm) -> Option<
     }
 }
 
-/// The lease that has to end, if it was found, and the last one for all the others. Their permits are not looked at:
-/// any two numbers will do.
+/// Returns the lease that has to end, if it was found, and the last one for all the others. Their permits are not used,
+/// so any two distinct numbers suffice.
 pub(super) fn words_of_holders(numbers: &[u64]) -> Option<Vec<u64>> {
     let (places, last, freed, until, longest) = match *numbers {
         [places, last, freed, until] => (places, last, freed, until, 0),

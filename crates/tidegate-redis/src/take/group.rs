@@ -1,7 +1,7 @@
 //! The bids of one slot, which one script decides.
 //!
-//! Where counts of limits before may matter, the script answers that a key has no live state, and is asked again with
-//! what the key begins with.
+//! Where counts of previous limits may matter, the script replies that a key has no live state. It is then called again
+//! with the initial state of the key.
 
 use std::sync::Arc;
 
@@ -17,25 +17,25 @@ use crate::refusals::Lasting;
 use crate::script::{self, Begin, Bid, Decided, DecidedBid, TakeAsk, TakeReply};
 use crate::store::{Inner, read};
 
-/// How often a take is asked with what keys begin with. Each time a state has become clear meanwhile.
+/// The maximum number of calls with initial states. Before each repetition a live state has expired.
 const MOST_TIMES: usize = 8;
 
-/// The bids of a group, and what is known about their keys.
+/// The bids of a group, and the known states of their keys.
 struct Asked<'r> {
     bids: Arc<[Bid]>,
-    /// A state is asked for more than once.
+    /// True if a state has more than one bid.
     has_twins: bool,
     group: &'r [usize],
     request: &'r Request<'r>,
-    /// The states under the limits before, as far as they were read.
+    /// The states under the previous limits, as far as they were read.
     before: Vec<Option<StatesBefore>>,
     due: Instant,
 }
 
-/// The figures of decisions about live states that have to be exact while counts of the limits before matter.
+/// The values of a decision that have to be exact while counts of previous limits matter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Figures {
-    /// The waits of denials. One more call is made only if a wait is too short without it.
+    /// The waits of denials. One more call is made only if a wait would be too short without it.
     Waits,
     /// Also the time until a key is full.
     All,
@@ -71,7 +71,7 @@ impl<'r> Asked<'r> {
         self.before.get(place).cloned().flatten().unwrap_or_default()
     }
 
-    /// The ask, to be decided together with others.
+    /// Returns the ask, which may be decided in one call with others.
     fn ask(&self) -> TakeAsk {
         let bids = self.bids.clone();
         if self.has_twins { TakeAsk::new(bids) } else { TakeAsk { bids, has_twins: false } }
@@ -81,7 +81,7 @@ impl<'r> Asked<'r> {
         self.limits().for_each(|limit| limit.saw(now));
     }
 
-    /// Reads the states under the limits before, of those that are needed and not known.
+    /// Reads those states under previous limits that are needed and not known.
     async fn read_before(
         &mut self,
         inner: &Inner,
@@ -101,7 +101,7 @@ impl<'r> Asked<'r> {
         Ok(())
     }
 
-    /// Learns what keys without a live state begin with.
+    /// Computes the initial states of keys without a live state.
     async fn learn(&mut self, inner: &Inner, is_live: &[bool], now: Timestamp) -> Result<(), StoreError> {
         let (request, group) = (self.request, self.group);
         let matters = |place: usize| request.limits[group[place]].matters_at(now);
@@ -117,8 +117,8 @@ impl<'r> Asked<'r> {
         Arc::make_mut(&mut self.bids)[place].begin = Some(begin);
     }
 
-    /// Corrects decisions that counts of the limits before have a part in. Returns false if what a key began with has
-    /// ended since, so that the take has to be asked again.
+    /// Corrects decisions that counts of previous limits affect. Returns false if an initial state has expired since,
+    /// so that the take has to be repeated.
     async fn correct(
         &mut self,
         inner: &Inner,
@@ -152,11 +152,11 @@ impl<'r> Asked<'r> {
         Ok(true)
     }
 
-    /// How far a refusal of a bid can be remembered.
+    /// Returns the scope in which a denial of a bid can be cached.
     fn lasting(&self, place: usize, is_begun: bool) -> Lasting {
         match () {
             () if self.has_twins => Lasting::Never,
-            // Another ask may be denied for as long as the state lasts, and then by counts of the limits before.
+            // Another ask may be denied for as long as the state lasts, and then by counts of previous limits.
             () if is_begun || self.limit(place).carries() => Lasting::SameAsk,
             () => Lasting::AnyAsk,
         }
@@ -235,7 +235,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The answer to each of a group by itself, without spending.
+    /// Returns the decision about each bid of a group on its own, without spending.
     pub(super) async fn look_at(
         &self,
         group: &[usize],
@@ -257,7 +257,7 @@ impl Inner {
         Ok(decided.bids.into_iter().map(|bid| bid.decision).collect())
     }
 
-    /// Looks at states as they are.
+    /// Peeks at states as they are.
     async fn look_at_bids(&self, bids: &[Bid], due: Instant) -> Result<Decided, StoreError> {
         let answer = self.run(script::peek(bids, self.time()), due).await?;
         let (now, states) = read(script::read_peek(answer, bids))?;
@@ -268,7 +268,7 @@ impl Inner {
 }
 
 impl Asked<'_> {
-    /// Returns false if a key has no live state and counts of the limits before matter.
+    /// Returns false if a key has no live state and counts of previous limits matter.
     fn is_live(&self, place: usize, decided: &Decided) -> bool {
         let limit = self.limit(place);
         !limit.matters_at(decided.now) || limit.limit().clear_at(&decided.bids[place].state) > decided.now

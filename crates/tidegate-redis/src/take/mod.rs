@@ -1,4 +1,4 @@
-//! Takes all or none: in one script where one server has all the keys, else by taking and giving back.
+//! Takes all or none: in one script if one server has all the keys, otherwise by taking and giving back.
 //!
 //! ```text
 //!   one script's worth, one slot   -> one script decides
@@ -21,15 +21,16 @@ use crate::script::{self, Bid, Taken};
 use crate::store::{Inner, read, unfit};
 use request::Request;
 
-/// How many limits one script decides, and how many are given back at once: a script stops everybody else while it runs.
+/// The maximum number of limits in one script, and of limits given back at once. A script blocks all other clients
+/// while it runs.
 const MOST_IN_SCRIPT: usize = 128;
-/// How many limits may be asked for together.
+/// The maximum number of limits of one request.
 pub(crate) const MOST_TOGETHER: usize = 4096;
 
-/// Asks of one slot that one script decides, by their places among all.
+/// Asks of one slot that one script decides, by their indexes among all.
 type Group = Vec<usize>;
 
-/// The places of a group that is the whole request.
+/// The indexes of a group that is the whole request.
 static ALL_PLACES: [usize; MOST_IN_SCRIPT] = {
     let (mut places, mut place) = ([0; MOST_IN_SCRIPT], 0);
     while place < MOST_IN_SCRIPT {
@@ -39,20 +40,20 @@ static ALL_PLACES: [usize; MOST_IN_SCRIPT] = {
     places
 };
 
-/// What became of a group.
+/// The outcome of a group.
 struct Outcome<'g> {
     group: &'g [usize],
     bids: Vec<TakenBid>,
-    /// The memory that it was taken from.
+    /// The identity of the memory that it was taken from.
     seat: Option<Seat>,
 }
 
-/// What became of one bid of a group.
+/// The outcome of one bid of a group.
 struct TakenBid {
     decision: Decision,
-    /// If it was spent, what the take has to be given back with.
+    /// The data needed to give the take back, if units were spent.
     taken: Option<Taken>,
-    /// How far a refusal can be remembered.
+    /// The scope in which a denial can be cached.
     lasting: Lasting,
 }
 
@@ -96,7 +97,7 @@ impl Inner {
         })
     }
 
-    /// Gives units of one take back, as far as they are still owed and the server that took them is still there.
+    /// Refunds units of one take, as far as they are still debt and the server that took them keeps its data.
     pub(crate) async fn refund(
         &self,
         subject: Subject<'_>,
@@ -106,15 +107,15 @@ impl Inner {
         let Some(units) = receipt.use_up(cost) else { return Ok(Adjusted::Capped) };
         let Some(proof) = receipt.proof_mut::<TakeProof>() else { return Ok(Adjusted::Capped) };
         let target = self.target(&subject)?;
-        // Another server, or the same one after a restart or a flush, may not remember the take, and would forgive that
-        // of another.
+        // Another server, or the same one after a restart or a flush, may not have the take, and would refund that of
+        // another request.
         if proof.seat.is_none() || self.seat_of(&target.name) != proof.seat {
             return Ok(Adjusted::Capped);
         }
         let call = script::refund(&target, &proof.taken, units, self.time());
         proof.taken.use_up(&target.limit, units);
         let Some(call) = call else { return Ok(Adjusted::Capped) };
-        // Before it too: a caller that drops this does not come behind it.
+        // The cache entry is removed before the call too, in case the caller drops this future.
         self.forget(&target.name);
         let answer = self.run(call, self.due()?).await;
         self.forget(&target.name);
@@ -122,7 +123,7 @@ impl Inner {
         Ok(if units == cost { adjusted } else { Adjusted::Capped })
     }
 
-    /// The answer to each of a few asks by itself, without spending.
+    /// Returns the decision about each of a few asks on its own, without spending.
     pub(crate) async fn look_at_asks(
         &self,
         asks: &[(Subject<'_>, Ask)],
@@ -136,7 +137,7 @@ impl Inner {
         Ok(request.spread(self.look_at(&group, &request, due).await?))
     }
 
-    /// A refusal that needs no question. Of limits that would not refuse, nothing is known.
+    /// Returns a denial that needs no request to the server. About limits that would allow, nothing is known.
     fn certain(&self, request: &Request<'_>) -> (Option<Decisions>, Vec<Era>) {
         let Some(refusals) = &self.refusals else { return (None, Vec::new()) };
         let mut eras = Vec::with_capacity(request.bids.len());
@@ -150,8 +151,8 @@ impl Inner {
                 known
             });
         }
-        // Several asks for one state wait longer than each of them; and a limit of which nothing is known may deny for
-        // longer than those that are.
+        // Several asks for one state wait longer than each of them. A limit about which nothing is known may deny for
+        // longer than the known ones.
         if let Some(decisions) = known.filter(|_| !request.has_twins) {
             return (Some(request.spread(decisions).into()), eras);
         }
@@ -166,7 +167,7 @@ impl Inner {
         }
     }
 
-    /// What is decided there, and what each take can be given back with if that `is_tracked`.
+    /// Decides on the server. Returns what each take can be given back with if `is_tracked`.
     async fn take_there(&self, request: &Request<'_>, is_tracked: bool) -> Result<Reported, StoreError> {
         let due = self.due()?;
         self.make_all_ready(&request.limits, due).await?;
@@ -177,7 +178,8 @@ impl Inner {
         let reported = match &*groups {
             [] | [_] => {
                 let outcome = self.take_group(&ALL_PLACES[..bids], request, is_tracked, due).await;
-                // Of one script nothing was done then. Others of several may have been, and not given back.
+                // After a retryable error of a single script nothing was done. With several scripts, some may have been
+                // executed and not given back.
                 if outcome.as_ref().is_err_and(StoreError::is_retryable) {
                     unclaimed.claim();
                 }
@@ -193,7 +195,7 @@ impl Inner {
         Ok(reported)
     }
 
-    /// The memory that these bids, which share a slot, would be taken from now.
+    /// Returns the identity of the memory for these bids, which share a slot.
     fn seat(&self, bids: &[Bid]) -> Option<Seat> {
         self.seat_of(&bids.first()?.target.name)
     }
@@ -203,20 +205,20 @@ impl Inner {
     }
 }
 
-/// What is decided about each bid, and what its take can be given back with.
+/// The decision about each bid, and the data needed to give its take back.
 struct Reported {
     bids: Vec<(Decision, Lasting)>,
     proofs: Vec<Option<TakeProof>>,
 }
 
-/// What a take can be refunded with: where its units are, and the memory that it was taken from.
+/// The data needed to refund a take: the position of its units, and the identity of the memory.
 #[derive(Clone, Debug)]
 struct TakeProof {
     taken: Taken,
     seat: Option<Seat>,
 }
 
-/// The proof of each take, in the order of the bids.
+/// Returns the proof of each take, in the order of the bids.
 fn proofs(outcomes: &[Outcome<'_>]) -> Vec<Option<TakeProof>> {
     let each = outcomes.iter().flat_map(|outcome| {
         let proof = |bid: &TakenBid| Some(TakeProof { taken: bid.taken?, seat: outcome.seat });

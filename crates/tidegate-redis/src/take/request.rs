@@ -1,7 +1,7 @@
 //! The asks of one request as bids on states.
 //!
-//! One state that is asked for twice under one limit is one ask of the summed cost. Where an ask may be delayed, or gets
-//! a permit of its own, the asks stay apart, and the script decides them one after the other.
+//! Two asks for one state under one limit become one ask of the summed cost. If an ask may be delayed, or gets its own
+//! permit, the asks stay separate, and the script decides them one after the other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::limits::StoredLimit;
 use crate::script::{Bid, StateName, Taken, Unsupported};
 use crate::store::Inner;
 
-/// Up to so many names are compared one by one.
+/// The maximum number of names that are compared pairwise.
 const FEW: usize = 8;
 
 /// The bids of one request, in the order of its asks.
@@ -21,9 +21,9 @@ pub(super) struct Request<'a> {
     pub(super) bids: Arc<[Bid]>,
     pub(super) limits: Vec<Arc<StoredLimit>>,
     asks: &'a [(Subject<'a>, Ask)],
-    /// For each ask, the place of its bid and its cost, where asks for one state were united.
+    /// For each ask, the index of its bid and its cost, if asks for one state were merged.
     united: Option<Vec<(usize, Cost)>>,
-    /// A state is asked for more than once, and its asks stay apart.
+    /// True if a state has several asks that stay separate.
     pub(super) has_twins: bool,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Request<'a> {
         Ok(request)
     }
 
-    /// Makes one ask of those for one state that are one, by the place of the first bid on each state.
+    /// Merges the asks for one state. `first` holds the index of the first bid on each state.
     fn unite(&mut self, first: &[usize]) {
         let (mut bids, mut places): (Vec<Bid>, Vec<usize>) = (Vec::new(), Vec::new());
         for (place, bid) in self.bids.iter().enumerate() {
@@ -66,14 +66,14 @@ impl<'a> Request<'a> {
         self.bids = bids.into();
     }
 
-    /// The key of a bid.
+    /// Returns the key of a bid.
     pub(super) fn key(&self, place: usize) -> &'a Key {
         let is_of_bid = |(of, _): &(usize, Cost)| *of == place;
         let first = self.united.as_ref().and_then(|asks| asks.iter().position(is_of_bid));
         self.asks[first.unwrap_or(place)].0.key()
     }
 
-    /// The decision about each ask.
+    /// Returns the decision about each ask.
     pub(super) fn spread(&self, decisions: Vec<Decision>) -> Vec<Decision> {
         match &self.united {
             Some(asks) => asks.iter().map(|(place, _)| decisions[*place]).collect(),
@@ -81,7 +81,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The take of each ask, with its cost; of an ask that was taken together with another, its own part.
+    /// Returns the take of each ask with its cost. For a merged ask, its own part.
     pub(super) fn shares<T: Clone>(
         &self,
         takes: &[Option<T>],
@@ -102,7 +102,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// For each bid, the place of the first one on the same state.
+/// Returns for each bid the index of the first one on the same state.
 fn firsts(bids: &[Bid]) -> Vec<usize> {
     if bids.len() <= FEW {
         let first = |name: &StateName| bids.iter().position(|other| other.target.name == *name);
@@ -112,7 +112,7 @@ fn firsts(bids: &[Bid]) -> Vec<usize> {
     bids.iter().enumerate().map(|(place, bid)| *places.entry(&bid.target.name).or_insert(place)).collect()
 }
 
-/// Returns true if several asks for one state are one ask of the summed cost.
+/// Returns true if several asks for one state can be merged into one of the summed cost.
 fn is_one_ask(algorithm: Algorithm) -> bool {
     matches!(
         algorithm,
@@ -120,7 +120,7 @@ fn is_one_ask(algorithm: Algorithm) -> bool {
     )
 }
 
-/// The ask that two asks for one state are. A cost that cannot be summed is too much for any limit.
+/// Merges two asks for one state. A cost that overflows is too large for any limit.
 fn both(one: Ask, other: Ask) -> Ask {
     let cost = Cost::of(one.cost.get().saturating_add(other.cost.get()));
     Ask { cost, patience: one.patience.min(other.patience) }

@@ -1,4 +1,4 @@
-//! All or none across several scripts: takes that were made are given back if another script denies.
+//! All or none across several scripts: completed takes are given back if another script denies.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::script::{self, Bid, Taken, Target};
 use crate::store::Inner;
 
 impl Inner {
-    /// The bids of each script: of one slot, and not too many.
+    /// Groups the bids by script: of one slot, and limited in number.
     pub(super) fn groups(&self, bids: &[Bid]) -> Vec<Group> {
         let mut by_slot: BTreeMap<u16, Group> = BTreeMap::new();
         for (place, bid) in bids.iter().enumerate() {
@@ -23,7 +23,8 @@ impl Inner {
         by_slot.values().flat_map(|group| group.chunks(MOST_IN_SCRIPT)).map(<[usize]>::to_vec).collect()
     }
 
-    /// Takes each group by itself, all at once. Unless all of them let pass, those who did get back what they gave.
+    /// Takes each group on its own, all concurrently. Unless all of them allow, the takes of those that did are given
+    /// back.
     pub(super) async fn take_at_once(
         &self,
         groups: &[Group],
@@ -36,7 +37,7 @@ impl Inner {
         for outcome in join_all(taking).await {
             match outcome {
                 Ok(outcome) => outcomes.push(outcome),
-                // That something may have been spent weighs more than that something was not.
+                // An error after which units may have been spent takes precedence over one after which none were.
                 Err(error) if failed.as_ref().is_none_or(StoreError::is_retryable) => failed = Some(error),
                 Err(_) => {}
             }
@@ -55,8 +56,8 @@ impl Inner {
         }
     }
 
-    /// Takes one group after the other, so that others are asked in between, once all were seen to pass. A denial is
-    /// found by looking, so it spends nothing; only if others come in between, groups before it are given back.
+    /// Takes one group after the other, so that other clients run in between, after a peek found that all allow. A
+    /// denial is found by the peek, so it spends nothing. Groups are given back only if other takes came in between.
     pub(super) async fn take_in_turn(
         &self,
         groups: &[Group],
@@ -70,14 +71,14 @@ impl Inner {
             }
             seen.extend(group.iter().copied().zip(decisions));
         }
-        // A limit that denies has to see it: it may count denials.
+        // A limit that denies has to receive the take: it may count denials.
         let is_denied = !denying.is_empty();
         let mut outcomes = Vec::new();
         let mut failed = None;
         for group in if is_denied { &*denying } else { groups } {
             match self.take_group(group, request, true, self.due()?).await {
                 Ok(outcome) => outcomes.push(outcome),
-                // What was seen stands.
+                // The result of the peek stands.
                 Err(_) if is_denied => {}
                 Err(error) => failed = Some(error),
             }
@@ -100,10 +101,10 @@ impl Inner {
         }
     }
 
-    /// Gives back what was taken, as far as the server that took it is still there.
+    /// Gives all takes back, as far as the server that took them keeps its data.
     async fn give_back_all(&self, outcomes: &[Outcome<'_>], request: &Request<'_>) {
-        // Another server, or the same one after a restart or a flush, may not remember the take, and would forgive that
-        // of another.
+        // Another server, or the same one after a restart or a flush, may not have the take, and would refund that of
+        // another request.
         let is_there = |outcome: &Outcome<'_>| {
             let first = outcome.group.first().map(|place| &request.bids[*place].target.name);
             outcome.seat.is_some() && first.and_then(|name| self.seat_of(name)) == outcome.seat
@@ -111,7 +112,7 @@ impl Inner {
         let spent = outcomes.iter().filter(|outcome| outcome.is_allowed() && is_there(outcome));
         let takes = spent.flat_map(|outcome| outcome.group.iter().zip(&outcome.bids));
         let takes: Vec<_> = takes.filter_map(|(place, bid)| Some((*place, bid.taken.as_ref()?))).collect();
-        // What cannot be given back stays spent: a key gets too little then, never too much.
+        // A take that cannot be given back stays spent: the key gets too little then, never too much.
         for some in takes.chunks(MOST_IN_SCRIPT) {
             let back = some
                 .iter()
@@ -122,16 +123,16 @@ impl Inner {
 
     async fn give_back(&self, target: &Target, taken: &Taken) {
         self.counts.given_back.add();
-        // The denial is reported either way, and nothing else can be done.
+        // The denial is reported either way, and there is no further remedy.
         let Ok(due) = self.due() else { return };
         let _ = self.run(script::give_back(target, taken, self.time()), due).await;
-        // A key that was denied meanwhile was so because of this.
+        // A denial of the key in the meantime was caused by this take.
         self.forget(&target.name);
     }
 }
 
-/// What is decided about each: as it was taken, else as it was seen. What was given back is reported without what it
-/// took.
+/// Returns the decision about each bid: as taken, otherwise as seen by the peek. A take that was given back is reported
+/// without its cost.
 fn reported(
     outcomes: Vec<Outcome<'_>>,
     seen: Vec<(usize, Decision)>,
@@ -143,7 +144,7 @@ fn reported(
     for outcome in outcomes {
         let is_allowed = outcome.is_allowed();
         for (place, TakenBid { decision, lasting, .. }) in outcome.group.iter().copied().zip(outcome.bids) {
-            // A group that passes after all was seen to deny, and that is what stands.
+            // The peek saw this group deny, and that result stands even if the take allowed.
             if is_given_back && is_allowed && placed.contains_key(&place) {
                 continue;
             }
@@ -159,7 +160,7 @@ fn reported(
     placed.into_values().collect()
 }
 
-/// A decision to let pass, without what it took.
+/// Returns an allowing decision without the units that it took.
 fn given_back(decision: &Decision, ask: Ask) -> Decision {
     let remaining = decision.remaining().saturating_add(ask.cost.get()).min(decision.limit());
     let (verdict, reset_after) = (decision.verdict_in_ticks(), decision.reset_after_in_ticks());

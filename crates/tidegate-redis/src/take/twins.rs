@@ -1,4 +1,4 @@
-//! One state that is asked for more than once, where the asks are decided one after the other.
+//! Several asks for one state in one request, decided one after the other.
 //!
 //! A denial reports the wait after which all of them pass.
 
@@ -8,14 +8,14 @@ use tidegate::{Algorithm, Ask, Cost, Decision, Limit, State, Ticks, Timestamp, V
 
 use crate::script::{Bid, Decided, DecidedBid, span};
 
-/// The asks for one state, by their places.
+/// The asks for one state, by their indexes.
 #[derive(Debug)]
 pub(super) struct Twins {
     pub(super) places: Vec<usize>,
 }
 
 impl Twins {
-    /// All states that are asked for more than once.
+    /// Returns all states with more than one ask.
     pub(super) fn of(bids: &[Bid]) -> Vec<Twins> {
         let mut by_name: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
         for (place, bid) in bids.iter().enumerate() {
@@ -28,7 +28,7 @@ impl Twins {
         &bids[self.places[0]].target.limit
     }
 
-    /// The bid on as many permits as all asks want together; of other algorithms the state says all.
+    /// Returns a bid on the permits of all asks together. `None` for other algorithms, where the state is sufficient.
     pub(super) fn permits(&self, bids: &[Bid]) -> Option<Bid> {
         if self.limit(bids).algorithm() != Algorithm::Concurrency {
             return None;
@@ -38,7 +38,8 @@ impl Twins {
         Some(Bid { ask: Ask::new(Cost::of(units)), ..bids[self.places[0]].clone() })
     }
 
-    /// All report what the last of them has left, and its delay, which is the longest; each has a permit of its own.
+    /// Makes all asks report the remaining quota of the last one and its delay, which is the longest. Each has its own
+    /// permit.
     pub(super) fn report_allowed(&self, bids: &[Bid], decided: &mut Decided) {
         if self.limit(bids).algorithm() != Algorithm::Concurrency {
             if let Some(last) = self.places.last().map(|last| decided.bids[*last].decision) {
@@ -47,7 +48,7 @@ impl Twins {
         }
     }
 
-    /// All report the wait after which the whole sequence passes.
+    /// Makes all asks report the wait after which the whole sequence is allowed.
     pub(super) fn report_denied(&self, bids: &[Bid], decided: &mut Decided, permits: Option<Decision>) {
         let DecidedBid { decision: first, state, .. } = &decided.bids[self.places[0]];
         let decision = match permits {
@@ -68,12 +69,12 @@ impl Twins {
         if passes(0) {
             return first;
         }
-        // Once the state is clear, waiting changes nothing any more.
+        // Once the key is full, a longer wait has no effect.
         let longest = limit.clear_at(state).since(now).get();
         if !passes(longest) {
             return with_verdict(&first, Verdict::Impossible);
         }
-        // What passes at one time passes later, too.
+        // A sequence that is allowed at one time is allowed later, too.
         let (mut denied, mut passed) = (0, longest);
         while passed - denied > 1 {
             let middle = denied + (passed - denied) / 2;

@@ -1,7 +1,7 @@
-//! Knows which node of a cluster has which slot.
+//! The topology of a cluster: the node of each slot.
 //!
-//! The map is asked for at first, when a node fails or says that a slot has moved, and now and then; a redirection is
-//! believed at once. Links to nodes stay while the map names them.
+//! The slot map is read at the start, when a node fails or reports a moved slot, and at intervals. A redirection is
+//! followed immediately. Links to nodes stay open while the map contains them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,13 +19,13 @@ use crate::fault::{Fault, Refusal, describe};
 use crate::link::{Link, Trunk};
 use crate::url::Address;
 
-/// How long a node may take to tell the map.
+/// The timeout of a node for the slot map.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How often the map is asked for while a node does not answer.
+/// The interval between reads of the map while a node is down.
 const WHILE_DOWN: Duration = Duration::from_millis(100);
-/// How often it is asked for although nothing seems wrong.
+/// The interval between reads of the map in normal operation.
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
-/// More nodes than this at once are not remembered, whatever redirections say.
+/// The maximum number of nodes that are stored, whatever redirections report.
 const MOST_NODES: usize = 1024;
 
 /// The nodes of a cluster.
@@ -34,7 +34,7 @@ pub(crate) struct Cluster {
     seeds: Vec<Address>,
     trunk: Arc<Trunk>,
     known: Mutex<Known>,
-    /// Whether the map was ever told, or could not be had.
+    /// True once the map was read, or could not be read.
     is_settled: watch::Sender<bool>,
 }
 
@@ -94,7 +94,7 @@ impl Cluster {
     }
 
     pub(super) async fn settled(&self) {
-        // It cannot fail while the sender is here.
+        // This cannot fail while the sender exists.
         let _ = self.is_settled.subscribe().wait_for(|settled| *settled).await;
         let links: Vec<_> = self.known().links.values().cloned().collect();
         for link in links {
@@ -116,8 +116,8 @@ impl Cluster {
         }
     }
 
-    /// Asks nodes for the map, one after the other, until one tells it: first those who answer anyway, then whoever
-    /// else may know.
+    /// Reads the map from one node after the other, until one succeeds: first from connected nodes, then from other
+    /// known nodes.
     async fn look(&self) {
         let (mut up, mut others) = (Vec::new(), Vec::new());
         {
@@ -126,7 +126,7 @@ impl Cluster {
             others.extend(known.map.iter().flat_map(|map| map.nodes.clone()));
         }
         fastrand::shuffle(&mut up);
-        // Whoever was cut off from the others tells an old map, and that it cannot decide.
+        // A node that is cut off from the cluster has an old map, and reports that it cannot decide.
         up.sort_by_key(|link| link.why_not().is_some());
         others.extend(self.seeds.iter().cloned());
         others.retain(|node| up.iter().all(|link| link.address != *node));
@@ -187,7 +187,7 @@ fn slots_question() -> redis::Cmd {
     question
 }
 
-/// Asks a node that may be a replica, or gone.
+/// Reads the map from a node that may be a replica or down.
 pub(crate) async fn ask_slots(dialer: &Dialer, node: &Address) -> Result<SlotMap, String> {
     let deaf = |_: PushInfo| Ok::<(), ()>(());
     let mut connection = dialer.connect(node, deaf).await.map_err(|error| describe(node, &error))?;
@@ -210,7 +210,7 @@ fn read_map(answer: Value, node: &Address) -> Result<SlotMap, String> {
     }
 }
 
-/// Asks for the map whenever somebody doubts, and now and then.
+/// Reads the map when notified, and at intervals.
 async fn follow(cluster: Weak<Cluster>) {
     loop {
         let Some(held) = cluster.upgrade() else { return };

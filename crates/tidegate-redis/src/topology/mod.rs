@@ -1,4 +1,4 @@
-//! Who is to be asked: the one server, the primary that Sentinels name, or the owner of a slot.
+//! The topology: the single server, the primary that Sentinels report, or the owner of a slot.
 
 mod cluster;
 mod sentinel;
@@ -19,10 +19,10 @@ use sentinel::Sentinels;
 pub(crate) use slots::SLOTS;
 pub(crate) use view::ask_sentinel;
 
-/// The shortest time between two looks at who is who.
+/// The minimum interval between two discoveries.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// Who is to be asked.
+/// The servers that decide.
 #[derive(Debug)]
 pub(crate) enum Topology {
     Standalone(Arc<Link>),
@@ -30,7 +30,7 @@ pub(crate) enum Topology {
     Cluster(Arc<Cluster>),
 }
 
-/// Whether decisions can be had, in words.
+/// The availability of the store, with a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Health {
     pub(crate) is_up: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Health {
 }
 
 impl Topology {
-    /// Begins to find out. Needs to be called where tasks can run.
+    /// Starts discovery, in tasks on the runtime of the trunk.
     pub(crate) fn new(options: &Options, trunk: &Arc<Trunk>) -> Topology {
         match &options.url.place {
             Place::Standalone(address) => Topology::Standalone(Link::new(address.clone(), trunk)),
@@ -50,12 +50,12 @@ impl Topology {
         }
     }
 
-    /// Whether keys of different slots are in different hands.
+    /// Returns true if keys of different slots may be on different servers.
     pub(crate) fn has_slots(&self) -> bool {
         matches!(self, Topology::Cluster(_))
     }
 
-    /// Who has a slot.
+    /// Returns the link to the server of a slot.
     pub(crate) async fn link(&self, slot: u16) -> Result<Arc<Link>, Fault> {
         match self {
             Topology::Standalone(link) => Ok(link.clone()),
@@ -64,7 +64,7 @@ impl Topology {
         }
     }
 
-    /// The memory that a slot is in now, if its server is connected.
+    /// Returns the identity of the memory of a slot, if its server is connected.
     pub(crate) fn seat(&self, slot: u16) -> Option<Seat> {
         match self {
             Topology::Standalone(link) => link.seat(),
@@ -73,7 +73,7 @@ impl Topology {
         }
     }
 
-    /// A slot has moved to a node.
+    /// Records that a slot has moved to a node, and returns its link.
     pub(crate) fn moved(&self, slot: u16, to: &Address) -> Option<Arc<Link>> {
         match self {
             Topology::Cluster(cluster) => Some(cluster.moved(slot, to)),
@@ -81,7 +81,7 @@ impl Topology {
         }
     }
 
-    /// A node that is to be asked once.
+    /// Returns the link to a node for a single request.
     pub(crate) fn node(&self, address: &Address) -> Option<Arc<Link>> {
         match self {
             Topology::Cluster(cluster) => Some(cluster.node(address)),
@@ -89,7 +89,7 @@ impl Topology {
         }
     }
 
-    /// Resolves when it is known whether decisions can be had.
+    /// Resolves when the availability is known.
     pub(crate) async fn settled(&self) {
         match self {
             Topology::Standalone(link) => link.settled().await,
@@ -114,7 +114,7 @@ fn health_of(link: &Link) -> Health {
     }
 }
 
-/// A pause that is another one each time.
+/// Returns a pause with jitter.
 fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(0.5 + fastrand::f64())
 }

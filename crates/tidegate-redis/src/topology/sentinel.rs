@@ -1,8 +1,9 @@
-//! Follows the primary that Sentinels name.
+//! The topology with Sentinels: follows the primary that they report.
 //!
-//! Each Sentinel is listened to, and any news has all of them asked: the one with the newest configuration is
-//! believed, so one that was cut off cannot lead us back. They are asked too whenever the primary fails or says that
-//! it is none, and a new primary is used only after it has said itself that it is one.
+//! The store subscribes to each Sentinel, and any event triggers a query of all of them. The report with the newest
+//! configuration epoch is used, so a Sentinel that was cut off cannot restore an old primary. They are also queried
+//! whenever the primary fails or reports that it is a replica. A new primary is used only after it has confirmed its
+//! role.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -19,16 +20,16 @@ use crate::fault::Fault;
 use crate::link::{Link, Trunk};
 use crate::url::Address;
 
-/// How long a Sentinel may take to answer.
+/// The timeout of a Sentinel.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The pause before a Sentinel that was lost is called again.
+/// The pause before reconnecting to a lost Sentinel.
 const BEFORE_CALLING_AGAIN: Duration = Duration::from_millis(500);
-/// How often Sentinels are asked while the primary does not answer.
+/// The interval between queries while the primary is down.
 const WHILE_DOWN: Duration = Duration::from_millis(100);
-/// How often they are asked although nothing seems wrong.
+/// The interval between queries in normal operation.
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
-/// The Sentinels of a service, and the primary that they name.
+/// The Sentinels of a service, and the primary that they report.
 #[derive(Debug)]
 pub(crate) struct Sentinels {
     sentinels: Vec<Address>,
@@ -36,15 +37,15 @@ pub(crate) struct Sentinels {
     dialer: Arc<Dialer>,
     trunk: Arc<Trunk>,
     named: watch::Sender<Named>,
-    /// The newest configuration that any of them told of.
+    /// The newest configuration epoch that any Sentinel reported.
     epoch: Mutex<u64>,
 }
 
 #[derive(Clone, Debug)]
 enum Named {
-    /// None of them was asked yet.
+    /// No Sentinel was queried yet.
     Unknown,
-    /// None of them names a primary, because of this.
+    /// No Sentinel reports a primary, for this reason.
     Nobody(Arc<str>),
     Primary(Arc<Link>),
 }
@@ -104,7 +105,7 @@ impl Sentinels {
         }
     }
 
-    /// Asks all Sentinels, and uses the primary of the newest configuration.
+    /// Queries all Sentinels, and uses the primary with the newest configuration epoch.
     async fn look(&self) {
         let mut asked = tokio::task::JoinSet::new();
         for address in &self.sentinels {
@@ -125,7 +126,7 @@ impl Sentinels {
             }
         }
         if views.is_empty() {
-            // Without news the primary that was named last is as good as before.
+            // Without a report, the last reported primary stays in use.
             self.named.send_if_modified(|named| {
                 let is_news = !matches!(named, Named::Primary(_));
                 if is_news {
@@ -161,7 +162,7 @@ impl Sentinels {
     }
 }
 
-/// Asks the Sentinels whenever somebody doubts, and now and then.
+/// Queries the Sentinels when notified, and at intervals.
 async fn follow(sentinels: Weak<Sentinels>) {
     loop {
         let Some(held) = sentinels.upgrade() else { return };
@@ -170,12 +171,12 @@ async fn follow(sentinels: Weak<Sentinels>) {
         let trunk = held.trunk.clone();
         drop(held);
         sleep(jittered(BETWEEN_LOOKS)).await;
-        // Whoever doubts is heard at once; time passing is a doubt too.
+        // A notification is handled immediately; otherwise the pause elapses.
         let _ = timeout(jittered(pause), trunk.doubts.notified()).await;
     }
 }
 
-/// Listens to one Sentinel for as long as the store lives.
+/// Subscribes to one Sentinel for the lifetime of the store.
 async fn listen(sentinels: Weak<Sentinels>, address: Address) {
     loop {
         let Some(held) = sentinels.upgrade() else { return };
@@ -194,7 +195,7 @@ async fn listen(sentinels: Weak<Sentinels>, address: Address) {
         };
         if let Ok(mut connection) = dialer.connect(&address, hears).await {
             if connection.subscribe("+switch-master").await.is_ok() {
-                // What was said before we listened is asked for.
+                // A query covers events from before the subscription.
                 let Some(held) = sentinels.upgrade() else { return };
                 held.trunk.doubts.notify_one();
                 drop(held);

@@ -1,13 +1,13 @@
-//! Which node has which slot, as a node tells it.
+//! The map from slots to nodes, as reported by a node.
 
 use redis::Value;
 
 use crate::url::Address;
 
-/// So many slots has a cluster.
+/// The number of slots of a cluster.
 pub(crate) const SLOTS: usize = 16384;
 
-/// The owner of each slot, as a place among the nodes.
+/// The owner of each slot, as an index into the nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotMap {
     pub(crate) nodes: Vec<Address>,
@@ -15,7 +15,7 @@ pub(crate) struct SlotMap {
 }
 
 impl SlotMap {
-    /// Reads the answer to `CLUSTER SLOTS`. A node that does not know its own name is where it was asked.
+    /// Parses the reply to `CLUSTER SLOTS`. A node that does not know its own host name gets the address that was used.
     pub(super) fn read(answer: &Value, asked: &Address) -> Option<SlotMap> {
         let Value::Array(ranges) = answer else { return None };
         let mut map = SlotMap { nodes: Vec::new(), owners: vec![None; SLOTS].into_boxed_slice() };
@@ -50,7 +50,7 @@ impl SlotMap {
         }
     }
 
-    /// How many slots nobody has.
+    /// Returns the number of slots without an owner.
     pub(crate) fn missing(&self) -> usize {
         self.owners.iter().filter(|owner| owner.is_none()).count()
     }

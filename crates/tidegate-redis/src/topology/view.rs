@@ -1,4 +1,4 @@
-//! What a Sentinel says about a service, and whose word counts.
+//! The configuration reported by a Sentinel, and the choice between several reports.
 
 use redis::{PushInfo, Value};
 
@@ -6,17 +6,17 @@ use crate::dial::Dialer;
 use crate::fault::describe;
 use crate::url::Address;
 
-/// What is known before Sentinels are asked again.
+/// The known state before Sentinels are asked again.
 pub(super) struct Known {
-    /// The newest configuration that any of them told of.
+    /// The newest configuration epoch that any Sentinel reported.
     pub(super) epoch: u64,
-    /// Whether decisions come from the primary of it.
+    /// True if the primary of that epoch is connected.
     pub(super) is_up: bool,
     pub(super) sentinels: usize,
 }
 
-/// Whose word counts: the newest configuration's. One that is older than what was heard before is believed only while
-/// nothing can be decided anyway and most Sentinels agree: then they have begun anew.
+/// Returns the report to follow: the one with the newest configuration epoch. An epoch older than a known one is
+/// accepted only if the primary is down and a majority of Sentinels agree; they have then been reset.
 pub(super) fn believed<'a>(views: &'a [View], known: &Known) -> Option<&'a View> {
     let newest = views.iter().max_by_key(|view| view.epoch)?;
     let agreeing = views.iter().filter(|view| view.primary == newest.primary).count();
@@ -24,7 +24,7 @@ pub(super) fn believed<'a>(views: &'a [View], known: &Known) -> Option<&'a View>
     (newest.epoch >= known.epoch || have_begun_anew).then_some(newest)
 }
 
-/// What a Sentinel knows.
+/// The configuration reported by a Sentinel.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) primary: Address,
@@ -51,8 +51,9 @@ pub(crate) async fn ask_sentinel(dialer: &Dialer, sentinel: &Address, service: &
     };
     let epoch =
         fields.iter().find(|(name, _)| name == "config-epoch").and_then(|(_, epoch)| epoch.parse().ok());
-    // Whoever leads a failover says the new epoch with the old address there until all replicas have followed, but
-    // the new address here. It is asked for last: a new address with an old epoch leads nobody back.
+    // During a failover its leader reports the new epoch with the old address in `SENTINEL MASTER`, until all replicas
+    // have followed. This command returns the new address at once. The address is read last: a new address with an old
+    // epoch does no harm.
     let mut question = redis::cmd("SENTINEL");
     question.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
     let primary = match connection.send_packed_command(&question).await.map_err(wrong)? {

@@ -1,4 +1,4 @@
-//! Where the server is, as one line of text.
+//! The URL of a server.
 //!
 //! ```text
 //!   redis://[[user]:password@]host[:port][/database]
@@ -6,7 +6,7 @@
 //!   redis+cluster://[[user]:password@]host[:port],host[:port],…
 //! ```
 //!
-//! `rediss` in place of `redis` is TLS. What is secret in it is never shown again.
+//! `rediss` in place of `redis` selects TLS. Secrets in the URL are never displayed.
 
 mod problem;
 mod read;
@@ -16,12 +16,12 @@ use std::str::FromStr;
 
 pub use problem::UrlError;
 
-/// The port of a server that names none.
+/// The default port of a server.
 const PORT: u16 = 6379;
-/// The port of a Sentinel that names none.
+/// The default port of a Sentinel.
 const SENTINEL_PORT: u16 = 26379;
 
-/// Where the server is.
+/// The URL of a server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     pub(crate) place: Place,
@@ -31,18 +31,18 @@ pub struct Url {
     pub(crate) database: u32,
 }
 
-/// Who answers there.
+/// The kind of deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// One server.
+    /// A single server.
     Standalone(Address),
-    /// Those who know which server is the primary of a service.
+    /// The Sentinels that report the primary of a service.
     Sentinel { sentinels: Vec<Address>, service: String },
     /// Some of the nodes of a cluster.
     Cluster(Vec<Address>),
 }
 
-/// A name or number of a machine, and a port.
+/// A host name or address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(crate) host: String,
@@ -50,7 +50,7 @@ pub(crate) struct Address {
 }
 
 impl Url {
-    /// The same with this password in place of whatever was written in it.
+    /// Replaces the password.
     #[must_use]
     pub fn with_password(self, password: &str) -> Url {
         Url { password: Some(password.to_owned()), ..self }
@@ -76,7 +76,7 @@ impl FromStr for Url {
     }
 }
 
-/// Without what is secret in it.
+/// Formats the URL without secrets.
 impl fmt::Display for Url {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}://", self.scheme())?;
@@ -122,7 +122,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// What a server writes in a redirection: a name, the last colon, a port.
+    /// Parses the address of a redirection: a host, the last colon, a port.
     pub(crate) fn of_redirection(text: &str) -> Option<Address> {
         let (host, port) = text.rsplit_once(':')?;
         Some(Address { host: host.to_owned(), port: port.parse().ok()? })

@@ -1,9 +1,9 @@
-//! What is wrong with a URL, where, and what would do.
+//! The error of an invalid URL: the fault and its remedy.
 
 use std::error::Error;
 use std::fmt;
 
-/// A URL that cannot be used. It never repeats what may be secret.
+/// An error: the URL is invalid. The text never contains secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlError {
     what: String,

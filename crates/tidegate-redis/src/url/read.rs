@@ -1,10 +1,10 @@
-//! Reads a URL.
+//! Parsing of a URL.
 
 use tidegate_support::{decoded, is_percent_encoded};
 
 use super::{Address, PORT, Place, SENTINEL_PORT, Url, UrlError};
 
-/// The schemes that there are, for messages.
+/// The valid schemes, for messages.
 const SCHEMES: &str =
     "redis://, rediss://, redis+sentinel://, rediss+sentinel://, redis+cluster:// or rediss+cluster://";
 
@@ -22,7 +22,7 @@ pub(super) fn read(text: &str) -> Result<Url, UrlError> {
         )));
     };
     let (kind, is_encrypted) = scheme_of(scheme)?;
-    // A password may hold anything but what ends it, so the last @ before the path is the one.
+    // A password may contain any character, so the last @ before the path ends the credentials.
     let authority_end = rest.rfind('@').map_or(0, |at| at + 1);
     let path_at = rest[authority_end..].find(['/', '?', '#']).map_or(rest.len(), |at| authority_end + at);
     let (credentials, hosts, path) =
@@ -67,7 +67,7 @@ fn read_credentials(text: &str) -> Result<(Option<String>, Option<String>), UrlE
     Ok(((!user.is_empty()).then_some(user), password.filter(|password| !password.is_empty())))
 }
 
-/// The text behind its %-escapes.
+/// Decodes percent escapes.
 fn plain(text: &str, what: &str) -> Result<String, UrlError> {
     let wrong = || {
         UrlError::new(format!(

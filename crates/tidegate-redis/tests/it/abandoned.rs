@@ -1,4 +1,4 @@
-//! Requests that are dropped at any moment: no place in flight stays held by nobody.
+//! Tests of requests that are dropped at any moment: no permit stays held without an owner.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -9,12 +9,12 @@ use tidegate_redis::RedisStore;
 
 use crate::setup::{Someone, eventually, redis, store, wait};
 
-/// The places that are free.
+/// Returns the number of free permits.
 fn free(store: &RedisStore, who: &Someone) -> Option<u64> {
     wait(store.peek(who.subject(), Ask::ONE)).ok().map(|decision| decision.remaining())
 }
 
-/// Polls a take so many times and drops it; what it answered if it was over before.
+/// Polls a take this many times and drops it. Returns its result if it completed before.
 fn drop_after<T>(polls: u64, taking: Answer<'_, T>) -> Option<T> {
     let (mut taking, mut context) = (pin!(taking), Context::from_waker(Waker::noop()));
     for _ in 0..polls {

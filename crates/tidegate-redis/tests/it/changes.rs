@@ -1,5 +1,5 @@
-//! A rule whose numbers change, where more than one call is needed: across slots, with remembered refusals, in order, and
-//! while calls fail.
+//! Tests of a rule whose numbers change, where more than one call is needed: across slots, with cached denials, in
+//! order, and while calls fail.
 
 use testbed::{Cluster, Flavour, Proxy};
 use tidegate::{Ask, Cost, Key, PreparedLimit, Store as _, Subject};

@@ -1,4 +1,4 @@
-//! Slots that move, nodes that die, limits in different slots.
+//! Tests of slots that move, nodes that fail, and limits in different slots.
 
 use testbed::{Cluster, Flavour};
 use tidegate::{Ask, Store as _};

@@ -15,9 +15,9 @@ use tidegate_redis::RedisStore;
 
 use crate::setup::{cluster_url, given_time, reason, sentinel_url, wait, wait_for_all_at_once};
 
-/// The server tells the time in microseconds.
+/// The resolution of the server's clock.
 const MICROSECOND: Ticks = Ticks::saturating_from(Duration::from_micros(1));
-/// What this arm cannot do.
+/// The features of traces that this store does not have.
 const CANNOT: [&str; 2] = ["give-back", "ticks"];
 
 /// A store on a server.
@@ -26,7 +26,7 @@ struct OnRedis {
     store: RedisStore,
     clock: Arc<ManualClock>,
     limit: PreparedLimit,
-    /// Each beginning has a rule and subjects of its own.
+    /// The number of the run; each has its own rule and keys.
     beginning: u64,
 }
 
@@ -41,12 +41,12 @@ impl OnRedis {
     }
 }
 
-/// The limit of a rule: when it changes, counts are carried over.
+/// Returns the limit of a rule: when it changes, counts are carried over.
 fn of_rule(beginning: u64, limit: Limit) -> PreparedLimit {
     PreparedLimit::of_rule(&format!("judged {beginning}"), limit)
 }
 
-/// What a store answers; a server that is well always does.
+/// Unwraps the result of a store; a healthy server always answers.
 macro_rules! answer {
     ($future:expr) => {
         wait($future).unwrap_or_else(|error| panic!("{}", reason(&error)))
@@ -83,7 +83,7 @@ impl Arm for OnRedis {
         answer!(self.store.take(&asks)).each()[0].into()
     }
 
-    /// All takes are queued before the first is sent, so that they go together.
+    /// Queues all takes before the first is sent, so that they share a call.
     fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
         let keys: Vec<_> = takes.iter().map(|take| self.key(take.key)).collect();
         let subject = |key| self.limit.subject(key);
@@ -126,7 +126,7 @@ impl Arm for OnRedis {
     }
 }
 
-/// Every recorded trace, by the name of its file.
+/// Returns every recorded trace, by the name of its file.
 fn recorded() -> HashMap<String, Trace> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/traces");
     let files = fs::read_dir(folder).expect("the traces are there").flatten();
@@ -161,7 +161,7 @@ fn traces_are_played_on(name: &str, url: &str) {
     assert!(steps > 300, "only {steps} steps were played on {name}");
 }
 
-/// The same with the takes of one instant asked together. A script reads the server's clock once, so it need not
+/// Plays the traces with the takes of one instant together. A script reads the server's clock once, so it need not
 /// advance meanwhile.
 fn traces_are_played_in_batches_on(name: &str, url: &str) {
     let mut arm = OnRedis::new(name, url);
@@ -220,7 +220,7 @@ fn every_trace_is_played_as_written_in_a_cluster() {
     cluster.primaries().into_iter().for_each(without_an_end);
 }
 
-/// No key of a server lives for ever.
+/// Checks that every key of a server has an expiry.
 fn without_an_end(redis: &Redis) {
     let script = "local n, c = 0, '0' repeat local r = redis.call('SCAN', c, 'COUNT', 1000) c = r[1] \
                   for _, k in ipairs(r[2]) do if redis.call('PTTL', k) == -1 then n = n + 1 end end until c == '0' return n";

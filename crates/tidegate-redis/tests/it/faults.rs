@@ -1,4 +1,4 @@
-//! A server that is slow, cut off, mute, forgetful or in a bad mood.
+//! Tests of a server that is slow, disconnected, silent, restarted without data or misconfigured.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use tidegate_redis::{Options, RedisStore};
 
 use crate::setup::{Someone, eventually, forgetful, given_time, open, options, reason, redis, scripts, wait};
 
-/// Deadline of tests in which it is missed on purpose.
+/// The deadline of tests in which it is missed on purpose.
 const SHORT: Duration = Duration::from_millis(20);
 
 fn hasty(url: &str) -> RedisStore {
     open(Options { deadline: SHORT, caches_refusals: false, ..options(url) })
 }
 
-/// Asks until an answer comes.
+/// Retries until the store decides.
 fn recovers(store: &RedisStore, someone: &Someone) {
     eventually("the store decides again", || someone.take(store).ok());
 }
@@ -81,7 +81,7 @@ fn a_script_that_was_forgotten_is_sent_along() {
     assert_eq!(store.status().refused, 0);
 }
 
-/// The server has done it, and its answer is lost on the way.
+/// The server has executed the call, and its reply is lost.
 #[test]
 fn what_was_not_answered_is_spent_at_most_once() {
     let rounds: u64 = if std::env::var_os("TIDEGATE_FULL").is_some() { 10_000 } else { 100 };
@@ -107,7 +107,7 @@ fn what_was_not_answered_is_spent_at_most_once() {
         }
     }
     let left = wait(direct.peek(ana.subject(), Ask::ONE)).unwrap().remaining();
-    // What was repaid meanwhile is a few units of a million a day.
+    // The refill meanwhile is a few units of a million a day.
     let spent = 1_000_000 - left;
     assert!(unknown > 0, "no answer was ever lost");
     assert!(spent <= asked + 1, "{asked} were asked, and {spent} spent");
@@ -262,7 +262,7 @@ fn one_script_decides_about_128_limits_and_more_are_looked_at_before_they_are_ta
     let store = forgetful(&redis.url());
     for limit in ["5/h", "5/h sliding-log", "5/h fixed-window", "5/h sliding-window", "5/h concurrency"] {
         let people = people(129, limit);
-        // The scripts are known after this.
+        // The server has the scripts after this.
         assert!(take_all(&store, &people).is_allowed(), "{limit}");
         assert_eq!(scripts(&redis, || assert!(take_all(&store, &people[..128]).is_allowed())), 1, "{limit}");
         let taken = || {
@@ -319,7 +319,7 @@ fn a_limit_that_counts_denials_counts_that_of_many_once() {
     assert_eq!(left(&store, &people[0]), 9);
 }
 
-/// Whoever holds the answers back decides what happens between two scripts.
+/// The proxy holds replies back, so the test controls what happens between two scripts.
 #[test]
 fn what_others_take_between_two_scripts_is_found_and_all_is_given_back() {
     let redis = redis();
@@ -330,19 +330,19 @@ fn what_others_take_between_two_scripts_is_found_and_all_is_given_back() {
             wait(other.reset(person.subject())).unwrap();
         }
     };
-    // The scripts are known after this, and the connections are there.
+    // The server has the scripts after this, and the connections are open.
     for store in [&store, &other] {
         assert!(take_all(store, &people).is_allowed());
         reset();
     }
     let asks: Vec<_> = people.iter().map(|person| (person.subject(), Ask::ONE)).collect();
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    // On a busy machine two scripts may be answered within one poll: then nothing can be done in between.
+    // On a busy machine two scripts may be answered within one poll: then nothing can happen in between.
     for _ in 0..100 {
         reset();
         let mut taking = Box::pin(store.take(&asks));
         let before = store.status();
-        // Two scripts look, one takes; the next is queued when this is polled again, and sent when it is polled after that.
+        // Two scripts peek, one takes. The next is queued when this is polled again, and sent at the poll after that.
         let mut is_over = false;
         let is_between = (1..=3).all(|answered| {
             is_over = (0..2).any(|_| taking.as_mut().poll(&mut context).is_ready());
@@ -384,7 +384,7 @@ fn as_many_limits_as_may_be_asked_for_are_taken_together_and_one_more_is_an_erro
     assert_eq!(left(&store, &people[0]), 4);
 }
 
-/// Behind a name that leads to another server now.
+/// A host name that now leads to another server.
 #[test]
 fn a_server_that_became_a_replica_is_left() {
     let (old, new) = (redis(), redis());

@@ -1,4 +1,5 @@
-//! The store on real servers: alone, with Sentinels, in a cluster; whole, slow, cut, killed, replaced.
+//! Tests of the store on real servers: standalone, with Sentinels, in a cluster; healthy, slow, disconnected, killed,
+//! replaced.
 
 mod abandoned;
 mod changes;

@@ -1,4 +1,4 @@
-//! What is said when a set-up does not hold: clear, and with what would do.
+//! Tests of the messages about invalid deployments: clear, and with a remedy.
 
 use testbed::{Cluster, Flavour, Proxy, Redis, Sentinels, Settings};
 use tidegate_redis::doctor::{Finding, Gravity, examine};
@@ -6,7 +6,7 @@ use tidegate_redis::{Options, RedisStore};
 
 use crate::setup::{Someone, cluster_url, options, reason, redis, sentinel_url, store, wait};
 
-/// Why a store cannot decide.
+/// Returns the reason why a store cannot decide.
 fn said(url: &str) -> String {
     said_with(options(url))
 }
@@ -88,7 +88,7 @@ fn a_replica_a_sentinel_and_a_node_of_a_cluster() {
     );
 }
 
-/// A server that does not know the greeting answers as old ones do.
+/// A server without the HELLO command, as old servers are.
 #[test]
 fn a_server_that_is_too_old() {
     let redis = redis();
@@ -101,7 +101,7 @@ fn a_server_that_is_too_old() {
     );
 }
 
-/// Servers repeat what they do not understand, also the password.
+/// Servers repeat commands that they do not know, including the password.
 #[test]
 fn a_server_that_repeats_the_password() {
     let redis = redis();

@@ -1,4 +1,4 @@
-//! Takes that are handed in together are decided in their order, also before the server is reached or knows a script.
+//! Tests that concurrent takes are decided in their order, also before the server is reached or has a script.
 
 use testbed::{Cluster, Flavour};
 use tidegate::{Ask, Store as _};
@@ -6,7 +6,7 @@ use tidegate_redis::RedisStore;
 
 use crate::setup::{Someone, cluster_url, forgetful, redis, wait, wait_for_all};
 
-/// So many takes are handed in at once.
+/// The number of concurrent takes.
 const TAKES: u64 = 64;
 
 /// One limit for each script that a take may need.
@@ -19,7 +19,7 @@ const LIMITS: [&str; 6] = [
     "100/h leaky-bucket queue 99 delay-after all",
 ];
 
-/// The remaining quota after each of many takes of one new key.
+/// Returns the remaining quota after each of many takes of one new key.
 fn remaining(store: &RedisStore, name: &str, limit: &str) -> Vec<u64> {
     let ana = Someone::new(name, limit);
     let asks = [(ana.subject(), Ask::ONE)];
@@ -31,7 +31,7 @@ fn in_order() -> Vec<u64> {
     (0..TAKES).map(|before| 99 - before).collect()
 }
 
-/// Callers that waited for the first connection were woken in any order, and asked in that order.
+/// Regression: callers that waited for the first connection were woken in any order, and sent in that order.
 #[test]
 fn takes_that_wait_for_the_first_connection_keep_their_order() {
     let redis = redis();
@@ -52,7 +52,7 @@ fn takes_that_wait_for_the_slots_of_a_cluster_keep_their_order() {
     }
 }
 
-/// The first take of a script that the server did not know was asked again, behind others that came after it.
+/// Regression: the first take of a script that the server did not have was repeated behind later ones.
 #[test]
 fn takes_by_a_script_that_is_not_known_yet_keep_their_order() {
     for round in 0..5 {

@@ -1,11 +1,11 @@
-//! The least that a user needs, as it is published.
+//! Tests of the minimal permissions of a user, as documented.
 
 use testbed::{Flavour, Redis, Settings};
 use tidegate_redis::doctor::{Gravity, examine};
 
 use crate::setup::{Someone, eventually, forgetful, options, reason, store, wait};
 
-/// The line in the documents that grants all that the store needs.
+/// Returns the line of the documentation that grants all that the store needs.
 fn published() -> String {
     let page = include_str!("../../../../docs/distributed.md");
     let line =

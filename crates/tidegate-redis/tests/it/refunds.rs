@@ -1,4 +1,5 @@
-//! Refunds by receipt: other processes share the counts, so the price less the time since the take comes back.
+//! Tests of refunds by receipt: other processes share the counts, so the refund is the price minus the time since the
+//! take.
 
 use std::time::Duration;
 
@@ -109,7 +110,7 @@ fn after_a_restart_of_the_server_nothing_comes_back() {
     assert_eq!(ana.refund(&store, &mut receipt, 1), Adjusted::Capped);
 }
 
-/// The units of a request that came after the flush are not those of the receipt.
+/// The units of a request after the flush are not those of the receipt.
 #[test]
 fn after_a_flush_nothing_comes_back() {
     let redis = redis();
@@ -182,7 +183,7 @@ fn after_the_clock_stepped_back_nothing_comes_back() {
     });
 }
 
-/// By the server's own clock: a mark lasts as long as the longest of the takes that it is about.
+/// By the server's own clock: a mark lasts as long as the longest of the takes that it concerns.
 #[test]
 fn a_second_reset_does_not_shorten_the_mark_of_the_first() {
     let redis = redis();

@@ -1,4 +1,4 @@
-//! Refusals that need no question.
+//! Tests of cached denials, which need no request to the server.
 
 use tidegate::{Adjustment, Ask, Clock as _, Cost, CounterClock, Store as _};
 use tidegate_redis::Options;
@@ -20,7 +20,7 @@ fn a_key_held_at_its_limit_costs_the_server_nothing() {
         let clock = CounterClock::new();
         let began = clock.now();
         let run = scripts(&redis, || assert_eq!(ana.passes(&store, 1000), 0, "{limit}"));
-        // A refusal is remembered for ten seconds at most; a machine may take longer for all of this.
+        // A denial is cached for at most ten seconds; a slow machine may take longer for the whole test.
         let most = clock.now().since(began).to_duration().as_secs() / 10;
         assert!(run as u64 <= most, "{limit}: the server was asked {run} times");
         assert_eq!(store.status().cached + run as u64, 1000, "{limit}");
@@ -58,7 +58,7 @@ fn a_server_that_lost_its_data_is_asked_again() {
     let (store, ana) = (store(&redis.url()), Someone::new("ana", "2/h"));
     assert_eq!(ana.passes(&store, 3), 2);
     redis.command(&["FLUSHALL"]);
-    // The report of the flush comes before the answer to another key.
+    // The report of the flush precedes the reply about another key.
     assert!(Someone::new("bob", "2/h").is_allowed(&store));
     assert_eq!(ana.passes(&store, 3), 2, "after a flush");
     redis.restart();

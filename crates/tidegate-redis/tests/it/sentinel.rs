@@ -1,4 +1,4 @@
-//! Failovers behind Sentinels.
+//! Tests of failovers with Sentinels.
 
 use testbed::{Flavour, Reply, Sentinels};
 
@@ -14,7 +14,7 @@ fn the_new_primary_is_found_and_the_old_one_is_left() {
     let new = sentinels.wait_for_failover(old);
     assert_ne!(old, new);
     eventually("decisions come from the new primary", || ana.take(&store).ok());
-    // The replica may not have heard of the last takes, but it never heard of any that were not.
+    // The replica may lack the last takes, but has none that did not happen.
     let passed = 1 + ana.passes(&store, 20);
     assert!((6..=10).contains(&passed), "{passed} passed after 4 of 10");
 
@@ -36,8 +36,8 @@ fn one_sentinel_is_enough_to_find_the_primary() {
     assert!(Someone::new("ana", "10/d").is_allowed(&store));
 }
 
-/// Whoever leads a failover tells the number of the new configuration beside the old address, until all replicas have
-/// followed. Those who believed that went back to an old primary that was only asleep.
+/// Regression: the leader of a failover reports the new epoch with the old address until all replicas have followed.
+/// Stores that used it returned to an old primary that was only paused.
 #[test]
 fn the_sentinel_that_leads_a_failover_names_the_new_primary() {
     let sentinels = Sentinels::start(Flavour::Redis7);

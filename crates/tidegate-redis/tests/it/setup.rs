@@ -1,4 +1,4 @@
-//! Stores for tests.
+//! Stores and helpers for tests.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -10,10 +10,10 @@ use testbed::{Flavour, Redis};
 use tidegate::{Ask, Decisions, Key, Limit, Store as _, StoreError, Subject};
 use tidegate_redis::{Options, RedisStore};
 
-/// A machine with many tests is slower than a limiter may be.
+/// A long deadline, because a machine that runs many tests is slow.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
 
-/// Options with a deadline that no busy machine misses.
+/// Returns options with a deadline that no busy machine misses.
 pub(crate) fn options(url: &str) -> Options {
     let url = url.parse().unwrap_or_else(|error| panic!("{url}: {error}"));
     Options { deadline: DEADLINE, ..Options::new(url) }
@@ -23,7 +23,7 @@ pub(crate) fn store(url: &str) -> RedisStore {
     open(options(url))
 }
 
-/// A store that asks the server about everything.
+/// Opens a store without a cache of denials.
 pub(crate) fn forgetful(url: &str) -> RedisStore {
     open(Options { caches_refusals: false, ..options(url) })
 }
@@ -36,8 +36,8 @@ pub(crate) fn redis() -> Redis {
     Redis::start(Flavour::Redis7)
 }
 
-/// The number of scripts that the server runs for this, if none of them is new to it. What a store asks beside its
-/// decisions is no script.
+/// Returns the number of scripts that the server runs for this, if it has all of them. Requests outside the decisions
+/// are not scripts.
 pub(crate) fn scripts(redis: &Redis, run: impl FnOnce()) -> usize {
     let calls = || {
         let stats = redis.command(&["INFO", "commandstats"]);
@@ -50,12 +50,12 @@ pub(crate) fn scripts(redis: &Redis, run: impl FnOnce()) -> usize {
     calls() - before
 }
 
-/// Waits for what a store answers, on a runtime that knows nothing of it.
+/// Waits for a future of a store, on an independent runtime.
 pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
 }
 
-/// Waits for what comes of all of these, which are begun in their order before the first is waited for.
+/// Waits for all futures. All are polled in order before the first is awaited.
 pub(crate) fn wait_for_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
     let mut outputs: Vec<_> = futures.iter().map(|_| None).collect();
@@ -72,8 +72,8 @@ pub(crate) fn wait_for_all<F: Future>(futures: impl IntoIterator<Item = F>) -> V
     outputs.into_iter().flatten().collect()
 }
 
-/// The same with the thread of the connections held up until all of these are queued, so that it finds them at once. What
-/// the server has to know about their limits it must know already.
+/// Waits for all futures, with the connection thread blocked until all of them are queued, so that it finds them
+/// together. Their limits have to be listed already.
 pub(crate) fn wait_for_all_at_once<F: Future>(
     store: &RedisStore,
     futures: impl IntoIterator<Item = F>,
@@ -95,7 +95,7 @@ pub(crate) fn wait_for_all_at_once<F: Future>(
     outputs.into_iter().flatten().collect()
 }
 
-/// Polls a future once, without anything that is woken.
+/// Polls a future once, without a waker.
 pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
     match future.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),
@@ -103,7 +103,7 @@ pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
     }
 }
 
-/// The thread of a store's connections, which does nothing until this is dropped.
+/// A guard that blocks the connection thread of a store until it is dropped.
 pub(crate) struct HeldUp(Option<mpsc::Sender<()>>);
 
 impl HeldUp {
@@ -126,7 +126,7 @@ impl Drop for HeldUp {
     }
 }
 
-/// A subject of its own.
+/// A unique key, with its limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Someone {
     key: Key,
@@ -153,18 +153,18 @@ impl Someone {
         self.take(store).unwrap_or_else(|error| panic!("{}", reason(&error))).is_allowed()
     }
 
-    /// How many of so many takes pass.
+    /// Returns the number of allowed takes out of `times`.
     pub(crate) fn passes(&self, store: &RedisStore, times: usize) -> usize {
         (0..times).filter(|_| self.is_allowed(store)).count()
     }
 }
 
-/// What a store says about an error.
+/// Returns the text of a store's error.
 pub(crate) fn reason(error: &StoreError) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// A clock for tests that set the time.
+/// Opens a store with a clock that the test sets.
 pub(crate) fn given_time(url: &str) -> (RedisStore, Arc<tidegate::ManualClock>) {
     let clock = Arc::new(tidegate::ManualClock::new());
     let store = RedisStore::with_given_time(options(url), clock.clone());
@@ -183,7 +183,7 @@ pub(crate) fn cluster_url(cluster: &testbed::Cluster) -> String {
     format!("redis+cluster://{}", list(&cluster.addresses()))
 }
 
-/// Asks until something comes true; how long that may take is the machine's affair.
+/// Retries until a condition is true, with a generous timeout for slow machines.
 pub(crate) fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
     testbed::until(what, Duration::from_secs(60), look)
 }

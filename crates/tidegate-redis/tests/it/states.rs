@@ -1,4 +1,5 @@
-//! A state belongs to one limit: other limits on the same key, old and new numbers of a rule, and other processes.
+//! Tests that a state belongs to one limit: other limits on the same key, old and new numbers of a rule, and other
+//! processes.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tidegate_redis::RedisStore;
 
 use crate::setup::{Someone, forgetful, given_time, options, redis, store, wait};
 
-/// A limit of few and a fast one of one, for each algorithm that counts.
+/// A small limit and a fast limit of one, for each algorithm that counts.
 const PAIRS: [(&str, &str); 6] = [
     ("5/h", "1000/s burst 1"),
     ("5/h queue 4 delay-after all leaky-bucket", "1000/s queue 0 leaky-bucket"),
@@ -37,7 +38,7 @@ fn take(store: &RedisStore, subject: Subject<'_>, units: u64) -> bool {
     wait(store.take(&asks)).expect("the server answers").is_allowed()
 }
 
-/// A server whose time is set, in the middle of nowhere.
+/// Opens a store on a server with a given time, a thousand hours after the epoch.
 fn at_noon() -> (Redis, RedisStore, std::sync::Arc<ManualClock>) {
     let redis = redis();
     let (store, clock) = given_time(&redis.url());
@@ -45,12 +46,12 @@ fn at_noon() -> (Redis, RedisStore, std::sync::Arc<ManualClock>) {
     (redis, store, clock)
 }
 
-/// Another process on the same server, with the same clock.
+/// Opens another process's store on the same server, with the same clock.
 fn other_process(redis: &Redis, clock: &std::sync::Arc<ManualClock>) -> RedisStore {
     RedisStore::with_given_time(options(&redis.url()), clock.clone()).expect("a store")
 }
 
-/// A denied ask under small numbers erased the debt under large ones.
+/// Regression: a denied ask under small numbers erased the debt under large ones.
 #[test]
 fn two_limits_on_one_key_never_interfere() {
     let redis = redis();
@@ -196,7 +197,7 @@ fn several_limits_that_carry_stand_or_fall_together() {
     assert_eq!(remaining(&store, wide.subject(&ana)), 4);
 }
 
-/// One denied ask with a short lease ended the leases of all others.
+/// Regression: one denied ask with a short lease ended the leases of all others.
 #[test]
 fn a_short_lease_ends_no_other() {
     let (_redis, store, clock) = at_noon();
@@ -231,7 +232,7 @@ fn holders_of_a_rule_are_one_set_whatever_the_numbers() {
     assert_eq!(remaining(&other, more.subject(&key)), 5);
 }
 
-/// Beside the eleven letters in the name of a state nothing is added to a decision outside of a change.
+/// Apart from the eleven letters in the name of a state, nothing is added to a decision outside a change.
 #[test]
 fn a_decision_is_one_call_before_and_after_a_change() {
     let (_redis, store, clock) = at_noon();

@@ -1,4 +1,4 @@
-//! The table of the limits that a namespace has had: resets, its bound, its end, and its loss.
+//! Tests of the table of the limits that a namespace has had: resets, maximum size, expiry and loss.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use tidegate_redis::RedisStore;
 
 use crate::setup::{cluster_url, eventually, forgetful, given_time, options, reason, redis, store, wait};
 
-/// The most limits that a table lists.
+/// The maximum number of limits in a table.
 const MAX_LIMITS: u64 = 1024;
 
 fn take(store: &RedisStore, subject: Subject<'_>, units: u64) -> bool {
@@ -140,7 +140,7 @@ fn remaining(store: &RedisStore, subject: Subject<'_>) -> u64 {
     wait(store.peek(subject, Ask::ONE)).expect("the server answers").remaining()
 }
 
-/// The order and the time of each limit of a rule, as the table says.
+/// Returns the order and the time of each limit of a rule, from the table.
 fn places(redis: &Redis) -> BTreeMap<String, String> {
     let reply = redis.try_command(&["HGETALL", "tg:limits:rule"]).expect("the server answers");
     let entry = |pair: &[testbed::Reply]| {
@@ -150,7 +150,7 @@ fn places(redis: &Redis) -> BTreeMap<String, String> {
     reply.parts().chunks_exact(2).map(entry).collect()
 }
 
-/// The process that wrote the states believed that its limits were listed, for about two refills.
+/// Regression: the process that wrote the states assumed for about two refills that its limits were listed.
 #[test]
 fn after_a_flush_a_reset_by_key_removes_the_states_written_since() {
     for flavour in Flavour::available() {
@@ -176,7 +176,7 @@ fn after_a_flush_a_reset_by_key_removes_the_states_written_since() {
     }
 }
 
-/// The limit was listed when the take was sent, and not any more when it was decided.
+/// The limit was listed when the take was sent, and no longer when it was decided.
 #[test]
 fn a_flush_that_is_reported_with_the_answer_counts_too() {
     let redis = redis();
@@ -234,7 +234,7 @@ fn limits_that_are_listed_again_keep_their_time_and_their_order() {
     assert_eq!(places(&redis), before, "the newest one stays in force");
 }
 
-/// The process that comes first to an empty table begins to count anew; another one remembers a higher order.
+/// The first process on an empty table starts its order anew; another one has a higher order.
 #[test]
 fn a_limit_that_is_listed_again_does_not_come_before_a_newer_one() {
     let redis = redis();
@@ -259,7 +259,7 @@ fn a_limit_that_is_listed_again_does_not_come_before_a_newer_one() {
     assert!(listed.iter().all(|(field, place)| after.get(field) == Some(place)), "{listed:?}, {after:?}");
 }
 
-/// A limit that comes with requests, or an override, may have the numbers of a rule's limit.
+/// A dynamic limit, or an override, may have the numbers of a rule's limit.
 #[test]
 fn a_limit_beside_a_rule_does_not_take_its_place() {
     let redis = redis();
@@ -307,7 +307,7 @@ fn another_server_behind_the_same_name_gets_the_tables_too() {
     assert_eq!(remaining(&forgetful(&empty.url()), of_rule("20/d").subject(&key)), 13);
 }
 
-/// A server says that all was flushed, but not that one key was deleted.
+/// A server reports a flush, but not the deletion of a single key.
 #[test]
 fn a_table_that_was_deleted_is_written_again() {
     let redis = redis();

@@ -1,4 +1,5 @@
-//! Asks that are queued at the same moment go in one call, and each has its own verdict and its own failure.
+//! Tests that asks which are queued at the same time share a call, and that each has its own verdict and its own
+//! failure.
 
 use std::sync::Arc;
 
@@ -15,10 +16,10 @@ use crate::setup::{
     wait, wait_for_all_at_once,
 };
 
-/// The most asks in one call.
+/// The maximum number of asks in one call.
 const MOST: usize = 32;
 
-/// A limit of each algorithm, with room for few.
+/// A small limit of each algorithm.
 const LIMITS: [&str; 9] = [
     "3/h",
     "5/s burst 4",
@@ -40,7 +41,7 @@ fn people(count: usize, limit: &str) -> Vec<Someone> {
     (0..count).map(|number| Someone::new(&format!("{limit} {number}"), limit)).collect()
 }
 
-/// A store that has listed this limit and sent the scripts of takes under it.
+/// Returns a store that has listed this limit and sent the scripts of takes under it.
 fn ready(store: RedisStore, limit: &str) -> RedisStore {
     let others = ["one", "two", "three"].map(|name| Someone::new(name, limit));
     assert!(others[0].take(&store).is_ok());
@@ -48,7 +49,7 @@ fn ready(store: RedisStore, limit: &str) -> RedisStore {
     store
 }
 
-/// The name of the one key of the server that has this in it.
+/// Returns the name of the only key of the server with this part.
 fn key_with(redis: &Redis, part: &str) -> String {
     let names = redis.command(&["KEYS", &format!("*{part}*")]);
     let mut names = names.lines().filter(|name| !name.contains("limits:"));
@@ -64,7 +65,7 @@ fn asks_of_one_moment_go_in_one_call() {
         let store = ready(forgetful(&redis.url()), limit);
         for (asks, calls) in [(1, 1), (2, 1), (MOST, 1), (MOST + 1, 2), (3 * MOST, 3)] {
             let all = people(asks, limit);
-            // The first time, a script may be new to the server.
+            // The first time, a script may be missing on the server.
             drop(take_all_of(&store, &all));
             let counted = scripts(&redis, || {
                 take_all_of(&store, &all)
@@ -99,7 +100,7 @@ fn one_key_several_times_in_a_call_is_decided_in_order() {
     }
 }
 
-/// Two stores with one clock: one is asked together, the other one by one.
+/// Two stores with one clock: one gets all asks together, the other one by one.
 struct Pair {
     together: RedisStore,
     single: RedisStore,
@@ -118,7 +119,7 @@ impl Pair {
     }
 }
 
-/// What is reported of a decision; the number of a permit is random.
+/// Returns the reported values of a decision, without the permit, whose id is random.
 fn figures(decisions: &[Decision]) -> Vec<impl PartialEq + std::fmt::Debug + use<>> {
     let each = decisions.iter().map(|decision| {
         let (verdict, reset) = (decision.verdict_in_ticks(), decision.reset_after_in_ticks());
@@ -127,7 +128,7 @@ fn figures(decisions: &[Decision]) -> Vec<impl PartialEq + std::fmt::Debug + use
     each.collect()
 }
 
-/// One of several things that are asked at the same moment.
+/// One of several requests at the same time.
 enum Asked {
     Take(Vec<(usize, usize, Ask)>),
     Peek(usize, usize, Ask),
@@ -141,8 +142,8 @@ enum Answer {
     Was(bool),
 }
 
-/// In a cluster an ask about keys of several slots is given back if one denies, and others may come in between: there
-/// each is about one key.
+/// Plays a random trace. In a cluster an ask about keys of several slots is given back if one denies, and others may
+/// come in between. So there each ask has one key.
 fn random_trace_on(url: &str, rounds: usize, keys_of_one_ask: u64) {
     let seed = Random::seed_from_environment();
     println!("TIDEGATE_SEED={seed}");
@@ -151,7 +152,7 @@ fn random_trace_on(url: &str, rounds: usize, keys_of_one_ask: u64) {
     let limits: Vec<Limit> = LIMITS.iter().map(|text| text.parse().expect(text)).collect();
     let subject = |key: usize, limit: usize| Subject::new("test", &keys[key], &limits[limit]);
     let stranger = Key::new("stranger");
-    // An ask under a limit that is not listed yet is sent when it is, behind others.
+    // An ask under a limit that is not listed yet is sent after the listing, behind others.
     for (store, limit) in
         [&pair.together, &pair.single].iter().flat_map(|store| limits.iter().map(move |limit| (store, limit)))
     {
@@ -338,7 +339,7 @@ fn an_ask_that_is_too_large_or_impossible_goes_beside_the_others() {
     assert_eq!([0, 3, 5].map(|place: usize| answers[place].each()[0].remaining()), [4, 3, 0]);
 }
 
-/// The server has done it, and its one answer to all of them is lost on the way.
+/// The server has executed the call, and its single reply to all of them is lost.
 #[test]
 fn asks_of_a_call_that_was_not_answered_are_spent_at_most_once() {
     let redis = redis();
@@ -358,7 +359,7 @@ fn asks_of_a_call_that_was_not_answered_are_spent_at_most_once() {
     assert!(unknown > rounds * MOST / 2, "{unknown} answers were lost");
     for one in &all {
         let left = wait(direct.peek(one.subject(), Ask::ONE)).unwrap().remaining();
-        // What was repaid meanwhile is a few units of all in a day.
+        // The refill meanwhile is a few units of a day's total.
         let spent = 100_000 - left;
         assert!(spent <= rounds as u64 + 3, "{rounds} were asked for, and {spent} spent");
     }
@@ -416,7 +417,7 @@ fn each_ask_of_a_call_has_its_own_receipt() {
             let mut receipts = answer.unwrap().take_receipts();
             let mut receipt = receipts.remove(0).expect("a receipt");
             let back = wait(store.refund(one.subject(), &mut receipt, Cost::of(2))).unwrap();
-            // Of a bucket, as much is repaid by then as time has passed.
+            // For a bucket, the time since the take has been repaid by then.
             assert!(back == Adjusted::Whole || limit == "5/h", "{limit}: {back:?}");
             let left = wait(store.peek(one.subject(), Ask::ONE)).unwrap().remaining();
             assert!(left >= 4, "{limit}: {left}");

@@ -1,4 +1,4 @@
-//! One key twice in one request.
+//! Tests of one key twice in one request.
 
 use std::time::Duration;
 

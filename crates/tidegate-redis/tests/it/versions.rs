@@ -14,20 +14,20 @@ use tokio::runtime::{Builder, Runtime};
 use crate::setup::{options, reason, redis};
 
 const OPERATIONS: u64 = 60;
-/// The scripts know whole microseconds.
+/// The resolution of the scripts: whole microseconds.
 const MICROSECOND: u64 = 16_000;
 
-/// The number of histories that are played at the same time, so that one does not wait for the answers to another.
+/// The number of histories that are played concurrently, so that they do not wait for each other's replies.
 const AT_ONCE: usize = 16;
 
-/// Longer than any machine takes for an answer: a history ends with a broken law, and not with a slow server.
+/// A deadline longer than any machine needs: a history ends with a broken law, not with a slow server.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
 thread_local! {
     static RUNTIME: Runtime = Builder::new_current_thread().build().expect("a runtime");
 }
 
-/// Servers with one store each.
+/// A server with several stores.
 struct Servers {
     _redis: Redis,
     stores: Vec<RedisStore>,
@@ -47,7 +47,7 @@ impl Servers {
     }
 }
 
-/// One rule on these servers, which no other has used.
+/// One rule on these servers, used by no other test.
 struct OnRule<'a> {
     servers: &'a Servers,
     rule: String,
@@ -74,7 +74,7 @@ impl Versions for OnRule<'_> {
         MICROSECOND
     }
 
-    /// Slots that are no whole microseconds are lengthened, so they are others than those of the promise.
+    /// Slots that are not whole microseconds are lengthened, so they differ from those of the law.
     fn holds(&self, limit: &Limit) -> bool {
         limit.algorithm() != Algorithm::SlidingWindow || limit.numbers()[1] % MICROSECOND == 0
     }
@@ -109,7 +109,7 @@ impl Versions for OnRule<'_> {
     }
 
     fn states(&self, limits: &[Limit]) -> Vec<State> {
-        // Holders are one set, whatever the numbers.
+        // Holders are one set for all numbers.
         if limits[0].algorithm() == Algorithm::Concurrency {
             return vec![self.state(&limits[0]); limits.len()];
         }

@@ -1,4 +1,4 @@
-//! What a request must be for a rule to apply.
+//! The conditions under which a rule applies to a request.
 
 pub(crate) mod network;
 pub(crate) mod path;
@@ -14,12 +14,12 @@ pub(crate) use text::read_pattern;
 
 use crate::seen::{Seen, Slot};
 
-/// Lists with fewer patterns are compared each with each.
+/// The list length up to which all pairs of patterns are compared.
 const SHORT: usize = 16;
-/// So many pairs of patterns are compared at most to find out whether one list covers another.
+/// The maximum number of pairs of patterns that are compared to find out if one list covers another.
 const MAX_PAIRS: usize = 1 << 20;
 
-/// One attribute has to be any of these.
+/// A condition: one attribute has to match any of these patterns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     attribute: Box<str>,
@@ -27,23 +27,23 @@ pub struct Condition {
     pub(crate) any_of: Box<[Pattern]>,
 }
 
-/// Which of several spellings of a value has to be as a condition wants it.
+/// The number of spellings of a value that have to match: any or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     Any,
     All,
 }
 
-/// What the value of an attribute may be.
+/// A pattern for the value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Pattern {
-    /// These bytes.
+    /// Exactly these bytes.
     Exact(Box<[u8]>),
-    /// Whatever begins with these bytes; with none of them, whatever is there.
+    /// Any value with this prefix. An empty prefix matches every value.
     Prefix(Box<[u8]>),
     /// An address in this network.
     Network(Network),
-    /// A path of this shape.
+    /// A path that matches this pattern.
     Path(PathPattern),
 }
 
@@ -52,7 +52,7 @@ impl Condition {
         Condition { attribute: attribute.into(), slot, any_of: any_of.into_boxed_slice() }
     }
 
-    /// The attribute that it is about.
+    /// Returns the attribute of the condition.
     pub fn attribute(&self) -> &str {
         &self.attribute
     }
@@ -68,7 +68,7 @@ impl Condition {
         }
     }
 
-    /// The spelling of a value by which the condition holds or does not.
+    /// Returns the spelling of a value that decides whether the condition matches.
     pub(crate) fn decisive<'s>(&self, seen: &'s Seen<'_>, reading: Reading) -> Option<&'s [u8]> {
         let matches = |value: &[u8]| self.any_of.iter().any(|pattern| pattern.matches(value));
         let is_wanted = reading == Reading::Any;
@@ -76,8 +76,8 @@ impl Condition {
         spellings.find(|value| matches(value) == is_wanted).or_else(|| seen.value(self.slot))
     }
 
-    /// Whether everything that passes the other condition passes this one. Of lists that are too long to be compared
-    /// it is not known, and not said.
+    /// Returns true if everything that matches the other condition matches this one. Returns false for lists that are
+    /// too long to compare.
     pub(crate) fn covers(&self, other: &Condition) -> bool {
         if self.attribute != other.attribute {
             return false;
@@ -146,7 +146,7 @@ impl fmt::Display for Condition {
     }
 }
 
-/// As it is written in a file.
+/// Formats the pattern as written in a file.
 impl fmt::Display for Pattern {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |bytes: &[u8]| {

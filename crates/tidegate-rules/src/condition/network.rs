@@ -1,26 +1,27 @@
-//! A network: all addresses that begin with the same bits.
+//! A network: all addresses with a common prefix.
 
 use std::fmt;
 use std::net::IpAddr;
 
-/// From one address to another, both included; those of IPv4 stand where IPv6 has room for them.
+/// A range of addresses, both ends included. IPv4 addresses are represented as IPv4-mapped IPv6 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Network {
     pub(crate) first: u128,
     pub(crate) last: u128,
 }
 
-/// Where the addresses of IPv4 stand among those of IPv6.
+/// The prefix of IPv4-mapped IPv6 addresses.
 const IPV4: u128 = 0xffff_0000_0000;
 
 impl Network {
-    /// One address alone.
+    /// Returns the network of a single address.
     pub(crate) fn of(ip: IpAddr) -> Network {
         let number = number_of(ip);
         Network { first: number, last: number }
     }
 
-    /// None if it holds IPv4's room and more: addresses of IPv4 are not meant by a network of IPv6.
+    /// Creates a network. Returns `None` for an IPv6 network that contains the IPv4-mapped range and more, because IPv4
+    /// addresses are not meant by it.
     pub(crate) fn new(net: ipnet::IpNet) -> Option<Network> {
         let number = |ip: IpAddr| match ip {
             IpAddr::V4(ip) => IPV4 | u128::from(ip.to_bits()),
@@ -28,7 +29,7 @@ impl Network {
         };
         let network = Network { first: number(net.network()), last: number(net.broadcast()) };
         let is_around = net.addr().is_ipv6() && net.prefix_len() < 96 && network.contains_number(IPV4);
-        // All of IPv6 is written often enough by those who mean everybody.
+        // `::/0` is accepted, because it is commonly used to mean all addresses.
         (!is_around || net.prefix_len() == 0).then_some(network)
     }
 
@@ -45,7 +46,7 @@ impl Network {
     }
 }
 
-/// An address as a number, the same for all its clothes.
+/// Returns an address as a number, the same for all of its representations.
 pub(crate) fn number_of(ip: IpAddr) -> u128 {
     match ip.to_canonical() {
         IpAddr::V4(ip) => IPV4 | u128::from(ip.to_bits()),

@@ -1,25 +1,25 @@
-//! The shape of a path: `/users/{id}/posts`, `/api/{*rest}`.
+//! A path pattern: `/users/{id}/posts`, `/api/{*rest}`.
 
 use std::fmt;
 
-/// Segments one behind the other, and whether anything may follow.
+/// Consecutive path segments, and an optional rest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PathPattern {
     pub(crate) segments: Box<[Segment]>,
-    /// The name of the rest, if there may be one; it is at least one letter long.
+    /// The name of the rest, if one may follow. The rest has at least one character.
     pub(crate) rest: Option<Box<str>>,
 }
 
-/// One piece between two slashes.
+/// One segment between two slashes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Segment {
     Literal(Box<[u8]>),
-    /// Any piece that is not empty; the name is for people.
+    /// Any segment that is not empty. The name is only documentation.
     Any(Box<str>),
 }
 
 impl PathPattern {
-    /// Reads a pattern that begins with a slash.
+    /// Parses a pattern that begins with a slash.
     pub(crate) fn read(text: &str) -> Result<PathPattern, String> {
         let (mut segments, mut rest) = (Vec::new(), None);
         let mut pieces = text[1..].split('/').peekable();
@@ -67,10 +67,10 @@ impl PathPattern {
         }
     }
 
-    /// Whether every path of the other shape has this one.
+    /// Returns true if this pattern matches every path that the other one matches.
     pub(crate) fn covers(&self, other: &PathPattern) -> bool {
         let enough = if self.rest.is_some() {
-            // The other's rest is at least one letter, and so are its pieces.
+            // The rest and the segments of the other pattern have at least one character each.
             other.segments.len() + usize::from(other.rest.is_some()) > self.segments.len()
         } else {
             other.rest.is_none() && other.segments.len() == self.segments.len()
@@ -82,7 +82,7 @@ impl PathPattern {
             && other.segments.len() >= self.segments.len()
     }
 
-    /// What every path of this shape begins with.
+    /// Returns the common prefix of all paths that match.
     pub(crate) fn literal_beginning(&self) -> Vec<u8> {
         let mut bytes = b"/".to_vec();
         for (index, segment) in self.segments.iter().enumerate() {
@@ -114,7 +114,7 @@ impl Segment {
     }
 }
 
-/// The piece up to the next slash, and what follows that.
+/// Returns the segment up to the next slash, and the path after it.
 pub(crate) fn first_piece(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     match path.iter().position(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], Some(&path[slash + 1..])),
@@ -122,7 +122,7 @@ pub(crate) fn first_piece(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// The name between braces; none if there are no braces.
+/// Returns the name between braces; `None` if there are no braces.
 fn named(piece: &str) -> Result<Option<&str>, String> {
     if !piece.contains(['{', '}']) {
         return Ok(None);

@@ -1,14 +1,14 @@
-//! A pattern as it is written.
+//! Parsing of patterns.
 
 use std::net::{IpAddr, SocketAddr};
 
 use super::{Network, PathPattern, Pattern};
 use crate::seen::{plain_beginning, plain_host, plain_path};
 
-/// The longest pattern, in bytes.
+/// The maximum length of a pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1024;
 
-/// Reads what an attribute has to be; if it makes no sense, says what would.
+/// Parses the pattern of an attribute. The error contains the fault and its remedy.
 pub(crate) fn read_pattern(attribute: &str, text: &str) -> Result<Pattern, String> {
     if text.len() > MAX_PATTERN_BYTES {
         return Err(format!("has {} bytes; write at most {MAX_PATTERN_BYTES}", text.len()));
@@ -53,7 +53,7 @@ pub(crate) fn read_pattern(attribute: &str, text: &str) -> Result<Pattern, Strin
     }
 }
 
-/// The remedy for a pattern in the notation of another router: `**`, `:id` or `<id>`.
+/// Returns the remedy for a pattern in the notation of another router: `**`, `:id` or `<id>`.
 fn of_another_router(text: &str) -> Option<String> {
     let without_plain_stars = text.replace("\\*", "");
     if without_plain_stars.contains("**") {
@@ -79,7 +79,7 @@ fn of_another_router(text: &str) -> Option<String> {
     ))
 }
 
-/// The name in a piece such as `:id`, `:id(\\d+)` or `<int:id>`.
+/// Returns the name in a segment such as `:id`, `:id(\\d+)` or `<int:id>`.
 fn name_in(piece: &str) -> &str {
     let name = piece.trim_start_matches([':', '<']).trim_end_matches('>');
     let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
@@ -88,14 +88,15 @@ fn name_in(piece: &str) -> &str {
     if end == 0 { "name" } else { &name[..end] }
 }
 
-/// What somebody meant who writes a star for a piece of a path.
+/// Returns the remedy for a star that stands for a segment of a path.
 fn piece_in_braces(text: &str) -> Option<String> {
     let is_piece = text.split('/').any(|piece| piece == "*") && text.matches('*').count() == 1;
     let braced = text.replace("/*/", "/{name}/");
     is_piece.then(|| format!("has a star that is not at its end; write {braced:?} for any one piece there"))
 }
 
-/// Text, and a star at its end for whatever follows. A backslash makes a star, an exclamation mark or a backslash plain.
+/// Parses text with an optional star at its end for any suffix. A backslash escapes a star, an exclamation mark or a
+/// backslash.
 fn plain(text: &str) -> Result<Pattern, String> {
     let (mut bytes, mut letters) = (Vec::new(), text.chars());
     while let Some(letter) = letters.next() {
@@ -119,7 +120,7 @@ fn plain(text: &str) -> Result<Pattern, String> {
 }
 
 impl Network {
-    /// An address, or a network such as `10.0.0.0/8`.
+    /// Parses an address, or a network such as `10.0.0.0/8`.
     fn read(text: &str) -> Result<Network, String> {
         let example = "write an address such as \"192.0.2.7\", or a network such as \"10.0.0.0/8\"";
         if let Ok(ip) = text.parse::<IpAddr>() {

@@ -1,4 +1,4 @@
-//! The text of a policy: what was written → what holds, or everything that is wrong with it.
+//! The text of a policy: parsing and validation, with all errors at once.
 //!
 //! ```text
 //!   text -> RuleText, each field with its place -> Rule, valid   (`written/`, `valid/`)
@@ -25,36 +25,36 @@ use crate::policy::Policy;
 use valid::Valid;
 use written::Reader;
 
-/// What came of a text.
+/// The result of reading a policy file.
 #[derive(Debug)]
 pub struct Reading {
-    /// The policy, if nothing is wrong.
+    /// The policy, if there are no errors.
     pub policy: Option<Policy>,
-    /// What is wrong, in the order of the places.
+    /// The errors, in the order of their positions.
     pub errors: Vec<Complaint>,
-    /// What is probably not meant so, in the order of the places.
+    /// The warnings, in the order of their positions.
     pub warnings: Vec<Complaint>,
 }
 
-/// Which tables a text may have that are not about rules.
+/// The tables without rules that a file may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherTables {
-    /// Those of a server, which are passed over.
+    /// The tables of a server, which are skipped.
     OfServer,
-    /// Any: somebody else looks at them.
+    /// Any table. The caller validates them.
     Any,
 }
 
-/// Reads a policy, and says everything that is wrong with it. What is probably not meant so may depend on the date.
+/// Reads a policy, and reports all of its errors. The warnings may depend on the current date.
 pub fn read(text: &str, others: OtherTables) -> Reading {
     read_at(text, others, SystemCalendar.now())
 }
 
-/// Reads a policy as on this day, in seconds since 1970.
+/// Reads a policy as of this date, in seconds since 1970.
 pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
     let (root, errors) = DeTable::parse_recoverable(text);
     if let Some(error) = errors.first() {
-        // What follows a slip is guesswork.
+        // Errors after the first syntax error are unreliable.
         return Reading { policy: None, errors: vec![syntax(error, text)], warnings: Vec::new() };
     }
     let mut reader = Reader::default();
@@ -74,9 +74,9 @@ pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
     Reading { policy: Some(policy), errors: Vec::new(), warnings }
 }
 
-/// A text that is no policy.
+/// An error: the text is not a valid policy.
 ///
-/// Displays as a line for each complaint, and under it the line of the text with carets.
+/// Displays one line for each error, followed by the line of the text with carets.
 #[derive(Clone, Debug)]
 pub struct PolicyError {
     text: String,
@@ -84,7 +84,7 @@ pub struct PolicyError {
 }
 
 impl PolicyError {
-    /// Everything that is wrong, in the order of the places.
+    /// Returns all errors, in the order of their positions.
     pub fn complaints(&self) -> &[Complaint] {
         &self.complaints
     }
@@ -101,7 +101,7 @@ impl fmt::Display for PolicyError {
 impl Error for PolicyError {}
 
 impl Policy {
-    /// Reads a policy; tables of the same file that are about a server are passed over.
+    /// Parses a policy. The server's tables in the same file are skipped.
     pub fn from_toml(text: &str) -> Result<Policy, PolicyError> {
         let Reading { policy, errors, .. } = read(text, OtherTables::OfServer);
         policy.ok_or_else(|| PolicyError { text: text.to_owned(), complaints: errors })

@@ -1,4 +1,4 @@
-//! Files that are too large or too wrong are told so in few words.
+//! Tests that files which are too large or have too many errors get short error messages.
 
 use std::fmt::Write as _;
 
@@ -130,7 +130,7 @@ fn a_window_that_came_once_is_told_from_its_end_on_and_not_before() {
     }
 }
 
-/// Whether the second of two rules is said never to deny anything.
+/// Returns true if there is a warning that the second of two rules never denies anything.
 fn never_denies(first: &str, second: &str) -> bool {
     let told = warnings(&format!("[[rule]]\nname = 'one'\n{first}\n[[rule]]\nname = 'other'\n{second}\n"));
     told.iter().any(|what| {

@@ -1,11 +1,11 @@
-//! A window of a schedule, from its texts.
+//! Parsing of a window of a schedule.
 
 use tidegate_support::{Complaint, Complaints};
 
 use super::written::{WindowText, Written};
 use crate::schedule::{Days, Moment, Window, time_zone};
 
-/// The window, or what is wrong with it.
+/// Parses a window, or reports its errors.
 pub(super) fn window(text: &WindowText, complaints: &mut Complaints) -> Option<Window> {
     let mut fail =
         |span: &std::ops::Range<usize>, what: String| complaints.push(Complaint::at(span.clone(), what));

@@ -1,4 +1,4 @@
-//! What turned out to be more or less than was spent: corrects what is on a [`Bill`], and nothing else.
+//! Corrections of a [`Bill`]: late charges and refunds.
 
 use tidegate::{Adjusted, Cost, PreparedLimit, StoreError};
 use tidegate_support::join_all;
@@ -7,14 +7,14 @@ use super::bill::{Bill, Paid};
 use super::{Gate, InForce, at_once};
 use crate::rule::Mode;
 
-/// In which direction something is corrected.
+/// The direction of a correction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Charge,
     Refund,
 }
 
-/// What is to be done about one entry.
+/// The correction of one entry.
 struct Correction {
     place: usize,
     /// The limit to charge.
@@ -23,40 +23,41 @@ struct Correction {
 }
 
 impl Gate {
-    /// Charges so many units more for a request to every rule that took something for it; each weighs them as it did
-    /// the request. Nobody is refused by it: what is owed goes as far as `max_debt`.
+    /// Charges additional units for a request to every rule that took units for it, with the same weights as the
+    /// request. A charge is never denied: the debt can grow up to `max_debt`.
     ///
-    /// A rule that has another limit by now charges by that one; a rule that is gone, by the one that it had. If a
-    /// remote store fails, rules whose policy is `local` are charged here, and the error says that the store may not have
-    /// been; the same is not sent again.
+    /// A rule that has another limit by now is charged under that one; a rule that was removed, under its old one. If a
+    /// remote store fails, rules whose `on_store_failure` is `local` are charged in the local store. The error reports
+    /// that the remote store may not have been charged; the charge is not sent again.
     pub async fn charge(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
         self.settle(bill, units, Way::Charge).await
     }
 
-    /// Gives so many units back to every rule that took something for a request, by the receipts on the bill: to each at
-    /// most what of just that take is still owed, where it was taken. What time has repaid does not come back.
+    /// Refunds units to every rule that took units for a request, by the receipts on the bill. Each rule gets back at
+    /// most the part of that take that is still debt, in the store where it was taken. Units that have already refilled
+    /// are not returned.
     ///
-    /// In memory this is exact in any order of requests. Of a bucket in a remote store, or in a zone file, the price less
-    /// the time since the take comes back, and nothing of a late charge in a remote store.
+    /// In memory this is exact in any order of requests. For a bucket in a remote store or in a zone file, the refund
+    /// is the price minus the time since the take. A late charge in a remote store is not refunded.
     ///
-    /// A state belongs to one limit. If the rule has another limit by now, the units go back to the state under the old
-    /// one: keys whose counts are still carried over from there have them again, and a state that was written under the new
-    /// limit stays as it is. What was sent to a store that fails is not sent again.
+    /// A state belongs to one limit. If the rule has another limit by now, the units go to the state under the old one.
+    /// Keys whose counts are still carried over from there get them back; a state that was written under the new limit
+    /// stays unchanged. After a store failure a refund is not sent again.
     pub async fn refund(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
         self.settle(bill, units, Way::Refund).await
     }
 
-    /// [`Gate::charge`] for a store that answers at once.
+    /// [`Gate::charge`] for a store that answers immediately.
     pub fn charge_now(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
         at_once(self.charge(bill, units))
     }
 
-    /// [`Gate::refund`] for a store that answers at once.
+    /// [`Gate::refund`] for a store that answers immediately.
     pub fn refund_now(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
         at_once(self.refund(bill, units))
     }
 
-    /// All entries at the same time: a remote store is not waited for once for each of them.
+    /// Corrects all entries concurrently, so that a remote store costs one round trip.
     async fn settle(&self, bill: &mut Bill, units: u64, way: Way) -> Result<Adjusted, StoreError> {
         let Some(force) = bill.force.clone() else { return Ok(Adjusted::Whole) };
         let (corrections, mut all_of_it) = self.corrections(&force, bill, units, way);
@@ -69,7 +70,7 @@ impl Gate {
             let entry = &bill.entries[correction.place];
             match answer {
                 Ok(Adjusted::Capped) if entry.mode == Mode::Enforce => all_of_it = Adjusted::Capped,
-                // Whoever is only measured stops nobody, not even by failing.
+                // A rule that is only measured does not fail the correction.
                 Err(error) if entry.mode == Mode::Enforce => failed = Some(error),
                 Ok(_) | Err(_) => {}
             }
@@ -77,8 +78,8 @@ impl Gate {
         failed.map_or(Ok(all_of_it), Err)
     }
 
-    /// What is to be done, and whether that is all that was asked for. What goes back is off the bill before anything
-    /// is sent: it must not go back twice.
+    /// Returns the corrections, and whether they cover everything that was asked for. Refunds are removed from the bill
+    /// before they are sent, so that they cannot be refunded twice.
     fn corrections(
         &self,
         force: &InForce,
@@ -89,7 +90,7 @@ impl Gate {
         let (now, mut corrections, mut all_of_it) = (self.in_force(), Vec::new(), Adjusted::Whole);
         for (place, entry) in bill.entries.iter_mut().enumerate() {
             let in_force = self.limit_of(&now, entry.name(force), &entry.key);
-            // Another algorithm counts by itself and has nothing to do with what was taken.
+            // Another algorithm has separate counts, which this take did not affect.
             let algorithm = |limit: &PreparedLimit| limit.limit().algorithm();
             let in_force = in_force.filter(|limit| algorithm(limit) == algorithm(&entry.limit));
             let limit = PreparedLimit::clone(in_force.as_deref().unwrap_or(&entry.limit));
@@ -112,11 +113,11 @@ impl Gate {
     }
 }
 
-/// What became of one correction.
+/// The result of one correction.
 type Corrected = Result<Adjusted, StoreError>;
 
 impl InForce {
-    /// Charges every entry; what was charged as a whole is on the bill, with its receipt if the store keeps one.
+    /// Charges every entry. A complete charge is added to the bill, with its receipt if the store returns one.
     async fn charge_all(&self, bill: &mut Bill, corrections: &[Correction]) -> Vec<Corrected> {
         let entries = &bill.entries;
         let answers = corrections.iter().map(|Correction { place, limit, cost }| {
@@ -137,7 +138,7 @@ impl InForce {
         corrected
     }
 
-    /// Refunds every entry by its receipts, the newest first. They are off the bill before anything is sent.
+    /// Refunds every entry by its receipts, newest first. The receipts are removed from the bill before they are sent.
     async fn refund_all(&self, bill: &mut Bill, corrections: &[Correction]) -> Vec<Corrected> {
         let take = |each: &Correction| std::mem::take(&mut bill.entries[each.place].receipts);
         let mut receipts: Vec<_> = corrections.iter().map(take).collect();

@@ -1,10 +1,10 @@
-//! The answer of a gate.
+//! The result of a gate's decision about a request.
 
 use std::sync::Arc;
 
 use tidegate::{DecidedBy, Decision, Key, Limit, PermitId, Ticks, Verdict};
 
-/// What was decided about a request, and by which rule.
+/// The decision about a request, with the rule that it reports.
 #[derive(Clone, Debug)]
 pub struct Admission {
     pub(crate) outcome: Outcome,
@@ -12,54 +12,54 @@ pub struct Admission {
     pub(crate) permits: Vec<HeldPermit>,
 }
 
-/// How it was decided.
+/// The reason for the decision.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and is made for each answer")]
 pub(crate) enum Outcome {
     /// No rule applies.
     Free,
-    /// A rule always says so.
+    /// A rule with a fixed decision applied.
     Fixed { rule: Arc<str>, is_allowed: bool },
-    /// The store failed, and this rule is open: it allows as for a key that has spent nothing.
+    /// The store failed and this rule is fail-open. It allows as it would for a key with full quota.
     Open { rule: Arc<str>, delay: Ticks },
     /// Limits decided, and this one binds.
     Limited(Binding),
 }
 
-/// The limit that an answer speaks of.
+/// The limit that a decision reports.
 #[derive(Clone, Debug)]
 pub struct Binding {
     /// The rule's name.
     pub rule: Arc<str>,
-    /// The limit that was in force; this node's share of it, if that decided.
+    /// The limit that was in force. If this node's share of it decided, that share.
     pub limit: Limit,
-    /// What was asked of it.
+    /// The cost that was asked of it.
     pub cost: u64,
-    /// What it said.
+    /// The decision of this limit.
     pub decision: Decision,
-    /// How long an allowed request waits: as long as the slowest of all limits says.
+    /// The delay of an allowed request: the longest delay of all its limits.
     pub delay: Ticks,
-    /// Whether all limits of this request let it pass.
+    /// True if all limits of this request allowed it.
     pub is_allowed: bool,
 }
 
-/// A place in flight that a request took, to be given back.
+/// A concurrency permit that a request holds and has to release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldPermit {
     /// The rule under which it was taken.
     pub rule: Arc<str>,
-    /// Whose it is.
+    /// The key that holds the permit.
     pub key: Key,
     /// The limit under which it was taken.
     pub limit: Limit,
-    /// Its number.
+    /// The id of the permit.
     pub id: PermitId,
-    /// Whether this process holds it by itself, as the store failed when it was taken.
+    /// True if the permit is held by the local fallback, because the store failed when it was acquired.
     pub is_local: bool,
 }
 
 impl Admission {
-    /// Whether the request may happen, now or after a delay.
+    /// Returns true if the request is allowed, now or after a delay.
     pub fn is_allowed(&self) -> bool {
         match &self.outcome {
             Outcome::Free | Outcome::Open { .. } => true,
@@ -68,7 +68,7 @@ impl Admission {
         }
     }
 
-    /// The verdict; a rule that always refuses makes it impossible.
+    /// Returns the verdict. A rule that always denies yields [`Verdict::Impossible`].
     pub fn verdict(&self) -> Verdict {
         match &self.outcome {
             Outcome::Free | Outcome::Fixed { is_allowed: true, .. } => {
@@ -83,8 +83,8 @@ impl Admission {
         }
     }
 
-    /// The rule that the answer speaks of: of a refusal the one with the longest wait, else the one with the
-    /// smallest part of its limit left. None if no rule applies.
+    /// Returns the name of the reported rule. For a denial that is the rule with the longest wait, otherwise the rule
+    /// with the smallest fraction of its limit remaining. `None` if no rule applies.
     pub fn rule(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Free => None,
@@ -93,12 +93,12 @@ impl Admission {
         }
     }
 
-    /// Who decided: of several rules, whoever did about the one that the answer speaks of.
+    /// Returns which store or fallback decided. With several rules, the one that decided about the reported rule.
     pub fn decided_by(&self) -> DecidedBy {
         self.decided_by
     }
 
-    /// The limit that the answer speaks of, if it was a limit that decided, or refused unasked.
+    /// Returns the reported limit, if a limit decided or denied without asking the store.
     pub fn binding(&self) -> Option<&Binding> {
         match &self.outcome {
             Outcome::Limited(binding) => Some(binding),
@@ -106,13 +106,13 @@ impl Admission {
         }
     }
 
-    /// Whether a rule always refuses such a request: trying again is of no use.
+    /// Returns true if a rule always denies such a request. Retrying cannot succeed.
     pub fn is_forbidden(&self) -> bool {
         matches!(self.outcome, Outcome::Fixed { is_allowed: false, .. })
     }
 
-    /// The places in flight that it took, for itself and for what is measured beside it; to be given back when the
-    /// request is over, and by somebody who does not let it happen at once.
+    /// Returns the permits that the request holds, including those of shadow rules and candidates. Release them when
+    /// the request ends, or at once if the caller does not run the request.
     pub fn permits(&self) -> &[HeldPermit] {
         &self.permits
     }

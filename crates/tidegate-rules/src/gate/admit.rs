@@ -1,4 +1,4 @@
-//! Decides about requests: whoever is obeyed first, then those who are only measured.
+//! Decides about requests: enforced rules first, then shadow rules and candidates.
 
 use std::sync::atomic::Ordering;
 
@@ -16,30 +16,30 @@ use crate::attributes::Attributes;
 use crate::rule::{Fixed, Mode};
 use crate::top::Outcome as Asking;
 
-/// One request, the rules that apply to it, the decisions about them, and the date by which it is answered.
+/// One request, the rules that apply to it, their decisions, and the date of the decision.
 #[derive(Clone, Copy)]
 struct Request<'a, 'p> {
     attributes: &'a Attributes<'a>,
     visit: &'a Visit<'p>,
     own: &'a [Decided<'a>],
-    /// The denials of all requests that stand or fall together.
+    /// The number of denials of all requests that are decided as a unit.
     denied: usize,
     now: &'a (dyn Fn() -> i64 + Sync),
     at: Option<Timestamp>,
 }
 
-/// What comes of those who are only measured.
+/// The results of shadow rules and candidates.
 pub(super) struct Measured<'g> {
     gate: &'g Gate,
     permits: Vec<HeldPermit>,
-    /// The places that were given so far. Whoever drops a request before it is answered does not hear of them, so they
-    /// are given back.
+    /// The permits acquired so far. If the caller drops the future before the decision is returned, these permits are
+    /// released.
     unclaimed: Vec<HeldPermit>,
-    /// The store has failed: nobody waits for it again only to measure.
+    /// True once the store has failed. The gate then does not wait for it again only to measure.
     has_failed: bool,
-    /// What was taken, of those who are obeyed as well, if anybody wants to know.
+    /// The units taken, those of enforced rules included, if the caller asked for a bill.
     pub(super) bill: Option<Vec<Entry>>,
-    /// The receipts of those who are obeyed, in their order.
+    /// The receipts of the enforced rules, in their order.
     receipts: std::vec::IntoIter<Option<OpenReceipt>>,
 }
 
@@ -49,7 +49,7 @@ impl<'g> Measured<'g> {
         Measured { gate, permits, unclaimed, has_failed: false, bill: None, receipts: Vec::new().into_iter() }
     }
 
-    /// With a bill of what is taken.
+    /// Creates results that record a bill.
     pub(super) fn billed(gate: &'g Gate) -> Measured<'g> {
         let mut measured = Measured::new(gate);
         measured.bill = Some(Vec::new());
@@ -74,25 +74,27 @@ impl Drop for Measured<'_> {
 impl Gate {
     /// Decides about a request, and spends if it is allowed.
     ///
-    /// If the store fails, or more limits apply than it decides together ([`Store::most_together`]), each rule goes on
-    /// as it says in `on_store_failure`, and [`Admission::decided_by`] tells so. An error is only that a remote store
-    /// does not answer at once where that was asked for.
-    /// Whoever drops this before it is answered may have spent, once; places in flight are given back.
+    /// If the store fails, or if more limits apply than it decides together ([`Store::most_together`]), each rule
+    /// follows its `on_store_failure`. [`Admission::decided_by`] reports the fallback. The only error is that of a
+    /// remote store which cannot answer immediately where an immediate answer was required.
+    ///
+    /// Cancellation: if the future is dropped before it completes, the request may have been charged once; its permits
+    /// are released.
     pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
-        // One request reads the clock as it goes: nothing else has to be decided at its instant.
+        // A single request reads the clock as it goes: no other request has to share its instant.
         self.decide_one(&self.in_force(), attributes, &mut Measured::new(self), &Moment::default()).await
     }
 
-    /// Decides about several requests that stand or fall together: all are allowed, or nothing was spent. After a
-    /// refusal each answer says what its own rules thought of its own request; where one is forbidden, no limit was
-    /// asked. A store in memory decides about all of them at one instant.
+    /// Decides about several requests as a unit: either all are allowed, or no request spends. After a denial each
+    /// answer reports the decision of its own rules about its own request. If one request is forbidden, no limit is
+    /// evaluated. An in-memory store decides about all of them at one instant.
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
         let force = self.in_force();
         let moment = Moment::of(&force);
         self.decide(&force, requests, &mut Measured::new(self), &moment).await
     }
 
-    /// Decides about one request: without any future if the store is in memory.
+    /// Decides about one request. With an in-memory store no store future is created.
     pub(super) async fn decide_one(
         &self,
         force: &InForce,
@@ -109,7 +111,7 @@ impl Gate {
         }
     }
 
-    /// The same at once; nothing is decided if the store is a remote one.
+    /// Decides immediately. Returns `None`, and decides nothing, if the store is remote.
     #[inline]
     pub(super) fn decide_now(
         &self,
@@ -160,7 +162,7 @@ impl Gate {
         measured: &mut Measured<'_>,
         moment: &Moment,
     ) -> Result<Vec<Admission>, StoreError> {
-        // One date for all rules, also if it changes meanwhile.
+        // All rules use one date, even if the date changes meanwhile.
         let now = || moment.date(self);
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
         let visits: Vec<_> = requests.iter().map(|request| Visit::new(force, request, &around)).collect();
@@ -192,7 +194,7 @@ impl Gate {
         Ok(admissions)
     }
 
-    /// [`Gate::admit`] for a store that answers at once, as those in memory do.
+    /// [`Gate::admit`] for a store that answers immediately, as in-memory stores do.
     pub fn admit_now(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
         match self.admit_in_memory(attributes) {
             Some(admission) => Ok(admission),
@@ -200,18 +202,18 @@ impl Gate {
         }
     }
 
-    /// [`Gate::admit`] if the store is in memory; a remote store is not asked.
+    /// [`Gate::admit`] if the store is in memory. Returns `None` for a remote store, without a request to it.
     #[inline]
     pub fn admit_in_memory(&self, attributes: &Attributes<'_>) -> Option<Admission> {
         self.decide_now(&self.in_force(), attributes, &mut Measured::new(self), &Moment::default())
     }
 
-    /// [`Gate::admit_all`] for a store that answers at once, as those in memory do.
+    /// [`Gate::admit_all`] for a store that answers immediately, as in-memory stores do.
     pub fn admit_all_now(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
         at_once(self.admit_all(requests))
     }
 
-    /// Counts what enforced rules decided, and notes the permits and receipts of their takes.
+    /// Counts the decisions of enforced rules, and collects the permits and receipts of their takes.
     fn count_enforced(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) {
         let happens = request.denied == 0;
         for (asked, decided) in request.visit.enforced.iter().zip(request.own.iter().copied()) {
@@ -228,7 +230,7 @@ impl Gate {
         }
     }
 
-    /// Asks the candidates and the rules in shadow mode.
+    /// Evaluates the candidates and the shadow rules.
     async fn measure(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) {
         let (visit, happens) = (request.visit, request.denied == 0);
         for (asked, decided) in visit.enforced.iter().zip(request.own) {
@@ -240,7 +242,7 @@ impl Gate {
         if happens {
             for asked in &visit.shadows {
                 let decided = self.ask_alone(force, asked, request.at, measured).await;
-                // Candidates of a rule that could not be asked are not asked either, and counted as unmeasured.
+                // Candidates of a rule that could not be evaluated are not evaluated either, and count as unmeasured.
                 let is_allowed = decided.is_some_and(|decision| decision.is_allowed());
                 self.ask_candidates(force, asked, request, is_allowed, measured).await;
             }
@@ -248,7 +250,7 @@ impl Gate {
         }
     }
 
-    /// The answer to a request whose decisions are counted.
+    /// Builds the admission of a request whose decisions are counted.
     #[inline]
     fn answer(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) -> Admission {
         let Request { visit, own, .. } = request;
@@ -260,7 +262,7 @@ impl Gate {
         let (binding, delay) = binding(visit, own);
         let decided_by = binding.map_or(DecidedBy::Open, |(decided, _)| decided.by);
         let is_allowed = own.iter().all(Decided::is_allowed);
-        // An admission that does not take place was not decided in place of the remote store.
+        // An allowed request of a denied unit does not count as a decision of the fallback.
         let is_counted = happens || !is_allowed || !decided_by.is_fallback();
         if let Some(meter) = force.store.store().meter().filter(|_| is_counted) {
             meter.decided.count(decided_by, is_allowed);
@@ -282,7 +284,7 @@ impl Gate {
         }
     }
 
-    /// The answer to a request that no limit had to be asked about, though others may have refused one beside it.
+    /// Builds the admission of a request without limits. Another request of the unit may have been denied.
     fn without_limits(&self, force: &InForce, visit: &Visit<'_>, is_refused: bool) -> Admission {
         let answer = force.unasked(visit, !is_refused);
         let is_measured = !visit.shadows.is_empty() || !visit.refused_in_shadow.is_empty();
@@ -292,7 +294,7 @@ impl Gate {
         answer
     }
 
-    /// What a rule that is not obeyed says to a request.
+    /// Returns the decision of a shadow rule or candidate about a request. `None` if the store fails.
     async fn ask_alone(
         &self,
         force: &InForce,
@@ -338,7 +340,7 @@ impl Gate {
         let meter = force.meter(asked.id);
         meter.by.count(decided.by, decided.is_allowed());
         if decided.is_uncounted() {
-            // No limit has counted, so nothing is noted about the key, nor how near the limit is.
+            // No limit has counted the request, so neither the key nor the remaining quota is recorded.
             return meter.fixed(asked.mode, true);
         }
         meter.decided(asked.mode, decided.decision);
@@ -351,7 +353,7 @@ impl Gate {
 }
 
 impl InForce {
-    /// The answer to a request that no limit was asked about.
+    /// Builds the admission of a request for which no limit was evaluated.
     fn unasked(&self, visit: &Visit<'_>, is_counted: bool) -> Admission {
         let outcome = match visit.fixed {
             Some((id, fixed)) => {
@@ -367,9 +369,9 @@ impl InForce {
     }
 }
 
-/// The answer to the only request there was.
+/// Returns the admission of the only request.
 fn only(mut admissions: Vec<Admission>) -> Admission {
-    // Whatever stood here in its place would allow or deny by accident.
+    // A default in place of the panic could allow or deny by accident.
     admissions.pop().unwrap_or_else(|| unreachable!("every request that is decided about has an answer"))
 }
 
@@ -379,8 +381,8 @@ impl Admission {
     }
 }
 
-/// The rule that an answer is about and the decision about it, and the delay of all of them. A rule that counts nothing
-/// binds only if there is no other, and then none is named.
+/// Returns the reported rule with its decision, and the longest delay of all rules. Rules that count nothing are
+/// skipped; the result is `None` if there is no other rule.
 #[inline]
 fn binding<'v, 'p, 'd>(
     visit: &'v Visit<'p>,
@@ -396,7 +398,7 @@ fn binding<'v, 'p, 'd>(
     (binding, delays.max().unwrap_or(Ticks::ZERO))
 }
 
-/// The place in flight that was taken, if it was one.
+/// Returns the concurrency permit that was acquired, if any.
 #[inline]
 fn hold(asked: &Asked<'_>, decided: Decided<'_>) -> Option<HeldPermit> {
     decided.decision.permit().map(|id| HeldPermit {

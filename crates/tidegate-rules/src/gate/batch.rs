@@ -1,4 +1,4 @@
-//! Many requests that are decided by one policy, in stretches that each have one instant.
+//! Batches: many requests decided by one policy, in stretches that each have one instant.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -10,10 +10,10 @@ use super::admit::Measured;
 use super::{Gate, InForce};
 use crate::attributes::Attributes;
 
-/// The bytes of a request's attributes that one ask stands for.
+/// The size of attributes that one ask accounts for, in bytes.
 const BYTES_PER_ASK: usize = 1 << 10;
 
-/// A policy in force that decides about many requests; see [`Gate::batch`].
+/// A policy in force for many requests; see [`Gate::batch`].
 #[derive(Clone)]
 pub struct Batch {
     gate: Gate,
@@ -29,14 +29,14 @@ pub struct Stretch<'b> {
 /// The instant at which a request is decided.
 #[derive(Debug, Default)]
 pub(super) struct Moment {
-    /// By the calendar; it is read when a schedule or an override asks for it.
+    /// The date by the calendar. It is read when a schedule or an override needs it.
     date: OnceLock<i64>,
-    /// By the clock of a store in memory; each take reads that itself if nothing is here.
+    /// The time by the clock of an in-memory store; `None` if each take reads the clock itself.
     pub(super) at: Option<Timestamp>,
 }
 
 impl Moment {
-    /// A moment of several requests.
+    /// Returns the moment of several requests.
     pub(super) fn of(force: &InForce) -> Moment {
         Moment { at: force.store.now(), ..Moment::default() }
     }
@@ -47,7 +47,7 @@ impl Moment {
 }
 
 impl Gate {
-    /// Begins a batch: all of its requests are decided by the policy that is in force now.
+    /// Begins a batch. All of its requests are decided by the policy that is in force now.
     ///
     /// ```
     /// use tidegate::Zone;
@@ -71,11 +71,11 @@ impl Gate {
 }
 
 impl Batch {
-    /// The number of asks of a request: one for each rule with a limit that applies to it, those in shadow mode and
-    /// candidates included, also where a decision comes before them, and at least one. A request whose attributes have
-    /// more than 1 KiB counts as many times as it has KiB.
+    /// Returns the number of asks of a request: one for each limit that applies to it, and at least one. Shadow rules
+    /// and candidates are included, also after a fixed decision. If the attributes exceed 1 KiB, the number is
+    /// multiplied by their size in KiB, rounded up.
     ///
-    /// What a batch costs in time and memory grows with the sum of these.
+    /// The time and memory cost of a batch grows with the sum of these.
     pub fn asks(&self, request: &Attributes<'_>) -> usize {
         let policy = &self.force.policy;
         let limited =
@@ -84,10 +84,10 @@ impl Batch {
         rules.max(1).saturating_mul(request.bytes().div_ceil(BYTES_PER_ASK).max(1))
     }
 
-    /// Begins a stretch: its requests are decided at one instant, as single requests at that instant would be, if the
-    /// store is in memory. A remote store decides about each request at the instant when it is asked.
+    /// Begins a stretch. If the store is in memory, its requests are decided at one instant, as single requests at that
+    /// instant would be. A remote store decides about each request when it arrives there.
     ///
-    /// A stretch that takes longer than a twentieth of a second goes on at a later instant.
+    /// A stretch that takes longer than a twentieth of a second continues at a later instant.
     pub fn stretch(&self) -> Stretch<'_> {
         Stretch { batch: self, moment: Moment::of(&self.force) }
     }

@@ -1,7 +1,7 @@
-//! What a request really took, so that exactly that can be corrected when it is known what the request was worth.
+//! The record of the units that a request took, so that exactly these can be corrected once the real cost is known.
 //!
-//! By then other rules may be in force, the store may be back, and a schedule may say something else: whoever looked for
-//! the rules of the request again would give back what nobody has taken.
+//! By then another policy may be in force, the store may have recovered, and a schedule may have changed the limit.
+//! Matching the rules again at that time could refund units that were never taken.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use crate::attributes::Attributes;
 use crate::index::RuleId;
 use crate::rule::Mode;
 
-/// What a request took of each limit; see [`Gate::admit_billed`].
+/// The units that a request took from each limit; see [`Gate::admit_billed`].
 ///
-/// It holds on to the policy by which it was decided, and so to where its counts are.
+/// It keeps the policy of the decision alive, and with it the store of the counts.
 #[derive(Default)]
 pub struct Bill {
     pub(super) force: Option<Arc<InForce>>,
     pub(super) entries: Vec<Entry>,
 }
 
-/// What was taken under one rule.
+/// The units taken under one rule.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) rule: RuleId,
     pub(super) key: Key,
-    /// The limit of all nodes together, also where this one has decided by its share.
+    /// The limit of all nodes together, even if this node decided by its share.
     pub(super) limit: PreparedLimit,
-    /// What each unit of the request weighs under this rule.
+    /// The weight of each unit of the request under this rule.
     pub(super) weight: u64,
-    /// What it took, and nobody has given back yet.
+    /// The units taken and not yet refunded.
     pub(super) paid: u64,
-    /// True if the local store took it from this node's share, as the remote store failed.
+    /// True if the local store took the units from this node's share, because the remote store failed.
     pub(super) is_local: bool,
-    /// Whether it is obeyed.
+    /// The mode of the rule at the time of the decision.
     pub(super) mode: Mode,
-    /// What it can be refunded by: the receipt of the take, and those of late charges.
+    /// The receipts for refunds: that of the take, and those of later charges.
     pub(super) receipts: Vec<Paid>,
 }
 
@@ -54,13 +54,13 @@ pub(super) struct Paid {
 }
 
 impl Gate {
-    /// [`Gate::admit`] for whoever learns only later what a request is worth: with what it took of each limit, also of
-    /// those that are only measured, to be corrected by [`Gate::charge`] and [`Gate::refund`].
+    /// [`Gate::admit`] for a caller that learns the real cost of a request later. Returns a bill of the units taken
+    /// from each limit, shadow rules included. [`Gate::charge`] and [`Gate::refund`] correct it.
     ///
-    /// The bill holds a receipt of each take, so a refund gives back at most what of just that take is still owed.
+    /// The bill holds a receipt of each take. A refund returns at most the part of that take that is still debt.
     ///
-    /// There is nothing on the bill of a request that was refused, that no limit holds for, or that passed because a
-    /// store failed. Places in flight are not on it: they go back by [`Gate::release`].
+    /// The bill is empty if the request was denied, if no limit applies, or if it was allowed because a store failed.
+    /// Concurrency permits are not on the bill; release them with [`Gate::release`].
     ///
     /// ```
     /// use tidegate::Zone;
@@ -82,19 +82,19 @@ impl Gate {
         Ok((admission, bill.unwrap_or_default()))
     }
 
-    /// [`Gate::admit_billed`] for a store that answers at once, as those in memory do.
+    /// [`Gate::admit_billed`] for a store that answers immediately, as in-memory stores do.
     pub fn admit_billed_now(&self, attributes: &Attributes<'_>) -> Result<(Admission, Bill), StoreError> {
         at_once(self.admit_billed(attributes))
     }
 }
 
 impl Bill {
-    /// Whether nothing was taken.
+    /// Returns true if no units were taken.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What each rule took, by name, less what was given back.
+    /// Returns the name of each rule with the units taken, minus refunds.
     pub fn taken(&self) -> impl Iterator<Item = (&str, u64)> {
         let of_force = |force| self.entries.iter().map(move |entry| (entry.name(force), entry.paid));
         self.force.as_deref().into_iter().flat_map(of_force)
@@ -102,7 +102,7 @@ impl Bill {
 }
 
 impl Entry {
-    /// What a decision took; nothing if it refused, counts nothing, or gave a place in flight.
+    /// Returns the entry of a decision. `None` if it denied, is not counted, or granted a concurrency permit.
     pub(super) fn of(asked: &Asked<'_>, decided: Decided<'_>, receipt: Option<OpenReceipt>) -> Option<Entry> {
         let is_counted = decided.is_allowed() && !decided.is_uncounted();
         let is_taken = is_counted && asked.limit().algorithm() != Algorithm::Concurrency;
@@ -119,12 +119,12 @@ impl Entry {
         })
     }
 
-    /// The rule's name, in the policy by which it was decided.
+    /// Returns the name of the rule in the policy of the decision.
     pub(super) fn name<'f>(&self, force: &'f InForce) -> &'f str {
         force.policy.rule(self.rule).name()
     }
 
-    /// Its key under this limit, where it was taken.
+    /// Returns the key under this limit, in the store where the units were taken.
     pub(super) fn subject<'a>(&'a self, force: &'a InForce, limit: &'a PreparedLimit) -> Subject<'a> {
         let rule = force.policy.rule(self.rule);
         let subject = limit.subject(&self.key).when_full(rule.when_full()).in_zone(rule.zone());

@@ -1,13 +1,13 @@
-//! The wall clock, which says when a schedule changes what a rule says and when an override ends. It never decides
-//! whether somebody may pass.
+//! The wall clock. It determines when a schedule changes a rule and when an override ends. It never decides whether a
+//! request is allowed.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Tells the date, as seconds since 1970.
+/// A source of the date, in seconds since 1970.
 pub trait Calendar: fmt::Debug + Send + Sync {
-    /// Seconds since 1970.
+    /// Returns the seconds since 1970.
     fn now(&self) -> i64;
 }
 
@@ -26,17 +26,17 @@ impl Calendar for SystemCalendar {
     }
 }
 
-/// A date that is set by hand, for tests.
+/// A date that is set manually, for tests.
 #[derive(Debug, Default)]
 pub struct ManualCalendar(AtomicI64);
 
 impl ManualCalendar {
-    /// This date.
+    /// Creates a calendar with this date.
     pub fn at(now: i64) -> ManualCalendar {
         ManualCalendar(AtomicI64::new(now))
     }
 
-    /// From now on it is this date.
+    /// Sets the date.
     pub fn set(&self, now: i64) {
         self.0.store(now, Ordering::SeqCst);
     }

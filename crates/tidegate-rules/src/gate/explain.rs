@@ -1,4 +1,4 @@
-//! Why a request would be answered as it would be, without spending anything.
+//! Explanations of decisions, computed without spending.
 
 use tidegate::{Ask, Decision, Limit, StoreError};
 
@@ -11,62 +11,62 @@ use crate::key::Keyed;
 use crate::rule::{Fixed, Mode, Rule};
 use crate::seen::Seen;
 
-/// What every rule has to do with a request.
+/// The evaluation of every rule for a request.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// Whether it would be allowed.
+    /// True if the request would be allowed.
     pub is_allowed: bool,
-    /// The rule that the answer would speak of.
+    /// The rule that the decision would report.
     pub rule: Option<String>,
     /// Every rule, in the order of the file.
     pub rules: Vec<RuleExplained>,
 }
 
-/// What one rule has to do with a request.
+/// The evaluation of one rule for a request.
 #[derive(Clone, Debug)]
 pub struct RuleExplained {
     /// The rule.
     pub rule: Rule,
-    /// Whether it applies: all its conditions hold, no part of its key is missing that has to be there, and no
-    /// override says otherwise.
+    /// True if the rule applies: all conditions match, no required part of its key is missing, and no override exempts
+    /// the key.
     pub applies: bool,
-    /// Its conditions, and whether each holds.
+    /// The conditions, each with its result.
     pub conditions: Vec<Match>,
-    /// Whether it is obeyed now.
+    /// The mode in force now.
     pub mode: Mode,
-    /// The parts of its key; those that are missing have no value.
+    /// The parts of its key. A missing part has no value.
     pub key: Vec<(String, Option<String>)>,
-    /// The parts of its key of which the request has several values; the rule's `on_repeated` says what follows.
+    /// The parts of its key for which the request has several values. The rule's `on_repeated` decides what follows.
     pub repeated: Vec<String>,
-    /// The limit that holds now for this key.
+    /// The limit in force now for this key.
     pub limit: Option<Limit>,
-    /// The window of its schedule that holds now.
+    /// The window of its schedule that is in force now.
     pub window: Option<String>,
-    /// When its schedule says something else again, in seconds since 1970.
+    /// The time of the next change of its schedule, in seconds since 1970.
     pub changes_at: Option<i64>,
-    /// Whether an override holds for this key.
+    /// True if an override is in force for this key.
     pub is_overridden: bool,
-    /// What the request costs here.
+    /// The cost of the request under this rule.
     pub cost: u64,
-    /// What the limit would say by itself.
+    /// The decision that this limit would make on its own.
     pub decision: Option<Decision>,
-    /// The rule it would replace, if it is a candidate.
+    /// The rule that it would replace, if it is a candidate.
     pub candidate_for: Option<String>,
 }
 
-/// A condition, and what a request has to do with it.
+/// A condition, and its result for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Match {
-    /// The condition, as it is written.
+    /// The condition, as written in the policy.
     pub condition: String,
-    /// What the request has there, as rules see it.
+    /// The value in the request, normalized as rules see it.
     pub value: Option<String>,
-    /// Whether that will do.
+    /// True if the condition matches.
     pub holds: bool,
 }
 
 impl Gate {
-    /// Tells what every rule has to do with a request, and spends nothing.
+    /// Evaluates every rule for a request, without spending.
     pub async fn explain(&self, attributes: &Attributes<'_>) -> Result<Explanation, StoreError> {
         let force = self.in_force();
         let seen = force.policy.see(attributes);
@@ -77,7 +77,7 @@ impl Gate {
         Ok(conclude(rules))
     }
 
-    /// [`Gate::explain`] for a store that answers at once.
+    /// [`Gate::explain`] for a store that answers immediately.
     pub fn explain_now(&self, attributes: &Attributes<'_>) -> Result<Explanation, StoreError> {
         at_once(self.explain(attributes))
     }
@@ -151,7 +151,7 @@ fn matched(condition: &Condition, seen: &Seen<'_>, reading: Reading) -> Match {
     Match { condition: condition.to_string(), value, holds: condition.holds(seen, reading) }
 }
 
-/// What the answer would be, from what every rule says.
+/// Combines the evaluations of all rules into the decision that the gate would make.
 fn conclude(rules: Vec<RuleExplained>) -> Explanation {
     let obeyed = || {
         rules.iter().filter(|told| told.applies && told.mode == Mode::Enforce && told.candidate_for.is_none())
@@ -160,7 +160,7 @@ fn conclude(rules: Vec<RuleExplained>) -> Explanation {
     if let Some((fixed, rule)) = fixed {
         return Explanation { is_allowed: fixed == Fixed::Allow, rule: Some(rule), rules };
     }
-    // An override that refuses leaves a limit without a decision.
+    // An override that denies leaves a limit without a decision.
     if let Some(denied) = obeyed().find(|told| told.decision.is_none()) {
         return Explanation { is_allowed: false, rule: Some(denied.rule.name().to_owned()), rules };
     }
@@ -175,17 +175,17 @@ fn conclude(rules: Vec<RuleExplained>) -> Explanation {
     Explanation { is_allowed, rule, rules }
 }
 
-/// What a rule would have left once the request was allowed, and of how much.
+/// Returns the quota that would remain after the request, and the limit.
 fn left(told: &RuleExplained) -> (u128, u128) {
     let (remaining, limit) =
         told.decision.map_or((0, 0), |decision| (decision.remaining(), decision.limit()));
-    // What has no end has none afterwards either.
+    // An unlimited quota stays unlimited.
     let left = if remaining == u64::MAX { remaining } else { remaining.saturating_sub(told.cost) };
     (left.into(), limit.max(1).into())
 }
 
 impl RuleExplained {
-    /// What would be asked, to know when it passes.
+    /// Returns the ask that the request makes of this limit, without a max wait.
     pub fn ask(&self) -> Ask {
         Ask::new(tidegate::Cost::new(self.cost).unwrap_or_default())
     }

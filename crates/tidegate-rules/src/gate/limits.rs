@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   a rule without a schedule   one limit, as long as no policy with another one is put in force
-//!   a rule with a schedule      the limit that was last used; the first request behind an edge prepares the next one
+//!   a rule with a schedule      the limit that was last used; the first request after an edge prepares the next one
 //! ```
 //!
-//! The first use of a prepared limit is the instant at which the store puts it in force and carries counts over from the
-//! limit before. So a limit that comes back, after a window or a reload, is always prepared anew.
+//! The first use of a prepared limit is the instant at which the store activates it and carries counts over from the
+//! previous limit. So a limit that returns, after a window or a reload, is always prepared anew.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use tidegate::{Limit, PreparedLimit};
 
 use crate::rule::Rule;
 
-/// The limit by which a request is decided. That of a rule without a schedule is borrowed, so that no two threads change
-/// one reference count.
+/// The limit of a request's decision. The limit of a rule without a schedule is borrowed, so that threads do not
+/// contend for one reference count.
 #[derive(Clone, Debug)]
 pub(super) enum LimitInUse<'p> {
     Constant(&'p PreparedLimit),
@@ -38,17 +38,17 @@ impl Deref for LimitInUse<'_> {
 /// The prepared limit of one rule in force.
 #[derive(Debug)]
 pub(super) enum RuleLimit {
-    /// The rule counts nothing.
+    /// The rule has no limit.
     None,
     Constant(PreparedLimit),
     Scheduled(ArcSwap<PreparedLimit>),
 }
 
 impl RuleLimit {
-    /// The limit of a rule; what is still the same as in the policy before is kept.
+    /// Creates the limit of a rule. Reuses the prepared limit of the previous policy if it is unchanged.
     pub(super) fn new(rule: &Rule, before: Option<(&Rule, &RuleLimit)>) -> RuleLimit {
         let Some(limited) = rule.limited() else { return RuleLimit::None };
-        // A limit that is prepared belongs to the first zone that uses it.
+        // A prepared limit belongs to the first zone that uses it.
         let before = before.filter(|(old, _)| old.zone() == rule.zone());
         let known = before.and_then(|(_, limit)| limit.last_used());
         let usual = || PreparedLimit::of_rule(rule.name(), limited.usual.limit);
@@ -73,7 +73,7 @@ impl RuleLimit {
         self.last_used().is_some_and(|limit| limit.dropped_counts().take())
     }
 
-    /// The limit that the rule has now, which is this one; `None` if it counts nothing.
+    /// Returns the prepared form of this limit, which is the rule's limit now. `None` if the rule has no limit.
     pub(super) fn now(&self, limit: &Limit) -> Option<LimitInUse<'_>> {
         match self {
             RuleLimit::None => None,
@@ -91,7 +91,7 @@ impl RuleLimit {
     }
 }
 
-/// Behind an edge of the schedule. Of several requests that come there at once, one prepares the limit for all.
+/// Changes the limit at an edge of the schedule. Of several concurrent requests, one prepares the limit for all.
 #[cold]
 fn change(last: &ArcSwap<PreparedLimit>, known: &Arc<PreparedLimit>, limit: &Limit) -> Arc<PreparedLimit> {
     let next = Arc::new(PreparedLimit::of_rule(known.namespace(), *limit));

@@ -1,4 +1,4 @@
-//! What was counted for each rule.
+//! The counters of each rule.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use tidegate::{Decision, DecisionMeter, Verdict, WithoutStore};
 
 use crate::rule::Mode;
 
-/// What was counted for one rule, in lines of its own.
+/// The counters of one rule, on cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct RuleMeter {
@@ -15,11 +15,11 @@ pub(crate) struct RuleMeter {
     looser: AtomicU64,
     stricter: AtomicU64,
     unmeasured: AtomicU64,
-    /// By what it was decided.
+    /// The counts by decider: the store or a fallback.
     pub(super) by: DecisionMeter,
 }
 
-/// What was decided, while a rule was obeyed or while it was not.
+/// The verdict counters of a rule, in one mode.
 #[derive(Debug, Default)]
 struct Verdicts {
     allowed: AtomicU64,
@@ -29,48 +29,49 @@ struct Verdicts {
     near: AtomicU64,
 }
 
-/// What was counted for one rule since it is there.
+/// The counts of one rule since it was added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleCounts {
-    /// Requests that it let pass, or would have.
+    /// Requests that the rule allowed, or would have allowed.
     pub allowed: u64,
-    /// Requests that it refused, or would have.
+    /// Requests that the rule denied, or would have denied.
     pub denied: u64,
-    /// Requests that cost more than ever passes.
+    /// Requests whose cost is larger than the limit can ever allow.
     pub impossible: u64,
-    /// Requests that were refused because the store had no room.
+    /// Requests that were denied because the store was full.
     pub store_full: u64,
-    /// Requests that passed and left at most a fifth of the limit.
+    /// Allowed requests that left at most a fifth of the limit.
     pub near: u64,
-    /// Of a candidate: requests that it would let pass and the rule refused.
+    /// For a candidate: requests that it would allow and the rule denied.
     pub looser: u64,
-    /// Of a candidate: requests that it would refuse and the rule let pass.
+    /// For a candidate: requests that it would deny and the rule allowed.
     pub stricter: u64,
-    /// Of a candidate, or while it was not obeyed: requests about which it was not asked, as the store failed. They
-    /// are not among those above.
+    /// For a candidate or a shadow rule: requests that it could not evaluate because the store failed. The counts above
+    /// do not include them.
     pub unmeasured: u64,
-    /// How many of all these were decided while it was not obeyed. A candidate never is, so of that it says nothing.
+    /// The part of these counts that was decided in shadow mode. It has no meaning for a candidate, which is never
+    /// enforced.
     pub shadow: ShadowCounts,
-    /// How many of all these were decided without the store, as it failed.
+    /// The part of these counts that was decided without the store, because it failed.
     pub without_store: WithoutStore,
 }
 
-/// What a rule would have said while its mode was shadow.
+/// The decisions of a rule while its mode was shadow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShadowCounts {
-    /// Requests that it would have let pass.
+    /// Requests that it would have allowed.
     pub allowed: u64,
-    /// Requests that it would have refused.
+    /// Requests that it would have denied.
     pub denied: u64,
-    /// Requests that cost more than ever passes.
+    /// Requests whose cost is larger than the limit can ever allow.
     pub impossible: u64,
-    /// Requests that it would have refused because the store had no room.
+    /// Requests that it would have denied because the store was full.
     pub store_full: u64,
-    /// Requests that would have passed and left at most a fifth of the limit.
+    /// Requests that it would have allowed and that would have left at most a fifth of the limit.
     pub near: u64,
 }
 
-/// A limit is near when this part of it is left, or less.
+/// The divisor of the limit below which an allowed request counts as near: at most one fifth remains.
 const NEAR: u64 = 5;
 
 impl RuleMeter {
@@ -90,18 +91,18 @@ impl RuleMeter {
         add(count);
     }
 
-    /// A request to which the answer is always the same.
+    /// Counts a request with a fixed decision.
     pub(crate) fn fixed(&self, mode: Mode, is_allowed: bool) {
         let counts = self.of(mode);
         add(if is_allowed { &counts.allowed } else { &counts.denied });
     }
 
-    /// A request about which nobody could ask it.
+    /// Counts a request that the rule could not evaluate.
     pub(crate) fn unmeasured(&self) {
         add(&self.unmeasured);
     }
 
-    /// What a candidate says beside what its rule said.
+    /// Counts a difference between a candidate's decision and that of its rule.
     pub(crate) fn compared(&self, candidate: bool, rule: bool) {
         match (candidate, rule) {
             (true, false) => add(&self.looser),

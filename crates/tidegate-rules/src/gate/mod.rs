@@ -1,10 +1,10 @@
-//! Asks a policy and a store about requests.
+//! The gate: decides about requests by a policy and a store.
 //!
 //! ```text
-//!   attributes -> rules that always say the same, in the order of the file
-//!              -> rules that are obeyed, all or none
-//!              -> if they allow: each shadow and each candidate by itself
-//!                 if one refused alone: the candidates for that one
+//!   attributes -> rules with a fixed decision, in the order of the file
+//!              -> enforced rules, all or none
+//!              -> if they allow: each shadow rule and each candidate on its own
+//!                 if one alone denied: the candidates for that one
 //! ```
 
 mod adjust;
@@ -81,9 +81,9 @@ struct Inner {
     calendar: Arc<dyn Calendar>,
     clock: CounterClock,
     top: Top,
-    /// Requests to which no rule applied.
+    /// The number of requests to which no rule applied.
     free: AtomicU64,
-    /// Rules of policies that were replaced, whose limits dropped counts; until somebody asks for them.
+    /// The names of rules of replaced policies whose limits dropped counts, until they are collected.
     dropped_counts: Mutex<BTreeSet<String>>,
 }
 
@@ -93,7 +93,7 @@ impl Inner {
     }
 }
 
-/// A policy, where its counts are, and the prepared limit of each rule and what was counted for it.
+/// A policy, its store, and the prepared limit and counters of each rule.
 struct InForce {
     policy: Policy,
     store: InStore,
@@ -101,7 +101,7 @@ struct InForce {
     meters: Box<[Arc<RuleMeter>]>,
 }
 
-/// A policy that can be put in force, with memory for all its zones.
+/// A policy that is ready to be put in force, with memory for all its zones.
 #[derive(Debug)]
 pub struct Prepared {
     gate: Gate,
@@ -110,22 +110,22 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The policy.
+    /// Returns the policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Puts it in force in place of whatever is by now.
+    /// Puts the policy in force in place of the current one.
     pub fn put_in_force(self) {
         self.gate.put_in_force(self.policy, &self.store);
     }
 }
 
-/// A policy in force, for as long as an answer takes.
+/// A reference to the policy in force, for the duration of a decision.
 enum Held {
-    /// For moments only: there are few of these, and each holds up whoever replaces the policy.
+    /// A short-lived guard. There are few of these, and each blocks a replacement of the policy.
     Shortly(Guard<Arc<InForce>>),
-    /// While a remote store is waited for.
+    /// A reference count, held while a remote store is awaited.
     Long(Arc<InForce>),
 }
 
@@ -141,7 +141,7 @@ impl Deref for Held {
 }
 
 impl Held {
-    /// The same for as long as anybody wants it.
+    /// Returns a reference count that can be held for any length of time.
     fn to_arc(&self) -> Arc<InForce> {
         match self {
             Held::Shortly(force) => Arc::clone(force),
@@ -151,23 +151,23 @@ impl Held {
 }
 
 impl Gate {
-    /// A policy in force on a store.
+    /// Creates a gate with a policy in force on a store.
     ///
     /// # Panics
-    /// If the policy does not fit the store, as [`Unfit`] says.
+    /// If the store does not support the policy; see [`Unfit`].
     pub fn new(policy: Policy, store: impl Into<GateStore>) -> Gate {
         Gate::with_calendar(policy, store, Arc::new(SystemCalendar))
     }
 
-    /// The same with another calendar for schedules and overrides.
+    /// Creates a gate with another calendar for schedules and overrides.
     ///
     /// # Panics
-    /// If the policy does not fit the store, as [`Unfit`] says.
+    /// If the store does not support the policy; see [`Unfit`].
     pub fn with_calendar(policy: Policy, store: impl Into<GateStore>, calendar: Arc<dyn Calendar>) -> Gate {
         Gate::try_new(policy, store, calendar).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The same, or an error if the policy does not fit the store.
+    /// Creates a gate, or returns an error if the store does not support the policy.
     pub fn try_new(
         policy: Policy,
         store: impl Into<GateStore>,
@@ -189,14 +189,14 @@ impl Gate {
         Ok(Gate { inner: Arc::new(inner) })
     }
 
-    /// Puts another policy in force, whole: every request is decided by one or the other. Rules that keep their name
-    /// and algorithm keep what their keys owe, and what was counted for them. If it does not fit the store, the old one
-    /// stays in force.
+    /// Replaces the policy atomically: every request is decided by the old one or the new one. Rules that keep their
+    /// name and algorithm keep the debt of their keys and their counts. On an error the old policy stays in force.
     pub fn replace(&self, policy: Policy) -> Result<(), Unfit> {
         self.prepare(policy).map(Prepared::put_in_force)
     }
 
-    /// The same in two steps: this one may fail and changes nothing, and putting it in force cannot fail.
+    /// Prepares a replacement of the policy. This step may fail and changes nothing; [`Prepared::put_in_force`] cannot
+    /// fail.
     pub fn prepare(&self, policy: Policy) -> Result<Prepared, Unfit> {
         let store = self.inner.force.load().store.under(&policy)?;
         Ok(Prepared { gate: self.clone(), policy, store })
@@ -220,7 +220,7 @@ impl Gate {
         dropped.lock().unwrap_or_else(PoisonError::into_inner).extend(old.take_dropped_counts());
     }
 
-    /// The policy in force, to answer by.
+    /// Returns the policy in force, for one decision.
     fn in_force(&self) -> Held {
         let force = self.inner.force.load();
         match force.store.is_in_memory() {
@@ -229,24 +229,23 @@ impl Gate {
         }
     }
 
-    /// Uses the policy in force.
+    /// Calls a closure with the policy in force.
     pub fn with_policy<T>(&self, use_it: impl FnOnce(&Policy) -> T) -> T {
         use_it(&self.inner.force.load().policy)
     }
 
-    /// The zones that rules name, each with its name.
+    /// Returns the zones that rules name, each with its name.
     pub fn zones(&self) -> Vec<(String, Zone)> {
         self.inner.force.load().store.zones()
     }
 
-    /// What was counted for each rule, in the order of the file.
+    /// Returns the counts of each rule, in the order of the file.
     pub fn counts(&self) -> Vec<(Rule, RuleCounts)> {
         let force = self.inner.force.load();
         force.policy.rules().iter().cloned().zip(force.meters.iter().map(|meter| meter.counts())).collect()
     }
 
-    /// The rules whose limit came into force while they had more limits before it than counts are carried from. Each is
-    /// named once.
+    /// Returns the rules that changed their limit more often than counts can be carried over. Each is reported once.
     pub fn take_dropped_counts(&self) -> Vec<String> {
         let dropped = &self.inner.dropped_counts;
         let mut dropped = std::mem::take(&mut *dropped.lock().unwrap_or_else(PoisonError::into_inner));
@@ -254,36 +253,36 @@ impl Gate {
         dropped.into_iter().collect()
     }
 
-    /// Requests to which no rule applied.
+    /// Returns the number of requests to which no rule applied.
     pub fn unmatched(&self) -> u64 {
         self.inner.free.load(Ordering::Relaxed)
     }
 
-    /// The failures of a remote store, and the decisions in its place. A store in memory has none.
+    /// Returns the failures of a remote store, and the decisions of its fallback. An in-memory store has none.
     pub fn store_failures(&self) -> StoreFailures {
         let force = self.inner.force.load();
         force.store.store().meter().map(StoreMeter::failures).unwrap_or_default()
     }
 
-    /// Returns true if it answers at once, and cannot fail: its store is in memory.
+    /// Returns true if the store is in memory: it answers immediately and cannot fail.
     pub fn is_in_memory(&self) -> bool {
         self.inner.force.load().store.is_in_memory()
     }
 
-    /// The keys with the most refusals lately.
+    /// Returns the keys with the most denials in the last one to two minutes.
     pub fn top(&self, rule: Option<&str>, at_most: usize) -> Vec<Heavy> {
         self.inner.top.turn_to(self.inner.now());
         self.inner.top.most(Asking::Refused, rule, at_most)
     }
 
-    /// The date by which schedules and overrides go, in seconds since 1970.
+    /// Returns the date that schedules and overrides use, in seconds since 1970.
     pub fn date(&self) -> i64 {
         self.inner.calendar.now()
     }
 }
 
 impl InForce {
-    /// The rules whose limit in force dropped counts, each once.
+    /// Returns the rules whose limit in force dropped counts, each once.
     fn take_dropped_counts(&self) -> impl Iterator<Item = String> + '_ {
         let each = self.policy.rules().iter().zip(&self.limits);
         each.filter(|(_, limit)| limit.take_dropped_counts()).map(|(rule, _)| rule.name().to_owned())
@@ -298,7 +297,7 @@ impl InForce {
     }
 }
 
-/// Returns the answer of a store in memory, which does not wait.
+/// Returns the result of a future that does not wait, as those of in-memory stores; otherwise an error.
 fn at_once<T>(future: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
     tidegate_support::at_once(future)
         .unwrap_or_else(|| Err(StoreError::unavailable("this store does not answer at once; await it")))

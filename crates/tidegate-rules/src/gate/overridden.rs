@@ -1,4 +1,4 @@
-//! A key with an override, and the limits that it is decided by because of that.
+//! A key with an override, and the limits that decide about it.
 //!
 //! ```text
 //!   rule's limit | limit of the override | rule's limit, with counts of the override for one refill | rule's limit
@@ -6,7 +6,7 @@
 //!          first request               end                                                   forgotten
 //! ```
 //!
-//! Each of these changes is a change of the rule's numbers for this key alone, and counts are carried over at each.
+//! Each of these changes is a change of the rule's numbers for this key alone. Counts are carried over at each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,37 +17,37 @@ use tidegate::{History, Limit, Predecessor, PreparedLimit, Timestamp};
 use super::limits::LimitInUse;
 use super::overrides::{Instead, Override};
 
-/// The most changes of one key's limit that are remembered one after the other; counts of older ones are not carried.
+/// The maximum number of consecutive changes of one key's limit. Counts from older limits are not carried over.
 const MAX_CHANGES: usize = 64;
 
-/// An override and what its key was decided by.
+/// An override, and the limit that last decided about its key.
 #[derive(Debug)]
 pub(crate) struct Overridden {
     one: Override,
-    /// When it ends, or was removed.
+    /// The time at which it ends, or was removed.
     end: i64,
-    /// The limit by which the key was last decided because of it; none before its first request.
+    /// The limit of the key's last decision under this override; `None` before its first request.
     last_used: ArcSwapOption<PreparedLimit>,
 }
 
 impl Overridden {
-    /// An override that comes after the last one of its key.
+    /// Creates an override that follows the last one of its key.
     pub(super) fn new(one: Override, last: Option<&Overridden>) -> Overridden {
         let last_used = last.and_then(|last| last.last_used.load_full());
         Overridden { end: one.until, one, last_used: ArcSwapOption::new(last_used) }
     }
 
-    /// The same, removed at this time.
+    /// Returns the override as removed at this time.
     pub(super) fn ended_at(&self, now: i64) -> Overridden {
         Overridden { end: now, ..Overridden::new(self.one.clone(), Some(self)) }
     }
 
-    /// The same, as if it had not decided yet.
+    /// Returns the override without a last used limit, as before its first request.
     pub(super) fn without_counts(&self) -> Overridden {
         Overridden { end: self.end, ..Overridden::new(self.one.clone(), None) }
     }
 
-    /// The override.
+    /// Returns the override.
     pub(super) fn one(&self) -> &Override {
         &self.one
     }
@@ -56,7 +56,7 @@ impl Overridden {
         self.end <= now
     }
 
-    /// Returns true until its end, and as long after that as something may be owed under its limit.
+    /// Returns true until its end, and after that as long as there may be debt under its limit.
     pub(super) fn matters_at(&self, now: i64) -> bool {
         if !self.has_ended(now) {
             return true;
@@ -71,18 +71,18 @@ impl Overridden {
         History::new(Timestamp::EPOCH, vec![ended]).matters_at(limit, Timestamp::after_epoch(since_end))
     }
 
-    /// What holds instead of the rule, unless it has ended.
+    /// Returns the limit or decision of the override, unless it has ended.
     pub(super) fn instead(&self, now: i64) -> Option<Instead> {
         (!self.has_ended(now)).then_some(self.one.instead)
     }
 
-    /// The limit by which the key is decided: this one, which is that of the override or, after its end, that of the
-    /// rule. Counts are carried over from the limit before.
+    /// Returns the prepared form of this limit: that of the override or, after its end, that of the rule. Counts are
+    /// carried over from the previous limit.
     pub(super) fn limit<'p>(&self, limit: &Limit, of_rule: LimitInUse<'p>, now: i64) -> LimitInUse<'p> {
         let last = self.last_used.load_full();
         match last {
             Some(last) if last.limit() == limit => LimitInUse::Changing(last),
-            // It has decided nothing, or too much to remember.
+            // The override has decided nothing, or has changed too often.
             _ if self.has_ended(now) && last.as_ref().is_none_or(|last| changes(last) >= MAX_CHANGES) => {
                 of_rule
             }
@@ -90,7 +90,7 @@ impl Overridden {
         }
     }
 
-    /// Prepares another limit. Of several requests that come at once, one prepares it for all.
+    /// Prepares another limit. Of several concurrent requests, one prepares it for all.
     #[cold]
     fn change(
         &self,
@@ -109,7 +109,7 @@ impl Overridden {
     }
 }
 
-/// The number of limits that this one was put in place of, one after the other.
+/// Returns the length of the chain of previous limits.
 fn changes(limit: &PreparedLimit) -> usize {
     std::iter::successors(limit.before(), |limit| limit.before()).count()
 }

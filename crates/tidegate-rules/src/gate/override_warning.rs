@@ -1,4 +1,4 @@
-//! Overrides that hold and are probably not meant so.
+//! Warnings about overrides that are valid but probably not intended.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::overrides::{Instead, Override};
 use super::store::InStore;
 use crate::rule::{Limited, Rule, fitting_a_cell};
 
-/// An override in force, and what it is probably not meant to do.
+/// An override in force, with the warnings about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PutOverride {
@@ -19,7 +19,7 @@ pub struct PutOverride {
     pub warnings: Vec<OverrideWarning>,
 }
 
-/// A reason to look again at an override. It is in force all the same.
+/// A warning about an override. The override is in force regardless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OverrideWarning {
@@ -32,7 +32,7 @@ pub enum OverrideWarning {
         /// The algorithm of the rule, or of one of its windows.
         usual: Algorithm,
     },
-    /// The rule says that keys may be forgotten, and this one is not.
+    /// The rule allows the store to forget keys, but under this limit the key is not forgotten.
     NotForgotten {
         /// The rule.
         rule: Arc<str>,
@@ -42,7 +42,7 @@ pub enum OverrideWarning {
 }
 
 impl OverrideWarning {
-    /// Everything to warn of about an override of this rule.
+    /// Returns all warnings about an override of this rule.
     pub(super) fn all(rule: &Rule, instead: Instead, store: &InStore) -> Vec<OverrideWarning> {
         let (Instead::Limit(limit), Some(limited)) = (instead, rule.limited()) else { return Vec::new() };
         let other = other_algorithm(limited, &limit).map(|usual| OverrideWarning::OtherAlgorithm {
@@ -50,7 +50,7 @@ impl OverrideWarning {
             limit,
             usual,
         });
-        // A remote store forgets no key of the rule, and `check` has said so.
+        // A remote store forgets no key of the rule; `check` has warned of it.
         let forgets = limited.when_full == WhenFull::Forget && store.is_in_memory();
         let kept = (forgets && !limit.fits_cell())
             .then(|| OverrideWarning::NotForgotten { rule: rule.name.clone(), limit });
@@ -58,7 +58,7 @@ impl OverrideWarning {
     }
 }
 
-/// The algorithm of a rule, if it has at any time another one than this limit.
+/// Returns the first algorithm of the rule that differs from that of this limit, if any.
 fn other_algorithm(limited: &Limited, limit: &Limit) -> Option<Algorithm> {
     let mut algorithms = limited.all_terms().map(|terms| terms.limit.algorithm());
     algorithms.find(|algorithm| *algorithm != limit.algorithm())

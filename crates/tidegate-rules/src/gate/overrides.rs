@@ -1,4 +1,4 @@
-//! What holds for single keys instead of what their rule says, until a time.
+//! Overrides: another limit or decision for single keys, until a time.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,60 +14,60 @@ use crate::policy::Policy;
 use crate::rule::Rule;
 use crate::seen::Seen;
 
-/// The most of them at a time.
+/// The maximum number of overrides.
 pub const MAX_OVERRIDES: usize = 10_000;
-/// The most bytes of all of them together: of their keys, and of the names and values of the parts. All are copied when
-/// one is put or removed, and listed at once.
+/// The maximum size of all overrides together: their keys, and the names and values of the parts. All overrides are
+/// copied at each change, and listed in one reply.
 pub const MAX_OVERRIDE_BYTES: usize = 4 << 20;
 
-/// What holds for one key of one rule instead of what the rule says.
+/// An override for one key of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// The rule.
     pub rule: Arc<str>,
     /// The parts of the key by name.
     pub key: Vec<(String, String)>,
-    /// What holds.
+    /// The limit or decision in place of that of the rule.
     pub instead: Instead,
-    /// When it ends, in seconds since 1970.
+    /// The end of the override, in seconds since 1970.
     pub until: i64,
 }
 
-/// What holds instead.
+/// The limit or decision of an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
     /// Another limit.
     Limit(Limit),
     /// The rule does not apply.
     Allow,
-    /// The rule refuses everything.
+    /// The rule denies every request of the key.
     Deny,
 }
 
-/// Why there is no such override.
+/// The reason why an override was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OverrideError {
-    /// No rule has this name, or the one that has counts nothing.
+    /// No rule has this name, or that rule has no limit.
     NoSuchRule(String),
-    /// A part of the rule's key was not said.
+    /// A part of the rule's key is missing.
     MissingPart(String),
-    /// A part of the rule's key was said with several values.
+    /// A part of the rule's key has several values.
     RepeatedPart(String),
-    /// There are too many.
+    /// There are [`MAX_OVERRIDES`] overrides already.
     TooMany,
-    /// Their keys would be too long together.
+    /// The overrides together would exceed [`MAX_OVERRIDE_BYTES`].
     TooLong {
-        /// The bytes of this one.
+        /// The size of this override, in bytes.
         bytes: usize,
-        /// The bytes that the others leave it.
+        /// The bytes that remain for it.
         left: usize,
     },
-    /// The store cannot count by such a limit.
+    /// The store does not support the limit.
     Unsupported {
         /// The limit, as text.
         limit: String,
-        /// What the store says: what is wrong with it, and what would do.
+        /// The reason from the store: the fault and its remedy.
         reason: String,
     },
 }
@@ -106,12 +106,12 @@ impl fmt::Display for OverrideError {
 impl std::error::Error for OverrideError {}
 
 impl Override {
-    /// Whether the rule counts by the parts that its key was named with.
+    /// Returns true if the key of the rule has the same parts as that of the override.
     fn is_about(&self, rule: &Rule) -> bool {
         rule.key().eq(self.key.iter().map(|(name, _)| name.as_str()))
     }
 
-    /// The bytes that it takes under this key, as [`MAX_OVERRIDE_BYTES`] counts them.
+    /// Returns the size of the override under this key, as counted by [`MAX_OVERRIDE_BYTES`].
     fn bytes(&self, key: &Key) -> usize {
         let parts = self.key.iter().map(|(name, value)| name.len() + value.len());
         key.as_bytes().len() + parts.sum::<usize>()
@@ -120,31 +120,31 @@ impl Override {
 
 type All = HashMap<Arc<str>, HashMap<Key, Arc<Overridden>>>;
 
-/// All overrides, read without a lock, and those that ended less than one refill ago.
+/// All overrides, readable without a lock, including those that ended less than one refill ago.
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
     all: ArcSwap<All>,
-    /// Most policies have no override, and a request finds that out by one load.
+    /// False while there is no override, as with most policies. A request then pays only one atomic load.
     has_any: AtomicBool,
     changing: Mutex<()>,
 }
 
 impl Overrides {
-    /// Returns true if there is none at all, as with most policies.
+    /// Returns true if there is no override, as with most policies.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         !self.has_any.load(Ordering::Acquire)
     }
 
-    /// The override of a key, if it matters now; the date is only asked for if there is one.
+    /// Returns the override of a key, if it still matters. Reads the date only if there is an override.
     pub(crate) fn of(&self, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
         let all = self.all.load();
         let found = all.get(rule.name())?.get(key)?;
         (found.one().is_about(rule) && found.matters_at(now())).then(|| Arc::clone(found))
     }
 
-    /// Returns true if one of the values that a request has of a repeated part is denied by an override. Nobody gets rid
-    /// of that by sending another value beside it.
+    /// Returns true if an override denies one of the values of a repeated part. So a client cannot evade the denial by
+    /// sending a second value.
     pub(crate) fn deny_a_value(
         &self,
         rule: &Rule,
@@ -159,13 +159,13 @@ impl Overrides {
         };
         match key.keys_of_values(seen) {
             Some(keys) => keys.iter().any(|key| of_rule.get(key).is_some_and(|found| denies(found))),
-            // More values than anybody looks at could be one that is denied.
+            // With more values than are examined, one of them could be denied.
             None => of_rule.values().any(|found| denies(found)),
         }
     }
 
-    /// Ends those whose rule is gone or counts by other parts, under which the same key has another meaning. Counts of a
-    /// rule that moved to another zone are not there.
+    /// Ends the overrides whose rule was removed or has other key parts, under which the same key means something else.
+    /// If a rule moved to another zone, the counts of its overrides are not carried over.
     pub(crate) fn keep_those_of(&self, old: &Policy, new: &Policy, now: i64) {
         if self.all.load().is_empty() {
             return;
@@ -182,7 +182,7 @@ impl Overrides {
         });
     }
 
-    /// Puts one in force, if the caller agrees to that in place of the one which is there.
+    /// Adds an override, if the caller's check accepts it in place of the existing one.
     pub(crate) fn put<E: From<OverrideError>>(
         &self,
         key: Key,
@@ -203,7 +203,7 @@ impl Overrides {
         })
     }
 
-    /// Ends one, if the caller agrees. Returns true if there was one that had not ended.
+    /// Ends an override, if the caller's check accepts. Returns true if there was one that had not ended.
     pub(crate) fn remove<E>(
         &self,
         rule: &str,
@@ -224,7 +224,7 @@ impl Overrides {
         })
     }
 
-    /// All that have not ended, by rule and end.
+    /// Returns all overrides that have not ended, by rule and end.
     pub(crate) fn list(&self, now: i64) -> Vec<Override> {
         let all = self.all.load();
         let each = all.values().flat_map(HashMap::values).filter(|found| !found.has_ended(now));
@@ -235,7 +235,7 @@ impl Overrides {
         list
     }
 
-    /// Puts others in force, without those that matter no more.
+    /// Applies a change and drops overrides that no longer matter.
     fn change<T>(&self, now: i64, change: impl FnOnce(&mut All) -> T) -> T {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = All::clone(&self.all.load());
@@ -251,13 +251,13 @@ impl Overrides {
     }
 }
 
-/// The override of a key, unless it has ended.
+/// Returns the override of a key, unless it has ended.
 fn in_force<'a>(all: &'a All, rule: &str, key: &Key, now: i64) -> Option<&'a Override> {
     let found = all.get(rule)?.get(key)?;
     (!found.has_ended(now)).then(|| found.one())
 }
 
-/// Whether one more override fits beside all others.
+/// Checks that one more override fits into the maximum number and size.
 fn room_for(all: &All, key: &Key, one: &Override) -> Result<(), OverrideError> {
     let replaced = all.get(&one.rule).and_then(|of_rule| of_rule.get(key));
     let count: usize = all.values().map(HashMap::len).sum();

@@ -1,4 +1,4 @@
-//! Single keys for which something else holds than their rule says.
+//! The override methods of a gate.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::attributes::Attributes;
 use crate::key::Keyed;
 
 impl Gate {
-    /// Has something else hold for one key of a rule, until a time in seconds since 1970. The attributes name the
-    /// key as those of a request do.
+    /// Overrides a rule for one of its keys, until a time in seconds since 1970. The attributes name the key as those
+    /// of a request do.
     ///
-    /// Counts are carried over to a limit of the rule's algorithm and back. To and from another algorithm they are not,
-    /// and the answer [warns](OverrideWarning) of it.
+    /// Counts are carried over to a limit of the rule's algorithm and back. They are not carried over to or from
+    /// another algorithm; the result contains a [warning](OverrideWarning) then.
     pub fn put_override(
         &self,
         rule: &str,
@@ -26,8 +26,8 @@ impl Gate {
         self.put_override_if(rule, key, instead, until, |_, _| Ok(()))
     }
 
-    /// The same, if `may_replace` agrees. It is given the override of this key that has not ended, if there is one, and
-    /// the new one, and no other change comes between its answer and the replacement. It must not call the gate.
+    /// Adds an override if `may_replace` accepts. The closure gets the override of this key that has not ended, if any,
+    /// and the new one. No other change can happen between its result and the replacement. It must not call the gate.
     pub fn put_override_if<E: From<OverrideError>>(
         &self,
         rule: &str,
@@ -49,13 +49,13 @@ impl Gate {
         Ok(PutOverride { put, warnings: warnings.unwrap_or_default() })
     }
 
-    /// Lets the rule hold again for one of its keys. Whether anything else did.
+    /// Removes the override of one key, so that the rule applies again. Returns true if there was one.
     pub fn remove_override(&self, rule: &str, key: &Attributes<'_>) -> Result<bool, OverrideError> {
         self.remove_override_if(rule, key, |_| Ok(()))
     }
 
-    /// The same, if `may_remove` agrees. It is given the override of this key that has not ended, if there is one, and no
-    /// other change comes between its answer and the removal. It must not call the gate.
+    /// Removes an override if `may_remove` accepts. The closure gets the override of this key that has not ended, if
+    /// any. No other change can happen between its result and the removal. It must not call the gate.
     pub fn remove_override_if<E: From<OverrideError>>(
         &self,
         rule: &str,
@@ -70,13 +70,13 @@ impl Gate {
         Ok(was_there)
     }
 
-    /// All overrides that have not ended, by rule and end.
+    /// Returns all overrides that have not ended, by rule and end.
     pub fn overrides(&self) -> Vec<Override> {
         self.inner.overrides.list(self.inner.calendar.now())
     }
 }
 
-/// A key of a rule, and its parts by name.
+/// A key of a rule, with its parts by name.
 struct NamedKey {
     rule: Arc<str>,
     key: Key,
@@ -84,7 +84,7 @@ struct NamedKey {
 }
 
 impl InForce {
-    /// The key that these attributes name under a rule.
+    /// Returns the key that these attributes name under a rule.
     fn key_of(&self, rule: &str, attributes: &Attributes<'_>) -> Result<NamedKey, OverrideError> {
         let known = self.policy.named(rule);
         let limited = known.and_then(|rule| Some((rule, rule.limited()?)));

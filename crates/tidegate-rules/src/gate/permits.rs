@@ -1,4 +1,4 @@
-//! Places in flight, given back and held on to.
+//! Release and renewal of concurrency permits.
 
 use std::pin::Pin;
 
@@ -11,15 +11,15 @@ use super::overrides::Instead;
 use super::{Gate, InForce, at_once};
 
 impl Gate {
-    /// Gives a place in flight back, to whoever holds it: the store, or this process if the store failed when it was
-    /// taken. Whether the permit was still holding one.
+    /// Releases a concurrency permit in the store that granted it: the store, or the local fallback. Returns true if
+    /// the permit was still held.
     pub async fn release(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
         let force = self.in_force();
         let limit = self.limit_to_release(&force, permit);
         force.release(permit, limit.as_ref()).await
     }
 
-    /// The same for several, all at the same time.
+    /// Releases several permits concurrently.
     pub async fn release_all(&self, permits: &[HeldPermit]) -> Vec<Result<bool, StoreError>> {
         let force = self.in_force();
         let limits: Vec<_> = permits.iter().map(|permit| self.limit_to_release(&force, permit)).collect();
@@ -27,8 +27,8 @@ impl Gate {
             .await
     }
 
-    /// Gives places back without an answer, for those who cannot wait for one: their request is gone. What the store does
-    /// not hear of comes back with its lease.
+    /// Releases permits without waiting for the result, for a request that no longer exists. A permit whose release
+    /// does not reach the store expires with its lease.
     pub fn release_later(&self, permits: &[HeldPermit]) {
         let force = self.in_force();
         for permit in permits {
@@ -37,48 +37,48 @@ impl Gate {
         }
     }
 
-    /// Goes on with a task that nobody waits for, where the states are: the correction of a request that is gone.
+    /// Runs a task in the background of the store, for example the correction of a request that no longer exists.
     pub fn in_background(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         self.in_force().store.store().in_background(task);
     }
 
-    /// The limit that names what is in flight under the rule of a permit. That is one set whatever the numbers, also
-    /// when the rule is gone. None if the permit names a limit that gives no permits.
+    /// Returns the limit that identifies the permits of a rule. The permits are one set for all numbers of the limit,
+    /// even after the rule is removed. `None` if the permit names a limit without permits.
     fn limit_to_release(&self, force: &InForce, permit: &HeldPermit) -> Option<PreparedLimit> {
         let gives_permits = permit.limit.algorithm() == Algorithm::Concurrency;
         let of_permit = || gives_permits.then(|| PreparedLimit::permits_of(&permit.rule, permit.limit));
-        // What a permit says is the text of a client: nothing is put in force by it. A permit keeps the lease that it was
-        // given, and a place that the store does not hear of goes on to come back for that long.
+        // The contents of a permit come from a client, so they never put a limit in force. A permit keeps the lease
+        // that it was granted; if its release does not reach the store, it expires after that lease.
         let in_force = self.limit_in_force(force, permit).map(|limit| PreparedLimit::clone(&limit));
         let is_shorter = |limit: &PreparedLimit| limit.limit().regained_in() < permit.limit.regained_in();
         in_force.filter(|limit| !gives_permits || !is_shorter(limit)).or_else(of_permit)
     }
 
-    /// Starts a permit's lease anew, as long as its rule says now. Whether it was still holding its place; not if its
-    /// rule is gone, as nobody says how long a lease is then.
+    /// Restarts a permit's lease, with the current lease time of its rule. Returns true if the permit was still held.
+    /// Returns false if its rule was removed, because the lease time is then unknown.
     pub async fn renew(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
         let force = self.in_force();
         let Some(limit) = self.limit_in_force(&force, permit) else { return Ok(false) };
         force.store.store().renew(force.holding(permit, &limit), permit.id).await
     }
 
-    /// [`Gate::release`] for a store that answers at once.
+    /// [`Gate::release`] for a store that answers immediately.
     pub fn release_now(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
         at_once(self.release(permit))
     }
 
-    /// [`Gate::renew`] for a store that answers at once.
+    /// [`Gate::renew`] for a store that answers immediately.
     pub fn renew_now(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
         at_once(self.renew(permit))
     }
 
-    /// The limit by which the rule of a permit counts what is in flight. What the permit says is a client's text.
+    /// Returns the concurrency limit in force for the rule of a permit. The contents of the permit come from a client.
     fn limit_in_force<'f>(&self, force: &'f InForce, permit: &HeldPermit) -> Option<LimitInUse<'f>> {
         let limit = self.limit_of(force, &permit.rule, &permit.key)?;
         (limit.limit().algorithm() == Algorithm::Concurrency).then_some(limit)
     }
 
-    /// The limit by which a rule counts this key now; none if the rule is gone, or counts no more.
+    /// Returns the limit in force for this key of a rule. `None` if the rule was removed or has no limit now.
     pub(super) fn limit_of<'f>(&self, force: &'f InForce, rule: &str, key: &Key) -> Option<LimitInUse<'f>> {
         let id = force.policy.id_of(rule)?;
         let rule = force.policy.rule(id);
@@ -100,7 +100,7 @@ impl InForce {
         self.store.store().release(self.holding(permit, limit), permit.id)
     }
 
-    /// The key of a permit where it was taken: in the zone of its rule, unless the rule has had another one.
+    /// Returns the key of a permit in the zone of its rule, or in the local store if the permit was granted there.
     fn holding<'a>(&'a self, permit: &'a HeldPermit, limit: &'a PreparedLimit) -> Subject<'a> {
         let zone = self.policy.named(&permit.rule).and_then(|rule| rule.zone());
         limit.subject(&permit.key).in_zone(zone).in_local_store(permit.is_local)

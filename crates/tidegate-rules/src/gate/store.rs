@@ -66,7 +66,7 @@ impl From<Map> for GateStore {
 #[derive(Clone)]
 pub(super) struct InStore {
     store: Arc<dyn Store>,
-    /// The same store, if it is in memory, with the zones that rules name.
+    /// The same store with the zones that rules name, if it is in memory.
     memory: Option<InMemory>,
 }
 
@@ -84,7 +84,7 @@ impl InStore {
         }
     }
 
-    /// The same for another policy; zones of the same name go on with what they hold, in the size they have.
+    /// Returns the store for another policy. Zones of the same name keep their contents and their size.
     pub(super) fn under(&self, policy: &Policy) -> Result<InStore, Unfit> {
         match &self.memory {
             Some(InMemory { first, zones }) => InStore::with_zones(first, zones, policy),
@@ -95,7 +95,7 @@ impl InStore {
         }
     }
 
-    /// What was made for another policy, with the zones that are here already.
+    /// Returns the store made for another policy, with the zones that exist already.
     pub(super) fn going_on_as(&self, made: &InStore) -> InStore {
         match (&self.memory, &made.memory) {
             (Some(InMemory { first, zones: old }), Some(InMemory { zones: made, .. })) => {
@@ -129,17 +129,17 @@ impl InStore {
         &*self.store
     }
 
-    /// Returns true if it answers at once, and cannot fail.
+    /// Returns true if the store answers immediately and cannot fail.
     pub(super) fn is_in_memory(&self) -> bool {
         self.memory.is_some()
     }
 
-    /// The time by the clock of a store in memory; a remote one reads its own for each take.
+    /// Returns the time by the clock of an in-memory store. A remote store reads its own clock for each take.
     pub(super) fn now(&self) -> Option<Timestamp> {
         self.memory.as_ref().map(|memory| memory.zones.now())
     }
 
-    /// Takes all or none; in memory as of this time, if there is one.
+    /// Takes all or none. An in-memory store decides as of this time, if it is given.
     pub(super) fn take<'a>(
         &'a self,
         asks: &'a [(Subject<'a>, Ask)],
@@ -151,7 +151,7 @@ impl InStore {
         }
     }
 
-    /// The store, if it is in memory.
+    /// Returns the store, if it is in memory.
     #[inline]
     pub(super) fn memory(&self) -> Option<&Zones> {
         self.memory.as_ref().map(|memory| &memory.zones)
@@ -163,8 +163,8 @@ impl InStore {
     }
 }
 
-/// Returns true if a zone of this name is here and owns its states. One that was opened while another handle had its state
-/// file is opened again: that handle may be gone.
+/// Returns true if a zone of this name exists and owns its states. A zone that was opened while another handle owned
+/// its state file is opened again, because that handle may be closed by now.
 fn goes_on(zones: &Zones, name: &str) -> bool {
     zones.named(name).is_some_and(|zone| zone.states_owned_by().is_none())
 }

@@ -1,5 +1,5 @@
-//! What several requests ask together, once for each state: two requests of one key under one rule are one ask of
-//! what both weigh, or nobody could say when they pass.
+//! The combined asks of several requests, one per state. Two requests of one key under one rule become one ask with the
+//! sum of both costs; otherwise no retry time could be computed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,7 +18,7 @@ pub(super) struct Decided<'d> {
 }
 
 impl<'d> Decided<'d> {
-    /// The decision about the ask at this place.
+    /// Returns the decision about the ask at this index.
     pub(super) fn at(place: usize, decisions: &'d Decisions) -> Decided<'d> {
         Decided { decision: &decisions.each()[place], by: decisions.decided_by(place) }
     }
@@ -27,23 +27,24 @@ impl<'d> Decided<'d> {
         self.decision.is_allowed()
     }
 
-    /// Returns true if a limit allowed it that counts nothing while the remote store is down.
+    /// Returns true if the request was allowed by a fail-open rule, which counts nothing while the remote store is
+    /// down.
     pub(super) fn is_uncounted(&self) -> bool {
         self.by == DecidedBy::Open && self.is_allowed()
     }
 }
 
-/// The asks and decisions of a request that need no allocation.
+/// The number of asks and decisions of a request that need no allocation.
 const FEW: usize = 4;
 
 /// The decisions about the rules of one request, in their order.
 pub(super) type OwnDecisions<'d> = SmallVec<[Decided<'d>; FEW]>;
 
-/// All asks, and which of them each rule of each request stands for.
+/// All asks, with the mapping from each rule of each request to its ask.
 #[derive(Debug)]
 pub(super) struct Together<'v> {
     pub(super) asks: Asks<'v>,
-    /// The ask of each rule of each request; none if each has its own.
+    /// The index of the ask of each rule of each request; `None` if each has its own.
     places: Option<Vec<usize>>,
 }
 
@@ -51,9 +52,9 @@ pub(super) struct Together<'v> {
 pub(super) type Asks<'v> = SmallVec<[(Subject<'v>, Ask); FEW]>;
 
 impl<'v> Together<'v> {
-    /// All asks of these requests, with receipts if they are tracked.
+    /// Combines the asks of these requests, with receipts if they are tracked.
     pub(super) fn of<'p: 'v>(visits: &'v [Visit<'p>], is_tracked: bool) -> Together<'v> {
-        // The rules of one request are different ones.
+        // The rules of one request are distinct.
         if let [visit] = visits {
             let mut asks = Asks::new();
             visit.put_asks(is_tracked, &mut asks);
@@ -68,7 +69,7 @@ impl<'v> Together<'v> {
         let (mut asks, mut places) = (Asks::new(), Vec::new());
         for (asked, subject) in each {
             let next = asks.len();
-            // Each has a permit of its own.
+            // Each request gets its own permit.
             let has_permit = asked.limit().algorithm() == Algorithm::Concurrency;
             let place = match known.entry((asked.id, &asked.key)) {
                 Entry::Occupied(twin) if !has_permit => *twin.get(),
@@ -84,14 +85,14 @@ impl<'v> Together<'v> {
         Together { asks, places: Some(places) }
     }
 
-    /// The decisions about these rules, counted over all requests.
+    /// Returns the decisions about these rules, numbered over all requests.
     pub(super) fn own<'d>(&self, decisions: &'d Decisions, rules: Range<usize>) -> OwnDecisions<'d> {
         let place = |rule| self.places.as_ref().map_or(rule, |places| places[rule]);
         rules.map(|rule| Decided::at(place(rule), decisions)).collect()
     }
 }
 
-/// Both asks as one.
+/// Combines two asks into one.
 fn join(one: Ask, other: Ask) -> Ask {
     let cost = one.cost.get().saturating_add(other.cost.get());
     Ask { cost: Cost::new(cost).unwrap_or(one.cost), patience: one.patience.min(other.patience) }

@@ -1,4 +1,4 @@
-//! Why a policy cannot be put in force.
+//! The reasons why a policy cannot be put in force on a store.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -10,41 +10,41 @@ use tidegate_support::Bytes;
 use crate::policy::{NamedZone, Policy};
 use crate::rule::Rule;
 
-/// A policy that holds by itself, and not on this store.
+/// An error: the policy is valid, but this store does not support it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Unfit {
-    /// One of its zones cannot be had: the system has no memory, or its files cannot be used.
+    /// One of its zones cannot be created: there is not enough memory, or its files cannot be used.
     NoMemory(NoMemory),
-    /// The store cannot count by a limit of one of its rules.
+    /// The store does not support the limit of one of its rules.
     Unsupported {
         /// The rule.
         rule: Arc<str>,
         /// The limit, as text.
         limit: String,
-        /// What the store says: what is wrong with it, and what would do.
+        /// The reason from the store: the fault and its remedy.
         reason: String,
     },
     /// Rules need states of more than one word, and the state file of a zone belongs to another process.
     NotOwner {
         /// All rules that need them, in the order of the file.
         rules: Vec<Arc<str>>,
-        /// What the zone says about the first of them: which process has the file, and what to do.
+        /// The reason from the zone about the first of them: the process that owns the file, and the remedy.
         reason: String,
     },
     /// More rules apply to the same requests than the store decides together.
     TooManyTogether {
         /// A rule to whose requests they all apply.
         rule: Arc<str>,
-        /// How many apply at least.
+        /// The minimum number of rules that apply.
         count: usize,
-        /// How many the store decides together.
+        /// The number of limits that the store decides together.
         most: usize,
     },
 }
 
 impl Unfit {
-    /// Whether the store can count by everything that the rules of a policy may say.
+    /// Checks that the store supports every limit of a policy.
     pub(super) fn unless_supported(store: &dyn Store, policy: &Policy) -> Result<(), Unfit> {
         for rule in policy.rules() {
             for terms in rule.limited().into_iter().flat_map(|limited| limited.all_terms()) {
@@ -62,7 +62,7 @@ impl Unfit {
         }
     }
 
-    /// The error that names every rule whose states these zones cannot keep, if there is one.
+    /// Returns an error that names every rule whose states these zones cannot store, if there is one.
     pub(super) fn unless_kept(zones: &Zones, policy: &Policy) -> Result<(), Unfit> {
         let not_kept = |rule: &Rule| {
             let mut terms = rule.limited().into_iter().flat_map(|limited| limited.all_terms());
@@ -113,7 +113,7 @@ impl Error for Unfit {
     }
 }
 
-/// A zone of a policy that cannot be had: the system has no memory for it, or its files cannot be used.
+/// An error: a zone of a policy cannot be created. There is not enough memory, or its files cannot be used.
 #[derive(Debug)]
 pub struct NoMemory {
     pub(super) zone: NamedZone,
@@ -121,12 +121,12 @@ pub struct NoMemory {
 }
 
 impl NoMemory {
-    /// The zone that cannot be had.
+    /// Returns the zone that cannot be created.
     pub fn zone(&self) -> &NamedZone {
         &self.zone
     }
 
-    /// The error of the zone's files, if they are the reason.
+    /// Returns the error of the zone's files, if they are the cause.
     pub fn files(&self) -> Option<&ZoneError> {
         self.cause.get_ref().and_then(|cause| cause.downcast_ref())
     }
@@ -145,7 +145,7 @@ impl fmt::Display for NoMemory {
 impl Error for NoMemory {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self.files() {
-            // Its text is in this one already.
+            // The message of this error contains its text already.
             Some(error) => error.source(),
             None => Some(&self.cause),
         }

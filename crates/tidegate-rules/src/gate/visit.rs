@@ -1,4 +1,4 @@
-//! One request before the rules that apply to it: what it asks of each.
+//! The rules that match one request, with the ask of each.
 
 use smallvec::SmallVec;
 use tidegate::{Ask, Key, Limit, Subject};
@@ -13,18 +13,18 @@ use crate::key::{KeyParts, Keyed};
 use crate::rule::{Action, Fixed, Limited, Mode, Rule};
 use crate::seen::Seen;
 
-/// What a request asks of the rules that apply to it.
+/// The rules that match a request, with the ask of each.
 #[derive(Debug, Default)]
 pub(super) struct Visit<'p> {
-    /// The rule that answers without counting.
+    /// The rule with a fixed decision, if one applies.
     pub(super) fixed: Option<(RuleId, Fixed)>,
-    /// Rules that would refuse, if they were obeyed.
+    /// Shadow rules that would deny the request without counting.
     pub(super) refused_in_shadow: Vec<RuleId>,
     pub(super) enforced: SmallVec<[Asked<'p>; 2]>,
     pub(super) shadows: Vec<Asked<'p>>,
 }
 
-/// What is asked of one rule.
+/// The ask of one rule.
 #[derive(Clone, Debug)]
 pub(super) struct Asked<'p> {
     pub(super) id: RuleId,
@@ -33,19 +33,19 @@ pub(super) struct Asked<'p> {
     pub(super) key: Key,
     pub(super) limit: LimitInUse<'p>,
     pub(super) ask: Ask,
-    /// What each unit of a request's cost weighs.
+    /// The weight of each unit of a request's cost.
     pub(super) weight: u64,
-    /// Whether it is obeyed now.
+    /// The mode in force now.
     pub(super) mode: Mode,
 }
 
-/// What an answer may depend on beside the policy and the request.
+/// The inputs of a decision apart from the policy and the request.
 pub(super) struct Circumstances<'a> {
     pub(super) overrides: &'a Overrides,
     pub(super) now: &'a (dyn Fn() -> i64 + Sync),
 }
 
-/// The keys of one request. The last one is kept with its parts: rules often count by the same.
+/// The keys of one request. The last key is cached with its parts, because rules often share a key.
 #[derive(Debug)]
 pub(super) struct Keys<'s, 'v, 'p> {
     seen: &'s Seen<'v>,
@@ -65,13 +65,13 @@ impl<'s, 'v, 'p> Keys<'s, 'v, 'p> {
     }
 }
 
-/// What a rule that counts has to do with a request.
+/// The effect of a rule with a limit on a request.
 pub(super) enum Part<'p> {
-    /// A part of its key is missing, or an override says so: nothing.
+    /// No effect: a part of the key is missing, or an override exempts the key.
     None,
-    /// It refuses, because of an override or of a part of its key that is repeated, and is obeyed or not.
+    /// The rule denies, because of an override or a repeated part of its key; in this mode.
     Denied(Mode),
-    /// It counts it, and is obeyed or not.
+    /// The rule counts the request, in this mode.
     Counts(Asked<'p>, Mode),
 }
 
@@ -86,7 +86,7 @@ impl<'p> Visit<'p> {
         visit
     }
 
-    /// Asks each rule that applies, until one answers without counting.
+    /// Matches each rule that applies, until one has a fixed decision.
     pub(super) fn match_rules(
         &mut self,
         force: &'p InForce,
@@ -117,7 +117,7 @@ impl<'p> Visit<'p> {
                 }
                 Some(Part::Denied(Mode::Shadow)) => self.refused_in_shadow.push(id),
                 Some(Part::Counts(asked, Mode::Enforce)) => {
-                    // It is on its way while the other rules are looked at.
+                    // The prefetch runs while the other rules are matched.
                     force.store.memory().inspect(|zones| zones.prefetch(&asked.subject(false)));
                     self.enforced.push(asked);
                 }
@@ -127,7 +127,7 @@ impl<'p> Visit<'p> {
         }
     }
 
-    /// Adds the asks of the rules that are obeyed, with receipts if they are tracked.
+    /// Appends the asks of the enforced rules, with receipts if they are tracked.
     #[inline]
     pub(super) fn put_asks<'v>(&'v self, is_tracked: bool, asks: &mut Asks<'v>) {
         for asked in &self.enforced {
@@ -135,12 +135,12 @@ impl<'p> Visit<'p> {
         }
     }
 
-    /// Returns true if a rule denies it without counting.
+    /// Returns true if a rule denies the request without counting.
     pub(super) fn is_forbidden(&self) -> bool {
         matches!(self.fixed, Some((_, Fixed::Deny)))
     }
 
-    /// Returns true if a rule in shadow mode or a candidate has to be asked or counted.
+    /// Returns true if a shadow rule or a candidate has to be evaluated or counted.
     pub(super) fn is_measured(&self) -> bool {
         let has_candidates = |asked: &Asked<'_>| !asked.limited.candidates.is_empty();
         !self.shadows.is_empty()
@@ -149,7 +149,7 @@ impl<'p> Visit<'p> {
     }
 }
 
-/// What a rule that applies has to do with a request; nothing if it does not count.
+/// Returns the effect of a rule that applies; `None` if it has no limit.
 #[inline]
 pub(super) fn part<'p>(
     force: &'p InForce,
@@ -166,7 +166,7 @@ pub(super) fn part<'p>(
         Keyed::Skip => return Some(Part::None),
         Keyed::Deny => return Some(Part::Denied(terms.mode)),
     };
-    // A candidate decides nothing, so nothing holds instead.
+    // A candidate decides nothing, so overrides do not apply to it.
     let found = match limited.candidate_for {
         _ if around.overrides.is_empty() => None,
         None if around.overrides.deny_a_value(rule, &limited.key, keys.seen, around.now) => {
@@ -191,12 +191,12 @@ pub(super) fn part<'p>(
 }
 
 impl<'p> Asked<'p> {
-    /// The limit of all nodes together.
+    /// Returns the limit of all nodes together.
     pub(super) fn limit(&self) -> &Limit {
         self.limit.limit()
     }
 
-    /// Its key under its limit, with a receipt for a take if it is tracked.
+    /// Returns the key under its limit, with a receipt for a take if it is tracked.
     #[inline]
     pub(super) fn subject(&self, is_tracked: bool) -> Subject<'_> {
         let subject = self.limit.subject(&self.key).when_full(self.limited.when_full);
@@ -205,7 +205,7 @@ impl<'p> Asked<'p> {
         if is_tracked { subject.tracked() } else { subject }
     }
 
-    /// The same asked of a candidate for this rule.
+    /// Returns the ask of a candidate for this rule.
     pub(super) fn of_candidate(
         &self,
         force: &'p InForce,

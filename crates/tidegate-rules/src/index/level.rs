@@ -1,4 +1,4 @@
-//! Rules under one condition each, and under the same pattern further levels, by another condition.
+//! One level of the index: rules by one condition each, with nested levels under patterns that many rules share.
 //!
 //! ```text
 //!   tenant "ana"  -> a few rules
@@ -14,9 +14,9 @@ use super::{QuickMap, RuleId, RuleIds};
 use crate::condition::{Condition, Pattern};
 use crate::seen::{Seen, Slot};
 
-/// So many rules under one pattern are looked at one by one.
+/// The number of rules under one pattern that are scanned one by one.
 pub(super) const FEW: usize = 8;
-/// A list of more values than this is better looked up than walked through.
+/// The list length above which a lookup is faster than a scan.
 const LONG_LIST: usize = 8;
 
 /// The number of a bucket in its level.
@@ -25,10 +25,10 @@ pub(super) type BucketId = u32;
 /// Rules by one of their conditions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Level {
-    /// Rules without a condition.
+    /// The rules without a condition.
     always: Vec<RuleId>,
     networks: Networks,
-    /// By the number of the attribute.
+    /// The values by the number of the attribute.
     slots: Vec<OfSlot>,
     buckets: Vec<Bucket>,
 }
@@ -41,14 +41,14 @@ struct OfSlot {
     paths: Trie,
 }
 
-/// Rules that stand under one pattern.
+/// The rules that are filed under one pattern.
 #[derive(Clone, Debug)]
 enum Bucket {
     Few(Vec<RuleId>),
     Many(Box<Level>),
 }
 
-/// A rule with those of its conditions that it may stand under, each with its place in the rule.
+/// A rule with the conditions under which it can be filed, each with its index in the rule.
 #[derive(Clone)]
 pub(super) struct Standing<'a> {
     id: RuleId,
@@ -60,8 +60,8 @@ impl<'a> Standing<'a> {
         Standing { id, left: conditions.iter().enumerate().collect() }
     }
 
-    /// The same one level further. Only what is one pattern is looked up again: a rule would stand in as many places
-    /// as all its lists together have ways to hold.
+    /// Returns the rule for the next level. Only conditions with a single pattern are used again. Otherwise a rule
+    /// would be stored once for each combination of the values of its lists.
     fn without(&self, used: usize) -> Standing<'a> {
         let is_left =
             |(place, condition): &(usize, &Condition)| *place != used && condition.any_of.len() == 1;
@@ -70,7 +70,7 @@ impl<'a> Standing<'a> {
 }
 
 impl Level {
-    /// Rules by their conditions; tells under which each stands.
+    /// Creates a level. Calls `stands` with the condition under which each rule is filed.
     pub(super) fn new(rules: &[Standing<'_>], mut stands: impl FnMut(RuleId, usize)) -> Level {
         let mut shared: HashMap<(Slot, &Pattern), usize> = HashMap::new();
         for (_, condition) in rules.iter().flat_map(|rule| &rule.left) {
@@ -122,7 +122,7 @@ impl Level {
         &mut self.slots[number]
     }
 
-    /// Adds the rules that may apply.
+    /// Appends the rules that may apply.
     pub(super) fn find(&self, seen: &Seen<'_>, found: &mut RuleIds) {
         found.extend_from_slice(&self.always);
         if let Some(ip) = seen.ip() {
@@ -156,8 +156,8 @@ impl Bucket {
     }
 }
 
-/// How well a rule stands under this condition: long lists first, then what fewest others share, then what is
-/// looked up fastest.
+/// Returns the rank of a condition for filing: long lists first, then the condition shared with the fewest rules, then
+/// the fastest lookup.
 fn rank(condition: &Condition, shared: &HashMap<(Slot, &Pattern), usize>) -> (bool, usize, usize) {
     let most_shared =
         condition.any_of.iter().filter_map(|pattern| shared.get(&(condition.slot, pattern))).max();
@@ -166,7 +166,7 @@ fn rank(condition: &Condition, shared: &HashMap<(Slot, &Pattern), usize>) -> (bo
         Pattern::Network(_) => 1,
         Pattern::Path(_) => 2,
         Pattern::Prefix(prefix) if !prefix.is_empty() => 3,
-        // What is only there is there for everybody.
+        // The empty prefix matches every request that has the attribute.
         Pattern::Prefix(_) => 1000,
     });
     let slowest = slowest.max().unwrap_or(0);

@@ -1,9 +1,8 @@
-//! Finds the rules that may apply to a request without looking at each.
+//! An index that finds the rules that may apply to a request without a scan of all rules.
 //!
-//! Every rule stands under one of its conditions, the one that fewest other rules share: under its texts, its
-//! prefixes, its networks or its paths. A request asks for what stands under its own values, and only those rules
-//! are looked at whole. Where many stand under one value, they have an index of their own there, by what is left of
-//! their conditions.
+//! Every rule is filed under one of its conditions: the one that it shares with the fewest other rules. The index key
+//! is an exact text, a prefix, a network or a path. A request looks up its own values, and only the rules found there
+//! are matched completely. Where many rules share one value, they form a nested index by their remaining conditions.
 
 mod level;
 mod nested;
@@ -20,19 +19,19 @@ pub(crate) use quick::QuickMap;
 /// The number of a rule in its policy.
 pub(crate) type RuleId = u32;
 
-/// The rules of a request; a few need no allocation.
+/// The rules of a request. A few need no allocation.
 pub(crate) type RuleIds = SmallVec<[RuleId; level::FEW]>;
 
-/// Which rules may apply.
+/// The index of all rules of a policy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     first: Level,
-    /// Under which of its conditions each rule stands.
+    /// The index of the condition under which each rule is filed.
     entries: Vec<Option<usize>>,
 }
 
 impl Index {
-    /// An index of rules by their conditions, in the order of the rules; what is none is left out.
+    /// Creates an index of rules by their conditions, in the order of the rules. Rules that are `None` are left out.
     pub(crate) fn new<'a>(rules: impl Iterator<Item = Option<&'a [Condition]>>) -> Index {
         let (mut standing, mut entries) = (Vec::new(), Vec::new());
         for (id, conditions) in (0..).zip(rules) {
@@ -43,7 +42,7 @@ impl Index {
         Index { first, entries }
     }
 
-    /// The rules that may apply, in the order of their numbers, none twice.
+    /// Returns the rules that may apply, in ascending order, without duplicates.
     pub(crate) fn candidates(&self, seen: &Seen<'_>) -> RuleIds {
         let mut found = RuleIds::new();
         self.first.find(seen, &mut found);
@@ -52,7 +51,7 @@ impl Index {
         found
     }
 
-    /// Whether a rule that was found stands under this one of its conditions, which holds then.
+    /// Returns true if a rule that was found is filed under this condition, which then matches.
     pub(crate) fn stands_under(&self, rule: RuleId, condition: usize) -> bool {
         self.entries[rule as usize] == Some(condition)
     }

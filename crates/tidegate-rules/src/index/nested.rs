@@ -1,14 +1,14 @@
-//! Sets that are nested or apart, such as prefixes and networks, found by what they hold.
+//! Sets that are nested or disjoint, such as prefixes and networks, searched by a member.
 //!
-//! They stand in order, each with the number of the smallest one around it. Whatever holds a value is the last one
-//! that begins at or before it, or one of those around that.
+//! The sets are sorted, each with the index of the smallest enclosing set. Every set that contains a value is the last
+//! set that begins at or before it, or one that encloses that set.
 
 use std::net::IpAddr;
 
 use super::level::BucketId;
 use crate::condition::{Network, network::number_of};
 
-/// Sets in order, outer ones before inner ones.
+/// Sorted sets, outer ones before inner ones.
 #[derive(Clone, Debug)]
 struct Nested<S> {
     sets: Vec<Set<S>>,
@@ -18,7 +18,7 @@ struct Nested<S> {
 struct Set<S> {
     set: S,
     buckets: Vec<BucketId>,
-    /// The smallest set around it.
+    /// The index of the smallest enclosing set.
     around: Option<usize>,
 }
 
@@ -29,7 +29,7 @@ impl<S> Default for Nested<S> {
 }
 
 impl<S: PartialEq> Nested<S> {
-    /// Sets that come sorted, outer ones before inner ones.
+    /// Creates the structure from sorted sets, outer ones before inner ones.
     fn new(sorted: Vec<(S, BucketId)>, holds: impl Fn(&S, &S) -> bool) -> Nested<S> {
         let mut sets: Vec<Set<S>> = Vec::new();
         for (set, bucket) in sorted {
@@ -46,7 +46,7 @@ impl<S: PartialEq> Nested<S> {
         Nested { sets }
     }
 
-    /// Tells the buckets of all sets that hold a value.
+    /// Calls `tell` with the buckets of all sets that contain a value.
     fn each(&self, begins: impl Fn(&S) -> bool, holds: impl Fn(&S) -> bool, mut tell: impl FnMut(BucketId)) {
         let mut at = self.sets.partition_point(|set| begins(&set.set)).checked_sub(1);
         while let Some(set) = at.map(|at| &self.sets[at]) {
@@ -58,7 +58,7 @@ impl<S: PartialEq> Nested<S> {
     }
 }
 
-/// Prefixes of values.
+/// An index of prefixes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prefixes(Nested<Box<[u8]>>);
 
@@ -68,13 +68,13 @@ impl Prefixes {
         Prefixes(Nested::new(prefixes, |outer, inner| inner.starts_with(outer)))
     }
 
-    /// Tells the buckets of all prefixes of this value.
+    /// Calls `tell` with the buckets of all prefixes of this value.
     pub(super) fn each_of(&self, value: &[u8], tell: impl FnMut(BucketId)) {
         self.0.each(|prefix| **prefix <= *value, |prefix| value.starts_with(prefix), tell);
     }
 }
 
-/// Networks of addresses.
+/// An index of networks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Networks(Nested<Network>);
 
@@ -86,7 +86,7 @@ impl Networks {
         Networks(Nested::new(networks, Network::covers))
     }
 
-    /// Tells the buckets of all networks around this address.
+    /// Calls `tell` with the buckets of all networks that contain this address.
     pub(super) fn each_around(&self, ip: IpAddr, tell: impl FnMut(BucketId)) {
         let number = number_of(ip);
         self.0.each(|network| network.first <= number, |network| network.contains_number(number), tell);

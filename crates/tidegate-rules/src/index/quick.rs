@@ -1,15 +1,15 @@
-//! Maps whose keys are written in a file by whoever runs the server.
+//! A hash map for keys from the policy file.
 //!
-//! Requests are only looked up in them and never put in. So nobody outside can fill a bucket, and a hash will do that
-//! takes a few instructions for eight bytes and knows no secret.
+//! Values from requests are only looked up, never inserted. So a client cannot fill a bucket, and a fast hash without a
+//! secret is sufficient. It needs a few instructions per eight bytes.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map from what a policy says.
+/// A map with keys from a policy.
 pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
 
-/// Each eight bytes are multiplied into what was before, and the halves of the product folded together.
+/// A hasher that multiplies each eight bytes into the state and folds the halves of the product together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Quick(u64);
 
@@ -31,7 +31,7 @@ impl Hasher for Quick {
             self.mix(u64::from_le_bytes(*word));
         }
         if !rest.is_empty() {
-            // A copy of a length that is not known would be a call.
+            // A copy with a length that is not a constant would be a function call.
             self.mix(bytes.last_chunk().map_or_else(|| short_word(rest), |last| u64::from_le_bytes(*last)));
         }
     }
@@ -51,7 +51,7 @@ impl Hasher for Quick {
     }
 }
 
-/// Up to seven bytes as a word.
+/// Returns up to seven bytes as a word.
 #[inline]
 fn short_word(bytes: &[u8]) -> u64 {
     match (bytes.first_chunk(), bytes.last_chunk()) {
@@ -77,8 +77,8 @@ mod tests {
     fn names_that_differ_in_a_digit_are_spread_over_a_table() {
         let all: Vec<_> = (0..4096).map(|number| hash(format!("tenant{number:05}").as_bytes())).collect();
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
-        // Balls thrown at random into as many boxes leave about 0.37 of them empty. A map looks at the lowest bits
-        // for the place, and at the highest for the difference.
+        // Balls thrown at random into as many boxes leave about 0.37 of them empty. A hash map uses the lowest bits for
+        // the position and the highest for the tag.
         let low: HashSet<_> = all.iter().map(|hash| hash % 4096).collect();
         assert!(low.len() > 2300, "{}", low.len());
         let high: HashSet<_> = all.iter().map(|hash| hash >> 57).collect();

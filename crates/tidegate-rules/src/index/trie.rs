@@ -1,16 +1,16 @@
-//! Paths by their pieces. A request walks only along pieces that some rule has.
+//! A trie of path patterns by segment. A lookup visits only segments that some rule has.
 
 use super::QuickMap;
 use super::level::BucketId;
 use crate::condition::PathPattern;
 use crate::condition::path::{Segment, first_piece};
 
-/// What may come behind some pieces.
+/// A node of the trie.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trie {
-    /// Buckets of paths that end here.
+    /// The buckets of patterns that end here.
     end: Vec<BucketId>,
-    /// Buckets of those that take whatever follows.
+    /// The buckets of patterns with a rest after this node.
     rest: Vec<BucketId>,
     literal: QuickMap<Box<[u8]>, Trie>,
     any: Option<Box<Trie>>,
@@ -28,7 +28,7 @@ impl Trie {
         if pattern.rest.is_some() { &mut node.rest } else { &mut node.end }.push(bucket);
     }
 
-    /// Tells the buckets of all patterns that this path has.
+    /// Calls `tell` with the buckets of all patterns that match this path.
     pub(super) fn each_of(&self, path: &[u8], tell: &mut impl FnMut(BucketId)) {
         if let Some(path) = path.strip_prefix(b"/") {
             self.walk(Some(path), tell);

@@ -1,14 +1,14 @@
-//! Days of the week, as text: `mon`, `Friday`.
+//! Days of the week as text: `mon`, `Friday`.
 
 use std::fmt;
 
 use jiff::civil::Weekday;
 
 const NAMES: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-/// Whole names begin with their short ones.
+/// The length of the short names, which are prefixes of the full names.
 const SHORT: usize = 3;
 
-/// A set of days of the week: a bit for each, Monday first.
+/// A set of days of the week: one bit for each, Monday first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Days(u8);
 
@@ -16,7 +16,7 @@ impl Days {
     pub(super) const NONE: Days = Days(0);
     pub(super) const EVERY: Days = Days(0b111_1111);
 
-    /// A day by its name or the first three letters of it, in any case.
+    /// Parses a day by its name or the first three letters, case-insensitive.
     pub(crate) fn one(text: &str) -> Result<Days, String> {
         let word = text.to_lowercase();
         let start = word.get(..SHORT).unwrap_or_default();
@@ -30,7 +30,7 @@ impl Days {
         }
     }
 
-    /// These and those.
+    /// Returns the union of both sets.
     pub(crate) fn and(self, others: Days) -> Days {
         Days(self.0 | others.0)
     }

@@ -1,6 +1,6 @@
-//! The last answer of a timetable, with the span of time for which it holds, in one word.
+//! A one-word cache of a timetable's last result, with the span of time for which it is valid.
 //!
-//! Whoever reads it gets all of one answer, whoever wrote it: no lock, and nothing to be ordered.
+//! A single atomic word holds one complete result, whichever thread wrote it. No lock and no memory ordering is needed.
 //!
 //! ```text
 //!  63                32 31               8 7        0
@@ -10,18 +10,18 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// In 2106. What ends later, or before 1970, is not kept.
+/// The last second that fits, in 2106. A result whose span ends later, or before 1970, is not cached.
 const LAST_SECOND: i64 = u32::MAX as i64;
-/// Both ways from now; twice as much has 24 bits.
+/// The maximum distance of both ends from now. Twice that fits into 24 bits.
 const REACH: i64 = (1 << 23) - 1;
 const LENGTH_MASK: u64 = (1 << 24) - 1;
 
-/// Begins with an answer for an empty span, which is no answer.
+/// The cached result. It starts with an empty span, so it is never valid.
 #[derive(Debug, Default)]
 pub(super) struct LastAnswer(AtomicU64);
 
 impl LastAnswer {
-    /// The choice that was made, if it holds now.
+    /// Returns the cached choice, if it is valid now.
     #[inline]
     pub(super) fn recall(&self, now: i64) -> Option<Option<usize>> {
         let word = self.0.load(Ordering::Relaxed);
@@ -31,7 +31,7 @@ impl LastAnswer {
         (start..end).contains(&now).then(|| usize::from(choice).checked_sub(1))
     }
 
-    /// Keeps the part of the span around now that fits, and nothing if the choice does not.
+    /// Caches the part of the span around now that fits; nothing if the choice does not fit.
     pub(super) fn keep(&self, choice: Option<usize>, span: &Range<i64>, now: i64) {
         let start = span.start.max(now.saturating_sub(REACH));
         let end = span.end.min(now.saturating_add(REACH)).min(LAST_SECOND);
@@ -46,7 +46,7 @@ impl LastAnswer {
 }
 
 impl Clone for LastAnswer {
-    /// A copy begins without an answer.
+    /// Returns an empty cache.
     fn clone(&self) -> LastAnswer {
         LastAnswer::default()
     }

@@ -1,7 +1,7 @@
-//! When a rule is another one: windows of time in which a part of it is replaced.
+//! Schedules: time windows in which a part of a rule is replaced.
 //!
-//! A window holds at every instant at which the clocks of its zone show a time from its beginning up to but without
-//! its end. So the part of it that is skipped does not come, and the part that is repeated comes twice.
+//! A window is active at every instant at which the local time of its zone is at or after its beginning and before its
+//! end. So a part that is skipped by a clock change never occurs, and a part that is repeated occurs twice.
 //!
 //! ```text
 //!  wall clock  01:00      02:00=03:00      04:00          01:00   02:00=01:00   02:00

@@ -1,4 +1,4 @@
-//! An edge of a window, as text: `11-11T00:00` of every year, `2026-11-11T00:00` once, `09:00` of every day.
+//! An edge of a window as text: `11-11T00:00` of every year, `2026-11-11T00:00` once, `09:00` of every day.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,21 +7,21 @@ use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, ToSpan};
 
 const SECONDS_OF_A_DAY: u32 = 24 * 3600;
-/// A yearly date may be a leap day.
+/// A leap year, because a yearly date may be a leap day.
 const ANY_LEAP_YEAR: i16 = 2000;
 
-/// A time of the wall clock, once or again and again.
+/// A local time, once or recurring.
 ///
-/// The order is that within a day or a year; moments that recur differently have none that means anything.
+/// The order is that within a day or a year. The order of moments with different recurrence has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
     pub(super) recurrence: Recurrence,
-    /// Of its day; the end of the day is a second of its own, written as 24:00.
+    /// The second of the day. The end of the day, 24:00, has a value of its own.
     second: u32,
 }
 
 impl Moment {
-    /// The error says what is wrong and what would do; the caller puts the name and the text in front.
+    /// Parses a moment. The error contains the fault and its remedy; the caller prepends the name and the text.
     pub(crate) fn parse(text: &str) -> Result<Moment, String> {
         let (date, time) = match text.split_once('T') {
             Some((date, time)) => (Some(date), Some(time)),
@@ -34,12 +34,12 @@ impl Moment {
         })
     }
 
-    /// Whether it is a 24:00, which ends a day and begins none.
+    /// Returns true for 24:00, which ends a day and begins none.
     pub(super) fn ends_a_day(self) -> bool {
         self.second == SECONDS_OF_A_DAY
     }
 
-    /// What the wall clock shows then, so many days or years after those of a date; nothing beyond the calendar.
+    /// Returns the local time of the occurrence `turn` days or years after a date; `None` outside the calendar.
     pub(super) fn civil(self, near: Date, turn: i16) -> Option<DateTime> {
         let date = match self.recurrence {
             Recurrence::Daily => near.checked_add(turn.days()).ok()?,
@@ -48,7 +48,7 @@ impl Moment {
                 let year = near.year().checked_add(turn)?;
                 match Date::new(year, month, day) {
                     Ok(date) => date,
-                    // Only a leap day may be missing from a year: all of it is skipped, as clocks skip an hour.
+                    // Only a leap day may be missing from a year. Its whole span is skipped, as clocks skip an hour.
                     Err(_) => return Some(Date::new(year, 3, 1).ok()?.at(0, 0, 0, 0)),
                 }
             }
@@ -70,7 +70,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// How often a moment comes.
+/// The recurrence of a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Recurrence {
     Daily,
@@ -135,7 +135,7 @@ fn second_of_day(time: &str) -> Result<u32, String> {
     }
 }
 
-/// So many digits and nothing else.
+/// Parses a number with exactly this many digits.
 fn number<N: FromStr>(text: &str, digits: usize) -> Result<N, String> {
     if text.len() != digits || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(unreadable());

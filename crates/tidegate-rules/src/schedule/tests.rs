@@ -1,4 +1,4 @@
-//! Timetables, and a model that knows no instants to compare them with.
+//! Tests of timetables, and a model without instants to compare them with.
 
 mod calendar;
 mod changes;
@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use self::model::Model;
 use super::*;
 
-/// `mon,fri 22:00 to 06:00 America/New_York`; the days may be missing.
+/// Parses `mon,fri 22:00 to 06:00 America/New_York`; the days are optional.
 pub(super) fn window(text: &str) -> Result<Window, String> {
     let mut words: Vec<&str> = text.split(' ').collect();
     let days = (words.len() == 5).then(|| {
@@ -32,19 +32,19 @@ fn second(instant: &str) -> i64 {
     instant.parse::<Timestamp>().unwrap().as_second()
 }
 
-/// What a clock of the zone shows.
+/// Returns the local time of the zone.
 fn shown(zone: &TimeZone, now: i64) -> DateTime {
     zone.to_datetime(Timestamp::from_second(now).unwrap())
 }
 
-/// The instants between two others at which a window begins or ends, by asking about every second.
+/// Returns the instants between two others at which a window begins or ends, by checking every second.
 fn edges(text: &str, from: &str, to: &str) -> Vec<String> {
     let table = timetable(&[text]);
     let changes = (second(from)..second(to)).filter(|now| table.at(*now) != table.at(now - 1));
     changes.map(|now| Timestamp::from_second(now).unwrap().to_string()).collect()
 }
 
-/// Every second from before the earliest edge that a test has near a change of the clocks to after the latest.
+/// Every second from before the earliest edge that a test has near a clock change to after the latest.
 #[derive(Debug)]
 struct Stretch {
     zone: &'static str,

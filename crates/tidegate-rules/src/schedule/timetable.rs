@@ -1,4 +1,4 @@
-//! The windows of a rule, of which the first that covers now wins.
+//! The windows of a rule. The first window that covers the current time is in force.
 
 use std::ops::Range;
 
@@ -8,12 +8,13 @@ use super::last_answer::LastAnswer;
 use super::window::Window;
 use super::zone::end_of_time;
 
-/// One of them, or none, fits into a byte; further ones are looked for again and again.
+/// The maximum number of windows. The cached choice is one byte, which also encodes "none".
 pub(crate) const MAX_WINDOWS: usize = 255;
-/// How many edges are passed that change nothing, such as the midnights of a window that lasts all day: eleven years.
+/// The maximum number of edges without effect that are skipped, such as the midnights of an all-day window: eleven
+/// years.
 const MAX_EDGES: usize = 4096;
 
-/// Windows in the order in which they were written; equal if these are.
+/// Windows in the order of the file. Two timetables are equal if their windows are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timetable {
     windows: Vec<Window>,
@@ -21,7 +22,7 @@ pub(crate) struct Timetable {
 }
 
 impl Timetable {
-    /// There should be at most [`MAX_WINDOWS`].
+    /// Creates a timetable. There should be at most [`MAX_WINDOWS`] windows.
     pub(crate) fn new(windows: Vec<Window>) -> Timetable {
         Timetable { windows, last_answer: LastAnswer::default() }
     }
@@ -30,13 +31,14 @@ impl Timetable {
         &self.windows
     }
 
-    /// The index of the first window that covers this Unix second; no clock is too wrong to be asked about.
+    /// Returns the index of the first window that covers this Unix second. Accepts any clock value.
     #[inline]
     pub(crate) fn at(&self, now: i64) -> Option<usize> {
         self.last_answer.recall(now).unwrap_or_else(|| self.look_and_keep(now))
     }
 
-    /// The next second at which there is another answer; none if there is none, or none for a long time.
+    /// Returns the next second at which the result of [`Timetable::at`] changes; `None` if there is none in the
+    /// foreseeable future.
     pub(crate) fn next_change(&self, now: i64) -> Option<i64> {
         let (choice, mut span) = self.look(now);
         for _ in 0..MAX_EDGES {
@@ -60,7 +62,7 @@ impl Timetable {
         choice
     }
 
-    /// The choice for now, and a span around now in which it stays the same.
+    /// Returns the choice for now, and a span around now in which it stays the same.
     pub(super) fn look(&self, now: i64) -> (Option<usize>, Range<i64>) {
         let Ok(timestamp) = Timestamp::from_second(now) else {
             let before = i64::MIN..Timestamp::MIN.as_second();

@@ -1,4 +1,4 @@
-//! A span of time that may recur, in a time zone.
+//! A span of time in a time zone, which may recur.
 
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
@@ -11,12 +11,12 @@ use super::days::Days;
 use super::moment::{Moment, Recurrence};
 use super::zone::{end_of_time, has_passed, steady};
 
-/// From a moment to another of the same recurrence, if need be over midnight or New Year.
+/// A span from one moment to another of the same recurrence. It may cross midnight or New Year.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     from: Moment,
     to: Moment,
-    /// On which it begins; all of them unless it is daily.
+    /// The days on which it begins; all days unless it is daily.
     days: Days,
     zone: TimeZone,
 }
@@ -64,20 +64,20 @@ impl Window {
         }
     }
 
-    /// Whether it comes once, and that was before this Unix second.
+    /// Returns true if the window occurs once and ended before this Unix second.
     pub(crate) fn has_ended(&self, now: i64) -> bool {
         let Recurrence::Once(date) = self.from.recurrence else { return false };
         match (self.to.civil(date, 0), Timestamp::from_second(now)) {
             (Some(to), Ok(now)) => has_passed(&self.zone, to, now),
-            // What ends with the calendar, and a clock that is beyond it.
+            // The window ends with the calendar, or the clock is beyond it.
             _ => now >= end_of_time(),
         }
     }
 
-    /// Whether it covers now, and a span around now in which that stays so.
+    /// Returns true if the window covers now, and a span around now in which the result stays the same.
     ///
-    /// Until clocks are put forward or back, the wall clock is ahead of the instants by the same time, so edges are
-    /// compared with what it shows. After that it shows something else, and the window is looked at anew.
+    /// Between two clock changes the UTC offset is constant, so edges are compared with the local time. The span ends
+    /// at the next clock change, after which the window is evaluated again.
     pub(super) fn look(&self, now: Timestamp) -> (bool, Range<i64>) {
         let shown = self.zone.to_datetime(now);
         let (mut covers, mut span) = (false, steady(&self.zone, now));
@@ -95,7 +95,7 @@ impl Window {
         (covers, span)
     }
 
-    /// The occurrences to look at: enough that some lie wholly before now, and some wholly after.
+    /// Returns the occurrences to check: enough that some end before now and some begin after it.
     fn turns(&self) -> RangeInclusive<i16> {
         match self.from.recurrence {
             Recurrence::Daily if self.days != Days::EVERY => -8..=8,
@@ -104,8 +104,8 @@ impl Window {
         }
     }
 
-    /// What the wall clock shows at the edges of the occurrence that begins so many days or years from a date; some are
-    /// empty. One that ends with the calendar ends after all instants.
+    /// Returns the local times at the edges of the occurrence that begins `turn` days or years from a date. Some are
+    /// empty. An occurrence that ends with the calendar ends after all instants.
     fn occurrence(&self, near: Date, turn: i16) -> Option<(DateTime, DateTime)> {
         let from = self.from.civil(near, turn)?;
         if !self.days.contains(from.date().weekday()) {

@@ -1,4 +1,4 @@
-//! A time zone by its IANA name, and its wall clock in instants.
+//! Time zones by IANA name, and their local time.
 
 use std::iter;
 use std::ops::Range;
@@ -8,14 +8,15 @@ use jiff::tz::{self, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
 use tidegate_support::distance;
 
-/// How many letters of a name may be wrong, and how many right ones stand against each wrong one.
+/// The maximum edit distance of a suggested name, and the number of letters required per edit.
 const MAX_DISTANCE: usize = 2;
 const LETTERS_PER_SLIP: usize = 4;
 
-/// Longer than clocks were ever put back: Alaska had one day twice.
+/// A duration longer than clocks were ever set back: Alaska repeated one day.
 const LONGEST_REPEAT: SignedDuration = SignedDuration::from_hours(48);
 
-/// The zone of this name, in any case: as the machine knows it, which may be newer, else as the program does.
+/// Returns the zone with this name, case-insensitive. The time zone database of the machine, which may be newer, takes
+/// precedence over the built-in one.
 pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
     let found = tz::db().get(name).or_else(|_| TimeZoneDatabase::bundled().get(name));
     match found.ok().filter(|zone| !zone.is_unknown()) {
@@ -27,28 +28,29 @@ pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
     }
 }
 
-/// The seconds around an instant, in the order of time, in which the clocks of the zone are not put forward or back.
+/// Returns the seconds around an instant in which the UTC offset of the zone does not change.
 pub(super) fn steady(zone: &TimeZone, now: Timestamp) -> Range<i64> {
-    // A change at this very second is the last one, and what is asked for comes before.
+    // A change at exactly this second counts as the last one, and `preceding` is exclusive.
     let after = now.saturating_add(SignedDuration::from_secs(1)).unwrap_or(Timestamp::MAX);
     let last = zone.preceding(after).next().map(|change| change.timestamp().as_second());
     let next = zone.following(now).next().map(|change| change.timestamp().as_second());
     last.unwrap_or_else(|| Timestamp::MIN.as_second())..next.unwrap_or_else(end_of_time)
 }
 
-/// Returns true if clocks of the zone show this time or a later one, and never show an earlier one again.
+/// Returns true if the local time is this one or later, and will never be earlier again.
 pub(super) fn has_passed(zone: &TimeZone, civil: DateTime, now: Timestamp) -> bool {
     let repeats = zone.following(now).map(|change| change.timestamp());
     let soon = |change: &Timestamp| change.duration_since(now) <= LONGEST_REPEAT;
     iter::once(now).chain(repeats.take_while(soon)).all(|now| zone.to_datetime(now) >= civil)
 }
 
-/// The last second of which anything is known, and one more.
+/// Returns one second after the last supported second.
 pub(super) fn end_of_time() -> i64 {
     Timestamp::MAX.as_second() + 1
 }
 
-/// The name that is like this one, or whose city is; zones such as `Etc/GMT+8` count west and are never meant.
+/// Returns a similar name, or one with a similar city. Zones such as `Etc/GMT+8` have inverted signs and are never
+/// suggested.
 fn nearest(word: &str) -> Option<String> {
     let word = &word.to_lowercase();
     let (distance, name) = TimeZoneDatabase::bundled()

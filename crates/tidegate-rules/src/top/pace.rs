@@ -1,10 +1,11 @@
-//! How many are noted: all while they are few, then some, each with the weight of those it stands for.
+//! The sampling of counted decisions: all while they are few, then a sample, each with the weight of those that it
+//! represents.
 //!
-//! Who is noted is drawn by lot. To count to sixteen would be cheaper, but asks come in patterns: where two
-//! rules always decide in turn, each sixteenth note is of the same rule.
+//! The sample is random. Counting to sixteen would be cheaper, but requests come in patterns. If two rules always
+//! decide in turn, every sixteenth decision belongs to the same rule.
 //!
-//! A key that asks `n` times while one in sixteen is noted is counted as `n` with a standard deviation of
-//! `sqrt(15 n)`, and of `sqrt(3 n)` while it is one in four: of 10,000, about 390 and 170.
+//! A key with `n` requests at a rate of one in sixteen is counted as `n` with a standard deviation of `sqrt(15 n)`; at
+//! one in four, `sqrt(3 n)`. For 10,000 requests that is about 390 and 170.
 
 use std::cell::Cell;
 use std::collections::hash_map::RandomState;
@@ -15,28 +16,29 @@ use tidegate::Timestamp;
 
 use super::{Outcome, WINDOW};
 
-/// So many notes within a minute cost nothing that matters, and whoever tries a limit by hand sees each.
+/// The number of decisions per minute that are all counted. Their cost is negligible, and a manual test of a limit sees
+/// each request counted.
 const EXACT_NOTES: u64 = 4096;
 
-/// Draws who is noted. Threads that race here note a few more or fewer; each weight is right for its draw.
+/// A random sampler. Racing threads record a few more or fewer; each weight is correct for its draw.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// By [`Outcome`]; powers of two.
+    /// The sampling intervals by [`Outcome`]; powers of two.
     one_in: [u64; 2],
-    /// When the minute at hand began, in ticks.
+    /// The start of the current minute, in ticks.
     since: AtomicU64,
-    /// How many were noted in it, up to the bound, by [`Outcome`].
+    /// The number recorded in this minute, up to the bound, by [`Outcome`].
     noted: [AtomicU64; 2],
 }
 
 impl Pace {
-    /// Notes all while they are few, then one in so many.
+    /// Creates a sampler that records all while they are few, then one in `one_in`.
     pub(super) fn new(one_in: [u64; 2]) -> Pace {
         assert!(one_in.iter().all(|number| number.is_power_of_two()), "a draw looks at whole bits");
         Pace { one_in, since: AtomicU64::default(), noted: Default::default() }
     }
 
-    /// How many asks the one at hand stands for, if it is to be noted.
+    /// Returns the number of requests that the current one represents, or `None` if it is not recorded.
     #[inline]
     pub(super) fn weight(&self, outcome: Outcome) -> Option<u64> {
         if self.noted[outcome as usize].load(Relaxed) < EXACT_NOTES {
@@ -46,7 +48,8 @@ impl Pace {
         (draw() & (one_in - 1) == 0).then_some(one_in)
     }
 
-    /// Says when one was noted. Nobody else reads the clock, so a busy minute lasts until then.
+    /// Records the time of a counted decision. Skipped decisions do not read the clock, so a busy minute lasts until
+    /// the next call.
     pub(super) fn noted(&self, outcome: Outcome, now: Timestamp) {
         if now.ticks().abs_diff(self.since.load(Relaxed)) >= WINDOW.get() {
             self.since.store(now.ticks(), Relaxed);
@@ -60,11 +63,11 @@ impl Pace {
 }
 
 thread_local! {
-    /// The last number drawn on this thread; none yet is zero.
+    /// The last number drawn on this thread; zero before the first draw.
     static DRAWN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Any number but zero (xorshift).
+/// Returns a nonzero random number (xorshift).
 #[inline]
 fn draw() -> u64 {
     let mut number = DRAWN.get();
@@ -83,7 +86,7 @@ fn first_number() -> u64 {
     RandomState::new().hash_one(()) | 1
 }
 
-/// Makes the draws of this thread the same in each run.
+/// Makes the draws of this thread deterministic.
 #[cfg(test)]
 pub(super) fn seed(number: u64) {
     DRAWN.set(number);

@@ -1,26 +1,26 @@
-//! A small Space-Saving sketch per outcome and window, of the keys whose hash falls here.
+//! A shelf: a small Space-Saving sketch per outcome and window, of the keys whose hash selects it.
 
 use std::mem;
 
 use super::{MAX_KEYS, MAX_SHOWN_BYTES, Outcome, SHELVES};
 
-/// Places for one outcome in one window: few enough to look through all.
+/// The number of places for one outcome in one window, small enough for a linear search.
 const PLACES: usize = MAX_KEYS / SHELVES;
 
-/// What is counted here; the lists are by [`Outcome`].
+/// The counts of one shelf. The arrays are indexed by [`Outcome`].
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
-    /// Which window is the current one, since the epoch.
+    /// The number of the current window, since the epoch.
     window: u64,
     current: [Vec<Place>; 2],
     previous: [Vec<Place>; 2],
 }
 
 impl Shelf {
-    /// Forgets what is over in this window.
+    /// Drops counts that are too old for this window.
     ///
-    /// The previous one is that of somebody who read the clock earlier: it counts as the current. After any
-    /// other jump, back or ahead, nothing is of the last two windows.
+    /// The previous window is that of a thread that read the clock earlier: it counts as the current one. After any
+    /// other jump, backward or forward, no count belongs to the last two windows.
     pub(super) fn turn_to(&mut self, window: u64) {
         if window == self.window || window + 1 == self.window {
             return;
@@ -33,7 +33,7 @@ impl Shelf {
         self.window = window;
     }
 
-    /// Counts for the rule and key of this name, of which `id` is the hash.
+    /// Adds a weight to the count of this rule and key. `id` is their hash.
     pub(super) fn add(&mut self, outcome: Outcome, id: u64, rule: &str, key: &[u8], weight: u64) {
         let places = &mut self.current[outcome as usize];
         if let Some(place) = places.iter_mut().find(|place| place.id == id) {
@@ -47,7 +47,7 @@ impl Shelf {
         }
     }
 
-    /// All places, of both windows.
+    /// Returns all places of both windows.
     pub(super) fn places(&self) -> impl Iterator<Item = (Outcome, &Place)> {
         [&self.current, &self.previous].into_iter().flat_map(|[allowed, refused]| {
             let allowed = allowed.iter().map(|place| (Outcome::Allowed, place));
@@ -56,21 +56,21 @@ impl Shelf {
     }
 }
 
-/// What is counted for one rule and key.
+/// The count of one rule and key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
-    /// A hash of the rule and all of the key, by a secret: who has the same is taken for the same. Among a
-    /// thousand million keys a minute, that is wrong once in thirty years.
+    /// A keyed hash of the rule and the whole key. Keys with equal hashes are counted as one. With a thousand million
+    /// keys a minute, that happens once in thirty years.
     pub(super) id: u64,
     pub(super) tally: Tally,
     pub(super) rule: String,
-    /// The key as it is encoded, or its beginning.
+    /// The encoded key, or its beginning.
     pub(super) key: Vec<u8>,
     pub(super) is_cut: bool,
 }
 
 impl Place {
-    /// Goes on as another, with what was counted so far as the error. Strings keep their memory.
+    /// Reassigns the place to another key, with the count so far as the error. The strings keep their allocations.
     fn take_over(&mut self, id: u64, rule: &str, key: &[u8], weight: u64) {
         self.id = id;
         self.tally = Tally { count: self.tally.count, taken_over: self.tally.count, variance: 0 };
@@ -83,13 +83,13 @@ impl Place {
     }
 }
 
-/// A count and how wrong it may be.
+/// A count with its error.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) count: u64,
-    /// The part of it that was counted before the key had its place.
+    /// The part of the count from before the key had this place.
     taken_over: u64,
-    /// The variance of the rest, by sampling.
+    /// The sampling variance of the rest.
     variance: u64,
 }
 
@@ -99,22 +99,22 @@ impl Tally {
         self.variance += weight * (weight - 1);
     }
 
-    /// What was counted for the key itself.
+    /// Returns the count of the key itself.
     pub(super) fn own(self) -> u64 {
         self.count - self.taken_over
     }
 
-    /// Whether at least half of it is the key's own.
+    /// Returns true if at least half of the count is the key's own.
     pub(super) fn is_telling(self) -> bool {
         self.count > 0 && self.own() >= self.taken_over
     }
 
-    /// How much too high the count may be.
+    /// Returns the maximum error of the count.
     pub(super) fn error(self) -> u64 {
         (self.taken_over + 3 * self.variance.isqrt()).min(self.count)
     }
 
-    /// Both together.
+    /// Adds two tallies.
     pub(super) fn and(self, other: Tally) -> Tally {
         Tally {
             count: self.count + other.count,

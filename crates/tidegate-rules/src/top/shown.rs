@@ -1,10 +1,10 @@
-//! A key as text that can be printed anywhere.
+//! The printable form of a key.
 
 use std::fmt::Write as _;
 
 use super::shelf::Place;
 
-/// The parts of a key, of which the last ends in `…` and half of the hash if it was cut.
+/// Returns the parts of a key. If the key was cut, the last part ends in `…` and half of the hash.
 pub(super) fn parts(place: &Place) -> Vec<String> {
     let mut shown = Vec::new();
     let mut rest = &*place.key;
@@ -21,7 +21,7 @@ pub(super) fn parts(place: &Place) -> Vec<String> {
     shown
 }
 
-/// The length at the beginning, in groups of seven bits, and what follows it.
+/// Splits off the leading length, encoded in groups of seven bits, and returns it with the rest.
 fn split_length(mut rest: &[u8]) -> (usize, &[u8]) {
     let (mut length, mut shift) = (0, 0);
     while let Some((group, more)) = rest.split_first() {
@@ -35,7 +35,7 @@ fn split_length(mut rest: &[u8]) -> (usize, &[u8]) {
     (length, rest)
 }
 
-/// All but the beginning of a character at the end.
+/// Returns the bytes without an incomplete character at the end.
 fn whole_characters(part: &[u8]) -> &[u8] {
     match str::from_utf8(part) {
         Err(error) if error.error_len().is_none() => &part[..error.valid_up_to()],
@@ -43,7 +43,7 @@ fn whole_characters(part: &[u8]) -> &[u8] {
     }
 }
 
-/// Text as it is, but for what does not print, backslashes, our own `…` and bytes that are no text.
+/// Escapes unprintable characters, backslashes, `…` and bytes that are not UTF-8; other text stays unchanged.
 fn text(part: &[u8]) -> String {
     let mut shown = String::with_capacity(part.len());
     for chunk in part.utf8_chunks() {
@@ -55,7 +55,7 @@ fn text(part: &[u8]) -> String {
             }
         }
         for byte in chunk.invalid() {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(shown, "\\x{byte:02x}");
         }
     }

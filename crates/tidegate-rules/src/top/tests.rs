@@ -7,7 +7,7 @@ const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 const KEYS: usize = 200_000;
 const NOTES: usize = 1_000_000;
 
-/// Notes each, whatever the load.
+/// Creates counts that record every decision at any load.
 fn exact() -> Top {
     Top::with_pace(Pace::new([1, 1]))
 }
@@ -30,7 +30,8 @@ fn tracked(top: &Top) -> usize {
     top.shelves.iter().map(|shelf| shelf.lock().unwrap().places().count()).sum()
 }
 
-/// Numbers of keys, of which the first comes twice as often as the second, thrice as often as the third.
+/// Returns numbers of keys by Zipf's law: the first occurs twice as often as the second, three times as often as the
+/// third.
 fn zipf() -> impl Iterator<Item = usize> {
     let mut sum = 0.0;
     let sums: Vec<f64> = (1..=KEYS).map(|rank| (sum += 1.0 / rank as f64, sum).1).collect();
@@ -44,7 +45,8 @@ fn zipf() -> impl Iterator<Item = usize> {
     })
 }
 
-/// Refuses zipfian keys, and between any two of them one that comes but once. How often each of the former.
+/// Denies Zipf-distributed keys, each followed by a key that occurs once. Returns the number of denials of each Zipf
+/// key.
 fn refuse_zipf_in_a_flood(top: &Top) -> Vec<u64> {
     let keys: Vec<Key> = (0..KEYS).map(|number| Key::new(("key", number))).collect();
     let mut truth = vec![0; KEYS];
@@ -303,7 +305,7 @@ fn threads_note_at_once_while_another_reads() {
             assert!(found.iter().all(|heavy| heavy.refused <= 4 * EACH / 8 && heavy.error == 0), "{found:?}");
         }
     });
-    // A thread that is paused while it holds a shelf lets all others pass by: only now is it sure to be free.
+    // While a paused thread holds a shelf, other threads skip it. Only now is every shelf certainly free.
     keys.iter().for_each(|key| refuse(&top, at(50), key, 1));
     assert_eq!(top.most(Outcome::Refused, None, 9).len(), keys.len());
     assert_eq!(tracked(&top), keys.len());

@@ -1,4 +1,4 @@
-//! Whatever a file says that holds, no request makes serving panic, and no number is so large that it lets pass.
+//! Tests that no valid file and no request makes the gate panic, and that no large number bypasses a limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::random::{Random, seed, tries};
 use crate::requests::admit;
 use crate::written::{ATTRIBUTES, NAMES, config, limit};
 
-/// Shows what was tried when a test fails in the middle of it.
+/// A guard that prints the current attempt when a test panics.
 struct Tried<'a>(&'a str, u64);
 
 impl Drop for Tried<'_> {
@@ -66,7 +66,7 @@ fn instead(random: &mut Random) -> Instead {
     }
 }
 
-/// Asks once, and holds the answer against what was to be expected.
+/// Sends one request, and compares the admission with the expectation.
 fn ask(gate: &Gate, request: &Attributes<'_>) -> Vec<HeldPermit> {
     let told = gate.explain_now(request).expect("a store in memory answers at once");
     let obeyed = |told: &&tidegate_rules::RuleExplained| {
@@ -82,8 +82,8 @@ fn ask(gate: &Gate, request: &Attributes<'_>) -> Vec<HeldPermit> {
     let full_before = full();
     let answer = admit(gate, request);
     if full() > full_before {
-        // Whoever only looks needs no room. A rule that has none for the key denies, where it would say that this can
-        // never pass: then another one decides.
+        // An explanation needs no room in the store. A rule without room for the key denies a request that it would
+        // otherwise report as impossible; then another rule is reported.
         return answer.permits().to_vec();
     }
     assert_eq!(answer.is_allowed(), told.is_allowed, "{answer:?}\n{told:?}");
@@ -123,7 +123,7 @@ fn try_all(gate: &Gate, clock: &ManualClock, calendar: &ManualCalendar, random: 
     let _ = (gate.counts(), gate.overrides(), gate.top(None, 3), gate.zones().len());
 }
 
-/// A policy that holds, and the text it is from; the number of texts before it that do not.
+/// Returns a valid policy with its text. Invalid texts are skipped.
 fn accepted(random: &mut Random) -> (String, Policy) {
     loop {
         let text = config(random);
@@ -174,7 +174,7 @@ fn rules_that_are_replaced_while_requests_go_on_never_panic() {
                 }
             });
         }
-        // Whoever fails here lets the others end.
+        // A failure here lets the other threads end.
         let _over = Over(&is_over);
         for _ in 0..tries(5_000, 300) {
             let (text, policy) = accepted(&mut random);

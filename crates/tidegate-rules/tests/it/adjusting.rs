@@ -1,4 +1,5 @@
-//! What turned out to be more or less than was spent: exactly what a request took is corrected, whatever holds by then.
+//! Tests of late charges and refunds: exactly the units that a request took are corrected, whatever is in force by
+//! then.
 
 use std::sync::Arc;
 
@@ -31,14 +32,14 @@ fn ana() -> Attributes<'static> {
     Attributes::new().set("user", "ana")
 }
 
-/// The bill of a request that passes.
+/// Returns the bill of an allowed request.
 fn bill_of(gate: &Gate, request: &Attributes<'_>) -> Bill {
     let (answer, bill) = gate.admit_billed_now(request).expect("this store answers at once");
     assert!(answer.is_allowed());
     bill
 }
 
-/// How many pass at an instant.
+/// Returns the number of requests that are allowed at one instant.
 fn passed(gate: &Gate, request: &Attributes<'_>) -> usize {
     (0..50).filter(|_| admit(gate, request).is_allowed()).count()
 }
@@ -80,7 +81,7 @@ fn no_more_goes_back_than_the_request_took_also_in_several_steps() {
     assert_eq!((left("user"), left("site")), (70, 940));
 }
 
-/// Limits of twenty, all of whose takes come back in any order.
+/// Limits of twenty, all of whose takes can be refunded in any order.
 const TWENTY: [&str; 7] = [
     "20/h burst 20",
     "20/h queue 19 delay-after all leaky-bucket",

@@ -1,4 +1,4 @@
-//! Two rules, of which one refuses most: the other has spent exactly what passed.
+//! Two rules, one of which denies most requests: the other has spent exactly for the allowed requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -12,7 +12,7 @@ const THREADS: u64 = 8;
 const USERS: [&str; 5] = ["ana", "bob", "eva", "ida", "uwe"];
 const WIDE: u64 = 1_000_000;
 
-/// Hammers a gate, and then looks at what its rules have left.
+/// Loads a gate from many threads, and then checks the remaining quota of its rules.
 fn what_passed_is_what_was_spent(gate: &Gate, (narrow, wide): (u64, u64), requests: usize) {
     let passed: [AtomicU64; USERS.len()] = Default::default();
     let spent = AtomicU64::new(0);
@@ -48,7 +48,7 @@ fn what_passed_is_what_was_spent(gate: &Gate, (narrow, wide): (u64, u64), reques
     }
 }
 
-/// Both rules: the words behind each limit, and the zone of each.
+/// Returns both rules: the words after each limit, and the zone of each.
 fn both(narrow: (&str, &str), wide: (&str, &str)) -> String {
     let ((narrow, first), (wide, second)) = (narrow, wide);
     format!(

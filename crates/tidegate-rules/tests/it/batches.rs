@@ -1,4 +1,4 @@
-//! Several requests that stand or fall together, and futures that any thread may run.
+//! Tests of requests that are decided as a unit, and of futures that are `Send`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! A candidate is measured as if it stood where its rule stands.
+//! Tests that a candidate is measured as if it were in the place of its rule.
 //!
-//! The law, with one rule: a candidate sees every request that the rule sees, and so counts and decides exactly as a
-//! gate would that has its limit in the rule's place. The rule decides as if there were no candidates.
+//! The law, with one rule: a candidate sees every request that the rule sees. So it counts and decides exactly as a
+//! gate with the candidate's limit in place of the rule's. The rule decides as if there were no candidates.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::requests::{admit, policy, stores};
 const REQUESTS: usize = 10_000;
 const USERS: [&str; 4] = ["ana", "bob", "eva", "ida"];
 
-/// A limit, one that is looser and one that is stricter.
+/// A limit, a looser one and a stricter one.
 pub(crate) const LIMITS: [[&str; 3]; 11] = [
     ["20/s burst 6", "40/s burst 12", "10/s burst 3"],
     ["20/s burst 6", "40/s sliding-log", "10/s fixed-window"],
@@ -39,7 +39,7 @@ pub(crate) struct Event {
     pub(crate) team: &'static str,
     pub(crate) cost: u64,
     pub(crate) patience: Option<Duration>,
-    /// After how many further requests it ends.
+    /// The number of further requests after which it ends.
     pub(crate) held: usize,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn script(seed: u64) -> Vec<Event> {
         wait: Duration::from_micros(if random.once_in(3) { 0 } else { random.below(40_000) as u64 }),
         user: random.pick(&USERS),
         team: random.pick(&["red", "blue"]),
-        // Now and then more than any limit here holds.
+        // A rare cost that exceeds every limit here.
         cost: if random.once_in(50) { 100 } else { 1 + (random.below(8) / 6) as u64 },
         patience: random.once_in(4).then(|| Duration::from_millis(random.below(200) as u64)),
         held: random.below(12),
@@ -65,7 +65,7 @@ pub(crate) fn script(seed: u64) -> Vec<Event> {
     (0..REQUESTS).map(|_| event(&mut random)).collect()
 }
 
-/// Places in flight that come back after so many further requests.
+/// Permits that are released after a number of further requests.
 #[derive(Debug)]
 pub(crate) struct InFlight<P>(VecDeque<Vec<P>>);
 
@@ -74,7 +74,7 @@ impl<P> InFlight<P> {
         InFlight(VecDeque::new())
     }
 
-    /// Those that end now.
+    /// Returns the permits that are released now.
     pub(crate) fn ended(&mut self) -> Vec<P> {
         self.0.pop_front().unwrap_or_default()
     }
@@ -87,7 +87,7 @@ impl<P> InFlight<P> {
     }
 }
 
-/// Plays a script, and tells of each answer together with what was counted meanwhile.
+/// Plays a script, and reports each admission with the counts since the previous one.
 pub(crate) fn play(
     (gate, clock): (&Gate, &ManualClock),
     script: &[Event],
@@ -105,7 +105,7 @@ pub(crate) fn play(
     }
 }
 
-/// What one limit said to each request of a script that had it in the rule's place, and what it counted.
+/// Returns the decisions of one limit in the rule's place about each request of a script, and its counts.
 fn alone(
     limit: &str,
     (store, clock): (GateStore, Arc<ManualClock>),
@@ -121,7 +121,7 @@ fn alone(
     (verdicts, counted)
 }
 
-/// Whether the last count of a rule was for a request that passed.
+/// Returns true if the last request counted by a rule was allowed.
 fn passed(before: &RuleCounts, after: &RuleCounts) -> bool {
     let sum = |counts: &RuleCounts| counts.allowed + counts.denied + counts.impossible + counts.store_full;
     assert_eq!(sum(after), sum(before) + 1, "each request is counted once");

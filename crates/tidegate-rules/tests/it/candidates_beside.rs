@@ -1,8 +1,8 @@
-//! Candidates where several rules are obeyed and others only measured, against a model of who is asked what.
+//! Tests of candidates with several enforced rules and a shadow rule, against a model.
 //!
-//! The law: the rules that are obeyed decide together. If all of them allow, each is spent, and each rule in shadow
-//! and each candidate is asked by itself. If some refuse, nothing is spent, a refusal is noted by the limits that
-//! refused and note such things, and candidates are asked only if exactly one rule refused, and only its own.
+//! The law: the enforced rules decide together. If all of them allow, each is spent, and each shadow rule and candidate
+//! is evaluated on its own. If some deny, nothing is spent, and limits that count denials record it. Candidates are
+//! then evaluated only if exactly one rule denied, and only its own.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::candidates::{Event, InFlight, LIMITS, play, script};
 use crate::random::seed;
 use crate::requests::{policy, stores};
 
-/// A rule of the model: whom it counts, its limit, and the states of its keys.
+/// A rule of the model: its key, its limit, and the states of its keys.
 struct ModelRule {
     by_user: bool,
     limit: Limit,
@@ -42,7 +42,7 @@ impl ModelRule {
         self.limit.peek(&state, clock.now(), self.ask(event))
     }
 
-    /// Takes, and counts what came of it.
+    /// Takes, and counts the outcome.
     fn take(&mut self, clock: &ManualClock, event: &Event) -> Decision {
         let (key, ask, limit) = (self.key(event), self.ask(event), self.limit);
         let decision = limit.decide(self.states.entry(key).or_default(), clock.now(), ask);
@@ -56,7 +56,7 @@ impl ModelRule {
         decision
     }
 
-    /// The same for a candidate, beside what the rule said.
+    /// Takes for a candidate, and compares the outcome with that of the rule.
     fn compare(&mut self, clock: &ManualClock, event: &Event, rule: bool) -> Decision {
         let decision = self.take(clock, event);
         self.counts.looser += u64::from(decision.is_allowed() && !rule);
@@ -65,15 +65,15 @@ impl ModelRule {
     }
 }
 
-/// Two rules that are obeyed, one in shadow, and a candidate for each of them.
+/// Two enforced rules, a shadow rule, and a candidate for each of them.
 struct Model {
-    /// In the order of the file: rule and candidate, rule and candidate, shadow and candidate.
+    /// The rules in the order of the file: rule and candidate, rule and candidate, shadow rule and candidate.
     rules: Vec<ModelRule>,
     in_flight: InFlight<(usize, &'static str, PermitId)>,
 }
 
 impl Model {
-    /// Whether the request passes.
+    /// Returns true if the request is allowed.
     fn admit(&mut self, clock: &ManualClock, event: &Event) -> bool {
         for (rule, key, permit) in self.in_flight.ended() {
             let of = &mut self.rules[rule];
@@ -105,7 +105,7 @@ impl Model {
     }
 }
 
-/// The place of the rule in shadow.
+/// The index of the shadow rule.
 const SHADOW: usize = 4;
 
 #[test]

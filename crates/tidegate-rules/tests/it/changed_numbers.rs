@@ -1,4 +1,4 @@
-//! A rule whose numbers change keeps its counts, and each of its limits keeps its own promise.
+//! Tests that a rule whose numbers change keeps its counts, and that each of its limits is enforced.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) fn ana() -> Attributes<'static> {
     Attributes::new().set("user", "ana")
 }
 
-/// So many in a period, as a limit of this algorithm.
+/// Returns a limit of this algorithm with this amount and period.
 pub(crate) fn limit_of(amount: u64, period: &str, algorithm: &str) -> String {
     match algorithm {
         "leaky-bucket" => format!("{amount}/{period} queue {} leaky-bucket", amount - 1),
@@ -30,7 +30,7 @@ pub(crate) fn rule(limit: &str) -> String {
     format!("[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '{limit}'\n")
 }
 
-/// How many of so many requests pass.
+/// Returns the number of allowed requests out of `requests`.
 pub(crate) fn passed(gate: &Gate, requests: usize) -> usize {
     (0..requests).filter(|_| admit(gate, &ana()).is_allowed()).count()
 }
@@ -39,7 +39,7 @@ fn reload(gate: &Gate, limit: &str) {
     gate.replace(policy(&rule(limit))).expect("a store in memory holds every limit");
 }
 
-/// A gate for each algorithm and store, with its clock in the middle of every window.
+/// Calls the test with a gate for each algorithm and store, with its clock in the middle of every window.
 pub(crate) fn each(mut test: impl FnMut(&str, &str, (GateStore, Arc<ManualClock>))) {
     for algorithm in COUNTING {
         for (name, store, clock) in stores() {
@@ -131,7 +131,7 @@ fn windows_that_open_and_close_all_day_give_no_fresh_quota_each_time() {
             }
             clock.advance(HOUR);
         }
-        // A burst and what comes back in a day; a fixed window may end in between.
+        // A burst and the refill of a day; a fixed window may end in between.
         let most = if algorithm.starts_with("sliding") { 1 } else { 2 };
         assert!(admitted[0] <= 5 * most && admitted[1] <= 20 * most, "{what}: {admitted:?}");
         assert!(admitted[0] >= 5 && admitted[1] >= 15, "{what}: {admitted:?}");
@@ -171,7 +171,7 @@ fn two_gates_with_old_and_new_numbers_on_one_store_keep_both_limits() {
                 by_old += passed(&old, 1);
                 by_new += passed(&new, 1);
             }
-            // Little comes back while this runs.
+            // The refill during this test is small.
             assert!((1000..=1002).contains(&by_old), "{algorithm}: {by_old} of 1000/d");
             assert!((99..=101).contains(&by_new), "{algorithm}: {by_new} of 100/d");
         }

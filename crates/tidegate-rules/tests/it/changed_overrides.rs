@@ -1,4 +1,4 @@
-//! An override changes the numbers of one key: counts are carried over when it begins and when it ends.
+//! Tests that an override changes the numbers of one key: counts are carried over at its beginning and its end.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::requests::{policy, remaining, stores};
 
 const END: i64 = 1000;
 
-/// Puts a limit in place of the rule's until [`END`].
+/// Overrides the rule's limit until [`END`].
 fn put(gate: &Gate, limit: &str) {
     let limit = limit.parse().expect("a limit");
     gate.put_override("a", &ana(), Instead::Limit(limit), END).expect("it is supported");
@@ -58,11 +58,11 @@ fn what_was_used_under_an_override_counts_when_it_ends() {
             end(&gate, &calendar, is_removed);
             assert_eq!(remaining(&gate, "a", &ana()), 2, "{what}");
             assert_eq!(passed(&gate, 9), 2, "{what}");
-            // Another rule limit comes into force while counts of the override still matter.
+            // Another limit of the rule comes into force while counts of the override still matter.
             clock.advance(SECOND);
             gate.replace(policy(&rule(&limit_of(8, "h", algorithm)))).expect("memory holds every limit");
             assert_eq!(remaining(&gate, "a", &ana()), 3, "{what}");
-            // They do not matter for ever.
+            // The counts expire eventually.
             clock.advance(3 * 3600 * SECOND);
             calendar.set(END + 3 * 3600);
             assert_eq!(passed(&gate, 9), 8, "{what}");
@@ -83,10 +83,10 @@ fn a_rule_whose_only_key_had_an_override_is_in_force_afterwards() {
             gate.replace(policy(&text)).expect("memory holds every limit");
         };
         reload(8);
-        // Nobody else asks, so the limit of the rule comes into force with this key, which goes back to it.
+        // No other key is used, so the limit of the rule comes into force with this key, which returns to it.
         let used = passed(&gate, 3) as u64;
         assert_eq!(used, 3, "{what}");
-        // The override is forgotten, and what the key has used of the rule's limit is not.
+        // The override is removed, but the key's use of the rule's limit is not.
         clock.advance(60 * SECOND);
         calendar.set(60);
         reload(20);
@@ -142,7 +142,7 @@ fn a_reload_and_an_edge_of_the_schedule_leave_the_limit_of_an_override() {
     });
 }
 
-/// What is warned of when a limit is put in place of a rule's.
+/// Returns the warnings about an override with this limit.
 fn warned(text: &str, limit: &str) -> Vec<String> {
     let gate = Gate::new(policy(text), Zone::new(1 << 16));
     let limit = limit.parse().expect("a limit");

@@ -1,5 +1,5 @@
-//! The laws of a rule whose numbers change, by whatever changes them: another file, a window of its schedule, an override
-//! of the key, with a candidate beside it or without.
+//! The laws of a rule whose numbers change, by another file, a window of its schedule or an override of the key, with
+//! or without a candidate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use tidegate_rules::{Attributes, Gate, GateStore, Instead, ManualCalendar, Polic
 use tokio::runtime::{Builder, Runtime};
 
 const DAY: i64 = 24 * 3600;
-/// A time in the window of every schedule here; a day begins outside of it.
+/// A time in the window of every schedule here. A day begins outside it.
 const IN_THE_WINDOW: i64 = 2 * 3600;
-/// The scripts know whole microseconds.
+/// The resolution of the scripts: whole microseconds.
 const MICROSECOND: u64 = 16_000;
-/// Longer than any machine takes for an answer.
+/// A deadline longer than any machine needs for a reply.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
 thread_local! {
@@ -31,17 +31,17 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     RUNTIME.with(|runtime| runtime.block_on(future))
 }
 
-/// Where a gate keeps its states.
+/// The store of a gate's states.
 trait Place {
     const NAME: &'static str;
     const RESOLUTION: u64;
-    /// The operations of a history.
+    /// The number of operations of a history.
     const OPERATIONS: u64 = 60;
 
     fn store(&self) -> GateStore;
     fn state(&self, rule: &str, limit: &Limit, key: &Key) -> State;
 
-    /// The states under several limits, as of one instant.
+    /// Returns the states under several limits, as of one instant.
     fn states(&self, rule: &str, limits: &[Limit], key: &Key) -> Vec<State> {
         limits.iter().map(|limit| self.state(rule, limit, key)).collect()
     }
@@ -86,7 +86,7 @@ impl Place for Map {
 impl Place for Arc<RedisStore> {
     const NAME: &'static str = "a gate on redis";
     const RESOLUTION: u64 = MICROSECOND;
-    /// Each is a dozen round trips.
+    /// Fewer operations, because each is a dozen round trips.
     const OPERATIONS: u64 = 30;
 
     fn store(&self) -> GateStore {
@@ -99,7 +99,7 @@ impl Place for Arc<RedisStore> {
     }
 
     fn states(&self, rule: &str, limits: &[Limit], key: &Key) -> Vec<State> {
-        // Holders are one set, whatever the numbers.
+        // Holders are one set for all numbers.
         if limits[0].algorithm() == Algorithm::Concurrency {
             return vec![self.state(rule, &limits[0], key); limits.len()];
         }
@@ -108,13 +108,13 @@ impl Place for Arc<RedisStore> {
         wait(RedisStore::states(self, &subjects)).unwrap_or_else(|error| panic!("{error:?}"))
     }
 
-    /// Slots that are no whole microseconds are lengthened, so they are others than those of the promise.
+    /// Slots that are not whole microseconds are lengthened, so they differ from those of the law.
     fn holds(limit: &Limit) -> bool {
         limit.algorithm() != Algorithm::SlidingWindow || limit.numbers()[1].is_multiple_of(MICROSECOND)
     }
 }
 
-/// Reads a state without putting its limit in force. Permits of a rule are one set, whatever its numbers.
+/// Reads a state without putting its limit in force. Permits of a rule are one set for all its numbers.
 fn in_memory(rule: &str, limit: &Limit, key: &Key, read: impl FnOnce(Subject<'_>) -> State) -> State {
     match limit.algorithm() {
         Algorithm::Concurrency => read(PreparedLimit::permits_of(rule, *limit).subject(key)),
@@ -158,21 +158,21 @@ impl<P: Place> OnGate<P> {
     }
 
     fn request(ask: Ask) -> Attributes<'static> {
-        // Whoever would wait for a part of a nanosecond more does not.
+        // The max wait is rounded down to whole nanoseconds.
         let patience = Duration::from_nanos(ask.patience.get() / 16);
         Attributes::new().set("user", "ana").cost(ask.cost).patience(patience)
     }
 
-    /// The rule with this limit, and with another one in its window.
+    /// Loads the rule with this limit, and with another one in its window.
     fn load(&mut self, limit: &Limit, window: Option<&Limit>) {
         let name = &self.rule;
         let mut text = format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '{limit}'\n");
         if limit.algorithm() != Algorithm::LeakyBucket {
-            // A request says how long it would wait; under a leaky bucket that is enough.
+            // The request sets its max wait; under a leaky bucket that is sufficient.
             text += "patience = '365d'\n";
         }
         if let Some(window) = window {
-            // The other half of the day, if no time may pass: a file that comes while its window is open.
+            // The other half of the day, if no time may pass: a file that is loaded while its window is open.
             let (from, to) = if self.has_ended_override && !self.is_in_window { (12, 1) } else { (1, 12) };
             text +=
                 &format!("schedule = [{{ from = '{from:02}:00', to = '{to:02}:00', limit = '{window}' }}]\n");
@@ -184,8 +184,8 @@ impl<P: Place> OnGate<P> {
         self.gate.replace(policy).unwrap_or_else(|error| panic!("{error:?}"));
     }
 
-    /// The rule holds again for the key. For a while after that the end of an override matters, by the date: no day may
-    /// pass from now on, as the time of decisions stands still.
+    /// Removes the override, so that the rule applies to the key. For a while the date of its end matters, so no day
+    /// may pass from now on, because the time of decisions stands still.
     fn remove_override(&mut self) {
         if std::mem::take(&mut self.is_overridden) {
             self.has_ended_override = true;
@@ -208,7 +208,7 @@ impl<P: Place> Versions for OnGate<P> {
         1
     }
 
-    /// A limit has to be the same after it was written and read.
+    /// Returns true if a limit is unchanged after formatting and parsing.
     fn holds(&self, limit: &Limit) -> bool {
         let read: Result<Limit, _> = limit.to_string().parse();
         P::holds(limit) && read.is_ok_and(|read| read.numbers() == limit.numbers())
@@ -225,7 +225,7 @@ impl<P: Place> Versions for OnGate<P> {
                 self.remove_override();
             }
             (Some(before), 0) => {
-                // The window opens; until then the limit is that of before.
+                // The window opens; until then the previous limit is in force.
                 self.day += 1;
                 self.calendar.set(self.day * DAY);
                 self.load(&before, Some(limit));
@@ -245,7 +245,7 @@ impl<P: Place> Versions for OnGate<P> {
             }
         }
         self.in_force = Some(*limit);
-        // A limit comes into force with its first use, by whichever key.
+        // A limit comes into force with its first use, by any key.
         if self.random.percent(50) {
             let other = Attributes::new().set("user", "bob");
             let _ = wait(self.gate.explain(&other)).unwrap_or_else(|error| panic!("{error:?}"));

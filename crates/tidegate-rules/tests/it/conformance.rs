@@ -16,13 +16,13 @@ use tidegate_rules::{Admission, Attributes, Gate, GateStore, HeldPermit};
 
 use crate::requests::{admit, policy};
 
-/// What cannot be asked of a rule.
+/// The operations that a rule does not support.
 const UNKNOWN: [&str; 3] = ["charge", "refund", "reset"];
 
-/// What traces need that a rule has not.
+/// The features of traces that a rule does not have.
 const CANNOT: [&str; 2] = ["give-back", "ticks"];
 
-/// A gate with one rule; many takes at once are a stretch of a batch.
+/// A gate with one rule. Several takes at once form a stretch of a batch.
 struct OnGate {
     store: fn(Arc<TickingClock>) -> GateStore,
     clock: Arc<TickingClock>,

@@ -1,4 +1,4 @@
-//! A store that fails when it is told to, which no real one does on demand.
+//! A store that fails on request, which no real store does.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -12,33 +12,33 @@ use tidegate_rules::{Gate, ManualCalendar};
 
 use crate::requests::policy;
 
-/// A limit that it cannot hold, as a store with coarse time could not.
+/// A limit that it does not support, as a store with coarse time would not.
 pub(crate) const TOO_FAST: &str = "5000000/s";
 
-/// How it answers.
+/// The behavior of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Health {
     Up,
-    /// It is not reached, and nothing was spent.
+    /// The store is not reached, and nothing was spent.
     Down,
-    /// It has spent, and its answer is lost.
+    /// The store has spent, and its reply is lost.
     Silent,
-    /// It never answers.
+    /// The store never replies.
     Stuck,
-    /// It has spent, and decides about all limits but the last.
+    /// The store has spent, and decides about all limits but the last.
     Short,
 }
 
-/// A map that fails when it is told to.
+/// A map that fails on request.
 #[derive(Debug)]
 pub(crate) struct Faulty {
     pub(crate) map: Map,
     health: AtomicU8,
-    /// How often it was asked to take.
+    /// The number of takes.
     pub(crate) takes: AtomicU64,
     pub(crate) forgotten: AtomicU64,
-    /// How many limits it decides together.
+    /// The number of limits that it decides together.
     pub(crate) most_together: AtomicUsize,
 }
 
@@ -138,14 +138,14 @@ impl Store for Faulty {
     }
 }
 
-/// One of several nodes on a store that can fail; every clock stands still until it is moved.
+/// One of several nodes on a store that can fail. Every clock stands still until it is moved.
 pub(crate) struct Node {
     pub(crate) gate: Gate,
     pub(crate) store: Arc<Faulty>,
     pub(crate) clock: Arc<ManualClock>,
 }
 
-/// So many nodes with one policy on one store.
+/// Creates nodes with one policy on one store.
 pub(crate) fn nodes(text: &str, count: u64) -> Vec<Node> {
     let (clock, calendar) = (Arc::new(ManualClock::new()), Arc::new(ManualCalendar::at(0)));
     let store = Faulty::new(clock.clone());
@@ -159,7 +159,7 @@ pub(crate) fn nodes(text: &str, count: u64) -> Vec<Node> {
     (0..count).map(node).collect()
 }
 
-/// One of so many nodes, alone.
+/// Creates a single node that assumes a total of `count` nodes.
 pub(crate) fn one_of(text: &str, count: u64) -> Node {
     nodes(text, count).swap_remove(0)
 }

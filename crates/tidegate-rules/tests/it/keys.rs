@@ -1,4 +1,5 @@
-//! Two requests have one key if, and only if, every part of it is the same in both: there or missing, byte for byte.
+//! Tests that two requests have one key if, and only if, every part is the same in both: present or missing, byte for
+//! byte.
 
 use tidegate::Key;
 use tidegate_rules::{Attributes, Gate};
@@ -7,9 +8,9 @@ use crate::random::{Random, seed, tries};
 use crate::requests::{admit, still_gate};
 
 const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
-/// Lengths at which an encoded length takes a byte more.
+/// Lengths at which an encoded length grows by a byte.
 const EDGES: [usize; 7] = [0, 1, 127, 128, 129, 16_383, 16_384];
-/// Few bytes, among them such as stand for lengths, ends and what is missing.
+/// A few bytes, among them encodings of lengths, ends and missing parts.
 const BYTES: [u8; 8] = [0, 1, 2, 3, 0x7f, 0x80, 0x81, b'a'];
 
 type Parts = Vec<Option<Vec<u8>>>;
@@ -30,7 +31,7 @@ fn part(random: &mut Random) -> Option<Vec<u8>> {
     (!random.once_in(4)).then(|| value(random))
 }
 
-/// Changes a little, so that what is next to it is nearly the same.
+/// Changes a few bytes, so that neighbors are nearly the same.
 fn change(random: &mut Random, parts: &mut Parts) {
     let (at, other) = (random.below(parts.len()), random.below(parts.len()));
     match random.below(9) {
@@ -50,14 +51,14 @@ fn change(random: &mut Random, parts: &mut Parts) {
                 value.pop();
             }
         }
-        // A byte goes over to a neighbour.
+        // A byte moves to a neighbor.
         7 => {
             let moved = parts[at].as_mut().and_then(Vec::pop);
             if let (Some(byte), Some(to)) = (moved, &mut parts[other]) {
                 to.insert(0, byte);
             }
         }
-        // A part as it might stand in the middle of a key.
+        // A part that looks like the middle of a key.
         _ => {
             let inner = parts[other].clone().unwrap_or_default();
             let length = u8::try_from(inner.len()).unwrap_or(0x80);
@@ -68,7 +69,7 @@ fn change(random: &mut Random, parts: &mut Parts) {
     }
 }
 
-/// A gate that tells the key of each request, by the permit that it gives.
+/// Creates a gate whose permit reveals the key of each request.
 fn gate(parts: usize) -> Gate {
     let key = NAMES[..parts].iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
     still_gate(&format!("[[rule]]\nname = 'rule'\nkey = [{key}]\nlimit = '1000/s concurrency'\n"))

@@ -1,6 +1,6 @@
-//! Rules as a program uses them: what has to hold whatever is written in a file and whatever is sent.
+//! Tests of the public API of rules, with random files and requests.
 //!
-//! `TIDEGATE_FULL=1` tries the full numbers instead of a share, `TIDEGATE_SEED=S` others than usual.
+//! `TIDEGATE_FULL=1` runs the full number of cases instead of a share; `TIDEGATE_SEED=S` selects another seed.
 
 mod accepted;
 mod adjusting;

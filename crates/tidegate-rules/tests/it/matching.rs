@@ -1,6 +1,6 @@
-//! The rules that an index finds are those that a scan of all rules finds, which knows only what is written.
+//! Tests that the index finds the same rules as a scan of all rules.
 //!
-//! The scan shares no code with what it judges: it works on texts, and on addresses as lists of bits.
+//! The scan shares no code with the index: it works on texts, and on addresses as lists of bits.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -26,13 +26,13 @@ const ADDRESSES: [&str; 10] = [
     "::ffff:10.1.2.3",
 ];
 
-/// A value of a condition, before it is written.
+/// A value of a condition, before it is formatted.
 #[derive(Clone, Debug)]
 enum Value {
     Exact(String),
     Prefix(String),
     Network(IpAddr, u8),
-    /// `*` stands for one piece, `**` for the rest.
+    /// A path; `*` stands for one segment, `**` for the rest.
     Shape(Vec<&'static str>),
 }
 
@@ -54,7 +54,7 @@ impl Value {
         }
     }
 
-    /// Whether a request passes that has this value, in one of its spellings.
+    /// Returns true if a request with this value matches in one of its spellings.
     fn holds(&self, attribute: &str, value: &str) -> bool {
         match self {
             Value::Exact(text) if attribute == "path" => plain_path(text) == value,
@@ -75,7 +75,7 @@ impl Value {
     }
 }
 
-/// The bits of an address, those of IPv4 behind the 96 that IPv6 has for them; and as many more bits.
+/// Returns the bits of an address, those of IPv4 after the 96 bits of the IPv4-mapped prefix, and a prefix length.
 fn bits_of(ip: IpAddr, bits: usize) -> (Vec<bool>, usize) {
     let (ip, bits) = match ip {
         IpAddr::V4(ip) => (ip.to_ipv6_mapped(), bits + 96),
@@ -94,8 +94,8 @@ fn has_shape(shape: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// How a value may be read. A path may be read with `%2F` as a letter of its piece, without what follows a semicolon
-/// in each piece, up to a NUL, and as it came.
+/// Returns the readings of a value. A path has several: with `%2F` as part of its segment, without the parameters after
+/// a semicolon in each segment, up to a NUL, and as received.
 fn spellings(attribute: &str, value: &str) -> Vec<String> {
     match attribute {
         "path" => {
@@ -120,12 +120,12 @@ fn spellings(attribute: &str, value: &str) -> Vec<String> {
     }
 }
 
-/// A path as it is meant: decoded, and walked from the root.
+/// Returns the normalized path: decoded, with dot segments resolved.
 fn plain_path(path: &str) -> String {
     if path.starts_with('/') { walked(&unescaped(path)) } else { path.to_owned() }
 }
 
-/// What all paths begin with that begin so, up to the last slash walked from the root.
+/// Returns the normalized common prefix of all paths with this prefix.
 fn plain_beginning(path: &str) -> String {
     let path = unescaped(path);
     match path.rsplit_once('/') {
@@ -197,7 +197,7 @@ fn network(random: &mut Random) -> Value {
         IpAddr::V4(ip) => {
             IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & u32::MAX.checked_shl(32 - bits).unwrap_or(0)))
         }
-        // What begins with zeros alone would hold all of IPv4.
+        // A prefix of zeros would contain all of IPv4.
         IpAddr::V6(ip) if ip.is_loopback() => return Value::Network(ip.into(), 128),
         IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & u128::MAX << (128 - bits))),
     };
@@ -259,7 +259,7 @@ fn written(random: &mut Random, number: usize, conditions: &Conditions) -> Strin
     rule
 }
 
-/// A request: names and values.
+/// Returns a request: names and values.
 fn request(random: &mut Random) -> Vec<(&'static str, String)> {
     let all = ["user", "header.x-a", "plan", "host", "path", "ip", "other"];
     let there: Vec<_> = all.into_iter().filter(|_| !random.once_in(4)).collect();
@@ -278,7 +278,7 @@ fn request(random: &mut Random) -> Vec<(&'static str, String)> {
     there.collect()
 }
 
-/// A limit applies in any spelling, an exception in all of them.
+/// Returns true if the conditions match: for a limit in any spelling, for an exemption in all spellings.
 fn applies(conditions: &Conditions, is_exception: bool, request: &[(&str, String)]) -> bool {
     conditions.iter().all(|(attribute, values)| {
         let sent = request.iter().find(|(name, _)| name == attribute);

@@ -1,4 +1,4 @@
-//! Places in flight under rules: whoever gives one back, gives back that one and nobody else's.
+//! Tests of concurrency permits under rules: a release affects that permit and no other.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ fn under_another_limit_for_one_key_its_leases_are_those() {
     assert!(ask(&gate).is_allowed());
 }
 
-/// Permits were numbered: the holder of one counted on, and gave back the place of its neighbour.
+/// Regression: permits had consecutive numbers, so a holder could release the permit of its neighbor.
 #[test]
 fn a_holder_cannot_count_on_to_the_permit_of_its_neighbour() {
     let (gate, _) = gate_with_clock(&rule("2/60s concurrency"));

@@ -1,4 +1,4 @@
-//! Another policy in force: what stays, what begins anew.
+//! Tests of a replaced policy: the counts that are kept and those that start anew.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn counts(gate: &Gate, rule: &str) -> RuleCounts {
     found.expect("there is such a rule").1
 }
 
-/// How many pass before one is refused.
+/// Returns the number of requests that are allowed before the first denial.
 fn passing(gate: &Gate) -> u64 {
     let mut passed = 0;
     while admit(gate, &ana()).is_allowed() {
@@ -74,7 +74,7 @@ fn other_numbers_keep_the_debt_and_never_let_more_pass_than_they_hold() {
             for (name, store, clock) in stores() {
                 let gate = Gate::new(policy(&limit(before)), store);
                 let what = format!("{word} {before} {after} on a {name}");
-                // In the middle of a window, so that none ends where the clock goes on.
+                // The middle of a window, so that none ends while the clock advances.
                 clock.advance(Duration::from_secs(1800));
                 assert_eq!(passing(&gate), before, "{what}");
                 gate.replace(policy(&limit(after))).expect("there is memory");
@@ -83,7 +83,7 @@ fn other_numbers_keep_the_debt_and_never_let_more_pass_than_they_hold() {
                     "{what}"
                 );
                 assert_eq!(passing(&gate), 0, "{what}");
-                // Whoever waits long enough is like new.
+                // After a long enough wait the key is full.
                 clock.advance(Duration::from_secs(7200));
                 assert_eq!(passing(&gate), after, "{what}: a debt larger than the limit holds was kept");
             }
@@ -168,7 +168,7 @@ fn a_candidate_has_no_overrides_as_it_decides_nothing() {
     let deny = tidegate_rules::Instead::Deny;
     assert!(gate.put_override("beside", &ana(), deny, i64::MAX).is_err());
     assert!(gate.put_override("rule", &ana(), deny, i64::MAX).is_ok());
-    // A rule that becomes a candidate leaves its overrides behind.
+    // A rule that becomes a candidate loses its overrides.
     gate.replace(policy(&format!(
         "{}[[rule]]\nname = 'rule'\ncandidate_for = 'beside'\nlimit = '2/h'\n",
         rule("beside", "limit = '1/h'")

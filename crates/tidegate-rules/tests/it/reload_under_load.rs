@@ -1,4 +1,4 @@
-//! Policies that replace each other while requests go on.
+//! Tests of policies that are replaced under load.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -11,7 +11,7 @@ use crate::requests::{admit, policy, remaining, stores};
 const THREADS: usize = 4;
 const WIDE: u64 = 1_000_000_000;
 
-/// A policy with the rules that stay, anywhere among others that come and go.
+/// Returns a policy with the permanent rules at random positions among temporary ones.
 fn around(kept: &[String], random: &mut Random) -> Policy {
     let mut rules = kept.to_vec();
     for number in 0..random.below(6) {
@@ -57,7 +57,7 @@ fn a_key_that_was_refused_stays_refused_and_exactly_its_limit_passed() {
             }
             is_over.store(true, Ordering::Relaxed);
         });
-        // Where nobody got that far, the rest passes now.
+        // If the threads did not exhaust the limit, the rest is allowed now.
         let last = Attributes::new().set("user", "everybody").path("/x");
         let rest = (0..50).filter(|_| admit(&gate, &last).is_allowed()).count() as u64;
         assert_eq!(passed.load(Ordering::Relaxed) + rest, 50, "on a {name}");
@@ -69,7 +69,7 @@ fn a_key_that_was_refused_stays_refused_and_exactly_its_limit_passed() {
 
 #[test]
 fn no_request_sees_half_of_a_policy() {
-    // Both rules charge the same under each policy, so that whoever mixes two of them leaves a difference.
+    // Both rules charge the same under each policy, so a mix of two policies leaves a difference.
     let both = |cost: u64, order: bool| {
         let rule = |name: &str, zone: &str| {
             format!("[[rule]]\nname = '{name}'\nlimit = '{WIDE}/h fixed-window'\ncost = {cost}\n{zone}\n")

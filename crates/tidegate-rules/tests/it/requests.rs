@@ -1,22 +1,22 @@
-//! What most tests here need: a policy that holds, a clock that stands still, an answer at once.
+//! Helpers for tests: a valid policy, a clock that stands still, an immediate decision.
 
 use std::sync::Arc;
 
 use tidegate::{ManualClock, Map, Zone};
 use tidegate_rules::{Admission, Attributes, Gate, GateStore, Policy};
 
-/// The policy of a text that holds.
+/// Parses a valid policy.
 pub(crate) fn policy(text: &str) -> Policy {
     Policy::from_toml(text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
 }
 
-/// A zone whose clock stands still until it is moved.
+/// Creates a zone whose clock stands still until it is moved.
 pub(crate) fn still_zone() -> (Zone, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     (Zone::with_clock(1 << 20, clock.clone()), clock)
 }
 
-/// Each kind of store, with its clock.
+/// Returns each kind of store, with its clock.
 pub(crate) fn stores() -> [(&'static str, GateStore, Arc<ManualClock>); 2] {
     let (zone, of_zone) = still_zone();
     let of_map = Arc::new(ManualClock::new());
@@ -24,17 +24,17 @@ pub(crate) fn stores() -> [(&'static str, GateStore, Arc<ManualClock>); 2] {
     [("zone", zone.into(), of_zone), ("map", map.into(), of_map)]
 }
 
-/// A gate whose clock stands still.
+/// Creates a gate whose clock stands still.
 pub(crate) fn still_gate(text: &str) -> Gate {
     Gate::new(policy(text), still_zone().0)
 }
 
-/// The answer of a gate whose store is in memory.
+/// Returns the admission of a gate with an in-memory store.
 pub(crate) fn admit(gate: &Gate, request: &Attributes<'_>) -> Admission {
     gate.admit_now(request).expect("a store in memory answers at once")
 }
 
-/// What a rule has left for a request.
+/// Returns the remaining quota of a rule for a request.
 pub(crate) fn remaining(gate: &Gate, rule: &str, request: &Attributes<'_>) -> u64 {
     let told = gate.explain_now(request).expect("a store in memory answers at once");
     let told = told.rules.into_iter().find(|told| told.rule.name() == rule).expect("there is such a rule");

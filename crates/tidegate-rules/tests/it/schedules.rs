@@ -1,4 +1,4 @@
-//! What a rule says changes to the second, for everybody at once, and what was spent stays spent.
+//! Tests that a schedule changes a rule to the second, for all requests at once, and that spent units stay spent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -21,7 +21,7 @@ fn scheduled(window: &str, usual: &str, then: &str) -> String {
     format!("[[rule]]\nname = 'rule'\nlimit = '{usual}'\nschedule = [{{ {window}, limit = '{then}' }}]\n")
 }
 
-/// The limit by which the next request is decided.
+/// Returns the limit of the next request.
 fn limit_at(gate: &Gate, calendar: &ManualCalendar, now: i64) -> String {
     calendar.set(now);
     let told = gate.explain_now(&Attributes::new()).expect("at once");
@@ -35,18 +35,18 @@ fn limit_at(gate: &Gate, calendar: &ManualCalendar, now: i64) -> String {
 fn windows_are_right_to_the_second_on_the_days_when_new_york_changes_its_clocks() {
     let hour = |hours: f64| (hours * 3600.0) as i64;
     for (window, from, to) in [
-        // Times that the clocks show on any day.
+        // Times that exist once on any day.
         ("from = '09:00', to = '17:00'", MARCH_7 + hour(14.0), MARCH_7 + hour(22.0)),
         ("from = '09:00', to = '17:00'", MARCH_8 + hour(13.0), MARCH_8 + hour(21.0)),
         ("from = '09:00', to = '17:00'", OCTOBER_31 + hour(13.0), OCTOBER_31 + hour(21.0)),
         ("from = '09:00', to = '17:00'", NOVEMBER_1 + hour(14.0), NOVEMBER_1 + hour(22.0)),
-        // An hour that is skipped, and one that comes twice.
+        // An hour that is skipped, and one that is repeated.
         ("from = '02:30', to = '03:30'", MARCH_7 + hour(7.5), MARCH_7 + hour(8.5)),
         ("from = '02:30', to = '03:30'", MARCH_8 + hour(7.0), MARCH_8 + hour(7.5)),
         ("from = '01:30', to = '02:00'", OCTOBER_31 + hour(5.5), OCTOBER_31 + hour(6.0)),
         ("from = '01:30', to = '02:00'", NOVEMBER_1 + hour(5.5), NOVEMBER_1 + hour(6.0)),
         ("from = '01:30', to = '02:00'", NOVEMBER_1 + hour(6.5), NOVEMBER_1 + hour(7.0)),
-        // Nights over the change, an hour shorter and an hour longer.
+        // Nights over the clock change, an hour shorter and an hour longer.
         ("from = '22:00', to = '06:00'", MARCH_8 + hour(3.0), MARCH_8 + hour(10.0)),
         ("from = '22:00', to = '06:00'", NOVEMBER_1 + hour(2.0), NOVEMBER_1 + hour(11.0)),
         ("from = '22:00', to = '06:00', days = ['sat']", NOVEMBER_1 + hour(2.0), NOVEMBER_1 + hour(11.0)),
@@ -61,7 +61,7 @@ fn windows_are_right_to_the_second_on_the_days_when_new_york_changes_its_clocks(
         let text = scheduled(&format!("{window}, timezone = 'America/New_York'"), "1000/h", "2000/h");
         let calendar = Arc::new(ManualCalendar::default());
         let gate = Gate::with_calendar(policy(&text), still_zone().0, calendar.clone());
-        // There and back again: what was found out for one second must not answer for another.
+        // Forward and back: the cached result for one second must not be used for another.
         for (now, expected) in [
             (from - 1, "1000/h"),
             (from, "2000/h"),
@@ -130,7 +130,7 @@ fn under_load_every_request_goes_by_the_limit_of_its_second_and_no_count_is_lost
                 is_over.store(true, Ordering::Relaxed);
             });
             let counted = 1_048_576 - remaining(&gate, "rule", &Attributes::new());
-            // What the old limit still decides when the new one has begun to count stays with the old one.
+            // Units that the old limit still spends after the new one has begun to count stay with the old one.
             let uncounted = spent.load(Ordering::Relaxed) - counted;
             assert!(uncounted <= THREADS as u64, "{word} on a {name}: {uncounted} more than {counted}");
             assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) > 0), "{seen:?}");
@@ -149,7 +149,7 @@ fn what_was_spent_before_an_edge_counts_behind_it() {
     };
     for word in ["fixed-window", "sliding-log", "sliding-window"] {
         for (name, store, clock) in stores() {
-            // In the middle of a window that lasts an hour.
+            // The middle of a window of an hour.
             clock.advance(std::time::Duration::from_secs(1800));
             let calendar = Arc::new(ManualCalendar::at(NOVEMBER_1 - 1));
             let gate = Gate::with_calendar(policy(&text(word)), store, calendar.clone());
@@ -163,7 +163,7 @@ fn what_was_spent_before_an_edge_counts_behind_it() {
     }
 }
 
-/// A calendar on which every look takes a second.
+/// A calendar on which every reading takes a second.
 #[derive(Debug)]
 struct Slow(AtomicI64);
 

@@ -1,10 +1,10 @@
-//! One thing has many spellings, in a request and in a rule. A condition means the thing.
+//! Tests that a condition matches every spelling of a value, in a request and in a rule.
 
 use tidegate_rules::{Attributes, Policy};
 
 use crate::requests::{policy, still_gate};
 
-/// A condition, values that it is for, and values that it is not for.
+/// A condition, values that match, and values that do not.
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const PATHS: [Row; 14] = [
@@ -32,7 +32,7 @@ const PATHS: [Row; 14] = [
             "/;x/login;y?z",
             "/x/..;/login",
             "/x/..;y=1/./login",
-            // As what ends a text at a NUL reads them.
+            // As a C string, which ends at a NUL.
             "/login%00",
             "/login%00.png",
             "/login\0/x",
@@ -74,7 +74,7 @@ const PATHS: [Row; 14] = [
             "/admin%2fy",
             "/admin/./y",
             "/admin/?x",
-            // As it came: something behind us may take it so.
+            // As received: a backend may read it that way.
             "/admin/..",
             "/admin/../x",
             "/admin;/x",
@@ -153,7 +153,7 @@ fn hold(attribute: &str, rows: &[Row]) {
         let rule = |more: &str| {
             format!("[[rule]]\nname = 'rule'\nlimit = '1/s'\nwhen = {{ {attribute} = {more} }}\n")
         };
-        // By itself the index finds it; behind another condition it is looked at.
+        // A single value is found by the index; behind another condition the value is matched.
         let alone = policy(&rule(&format!("'{condition}'")));
         let listed = policy(&rule(&format!("['{condition}', '{condition}']")));
         let behind = policy(&format!(

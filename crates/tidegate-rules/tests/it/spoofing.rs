@@ -1,7 +1,7 @@
-//! What somebody may send to get past a rule, or into the count of another. Nothing of it works.
+//! Tests of inputs that try to bypass a rule, or to use the count of another key. None of them succeeds.
 //!
-//! Each row is a rule, what is sent to it, and whose count that is: what has the same letter shares a count, `-` is
-//! counted by nobody because the rule does not apply.
+//! Each row is a rule, the requests sent to it, and their counts. Requests with the same letter share a count; `-` is
+//! not counted, because the rule does not apply.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use tidegate_rules::Attributes;
 
 use crate::requests::{admit, still_gate};
 
-/// Whose count it is, and the attributes that were sent.
+/// The letter of the count, and the attributes that were sent.
 type Sent = (char, &'static [(&'static str, &'static [u8])]);
 
 struct Row {
@@ -22,7 +22,7 @@ fn request<'a>(attributes: &[(&'a str, &'a [u8])]) -> Attributes<'a> {
     attributes.iter().fold(Attributes::new(), |request, (name, value)| request.set(*name, *value))
 }
 
-/// Sends each row twice to a rule that lets everybody pass once.
+/// Sends each row twice to a rule that allows each key once.
 fn holds(row: &Row) {
     let gate = still_gate(&format!("[[rule]]\nname = 'rule'\nlimit = '1/h'\n{}", row.rule));
     let mut known = HashSet::new();

@@ -1,4 +1,4 @@
-//! A store that fails: each rule goes on as it says, and nobody is told a store has decided that has not.
+//! Tests of a store that fails: each rule follows its `on_store_failure`, and no fallback is reported as the store.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn counts(gate: &Gate, rule: &str) -> RuleCounts {
     gate.counts().into_iter().find(|(known, _)| known.name() == rule).expect("there is such a rule").1
 }
 
-/// How many pass before one is refused.
+/// Returns the number of requests that are allowed before the first denial.
 fn passing(node: &Node) -> u64 {
     (0..).find(|_| !ask(node).is_allowed()).expect("one is refused")
 }
@@ -291,7 +291,7 @@ fn how_the_store_fails_is_told() {
     assert_eq!((told.is_failing, told.failed, told.decided.total()), (true, 1, 1));
 }
 
-/// Rules of which none is for all requests of another, and a request to which all of them apply.
+/// Returns rules of which none covers another, and a request to which all of them apply.
 fn apart(policy: &str) -> (String, Attributes<'static>) {
     let names = ["a", "b", "c", "d"];
     let when = |name: &str| format!("when = {{ {name} = 'x' }}\nkey");
@@ -403,7 +403,7 @@ fn nodes_that_cannot_talk_keep_to_the_limit_together() {
         let all = || nodes.iter().map(passing).collect::<Vec<_>>();
         assert_eq!(all().iter().sum::<u64>(), at_once, "{limit}: all of the burst, and not more");
         assert_eq!(all(), [0; 3], "{limit}");
-        // Far enough for one unit of a share, or for all that a window holds.
+        // Long enough for one unit of a share, or for a whole window.
         let is_window = limit.starts_with("31/h") && !limit.ends_with("concurrency");
         let rate: u64 = limit.split('/').next().and_then(|rate| rate.parse().ok()).expect("a rate");
         let wait = if is_window { 2 * 3600 } else { 3 * 3600 / rate };

@@ -1,4 +1,4 @@
-//! A store that comes and goes at random: what was counted is what was answered, and the promise holds.
+//! Tests of a store that fails at random: the counts equal the decisions, and the limit is not exceeded.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -114,8 +114,8 @@ fn a_store_that_fails_while_it_only_measures_is_asked_once() {
     assert_eq!((failures.is_failing, failures.failed, failures.decided.total()), (true, 1, 0));
 }
 
-/// Through an outage of length p, n nodes admit together at most n · (1/n) · (B + r · p), as LAWS D-d says; the store,
-/// which is repaid meanwhile, never more than its own B + r · t beside it.
+/// Through an outage of length p, n nodes admit together at most n · (1/n) · (B + r · p), as LAWS D-d says. The store,
+/// which refills meanwhile, admits at most its own B + r · t in addition.
 #[test]
 fn an_outage_lets_no_more_pass_than_the_limit_would() {
     const BURST: u64 = 12;

@@ -1,4 +1,4 @@
-//! Places in flight that were taken while the store failed find their way back, and so do the others.
+//! Tests that permits are released in the store that granted them, also those granted while the remote store failed.
 
 use tidegate::SECOND;
 use tidegate_rules::{Attributes, Gate, HeldPermit};

@@ -1,4 +1,4 @@
-//! What a store elsewhere has to say about a policy before it is in force, and what it hears afterwards.
+//! Tests of a remote store's check of a policy before it is in force, and of the calls that follow.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

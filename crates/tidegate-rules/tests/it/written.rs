@@ -1,4 +1,4 @@
-//! Texts of policies, with every field and values at the edges of what holds. Not all of them hold.
+//! Random texts of policies, with every field and with values at the edges of validity. Some are invalid.
 
 use crate::random::Random;
 
@@ -25,7 +25,7 @@ const PERIODS: [&str; 12] =
     ["us", "1us", "16us", "ms", "s", "1m30s", "h", "d", "365d", "520w", "3650d", "1000w"];
 
 fn number(random: &mut Random) -> &'static str {
-    // Small ones hold more often.
+    // Small numbers are valid more often.
     if random.once_in(3) { random.pick(&NUMBERS) } else { random.pick(&NUMBERS[..6]) }
 }
 
@@ -33,7 +33,7 @@ fn span(random: &mut Random) -> &'static str {
     random.pick(&["1us", "500ms", "1s", "1m30s", "30d", "365d", "0s"])
 }
 
-/// The text of a limit.
+/// Returns the text of a limit.
 pub(crate) fn limit(random: &mut Random) -> String {
     let mut limit = match random.once_in(40) {
         true => "unlimited pacer".to_owned(),
@@ -176,7 +176,7 @@ fn window(random: &mut Random) -> String {
     format!("{{ {window} }}")
 }
 
-/// The lines that a rule and a candidate may have.
+/// Returns the lines that both a rule and a candidate may have.
 fn terms(random: &mut Random) -> String {
     let mut text = format!("limit = '{}'\n", limit(random));
     if random.once_in(4) {
@@ -227,7 +227,7 @@ fn rule(random: &mut Random, number: usize) -> String {
     text
 }
 
-/// The text of a policy, which may hold or not.
+/// Returns the text of a policy, which may be invalid.
 pub(crate) fn config(random: &mut Random) -> String {
     let count = if random.once_in(20) { 30 } else { 1 + random.below(4) };
     let rules: String = (0..count).map(|number| rule(random, number)).collect();

@@ -1,4 +1,4 @@
-//! Policies on a zone in files, of which one process has the states of more than one word.
+//! Tests of policies on a zone in files, where one process owns the states of more than one word.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::requests::{admit, policy};
 
 const ZONE_BYTES: usize = 1 << 16;
 
-/// The file of a zone in a new folder of this name.
+/// Returns the file of a zone in a new folder of this name.
 fn file(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", process::id()));
-    // It is not there the first time.
+    // The folder does not exist the first time.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder can be made");
     folder.join("zone.tg")
@@ -89,7 +89,7 @@ fn a_zone_whose_files_cannot_be_used_is_named_with_what_is_wrong_with_them() {
     assert!(error.files().is_some_and(tidegate::ZoneError::is_wrong_size));
 }
 
-/// The zone that was opened meanwhile stayed without its states until the next start.
+/// Regression: the zone that was opened meanwhile stayed without its states until the next start.
 #[test]
 fn a_zone_that_comes_back_while_the_old_one_is_in_use_gets_its_states_with_the_next_policy() {
     let file = file("comes-back");

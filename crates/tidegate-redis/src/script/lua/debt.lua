@@ -1,13 +1,14 @@
--- Token bucket and leaky bucket. The state is the time at which the debt is repaid, in whole microseconds, and the ticks
--- behind it if there are any.
+-- Token bucket and leaky bucket. The state is the time at which the debt is repaid (the TAT of GCRA), in whole
+-- microseconds, followed by the remaining ticks, if any.
 --
--- A key lives until the second is over in which its debt is repaid. If it is asked about again while it owes, it lives
--- until the block of time is over in which the debt is repaid, which a minus before the state says. Such a debt grows
--- within its block by a number that the server adds, at half the cost of a state that is written.
+-- A key expires at the end of the second in which its debt is repaid. If it is used again while in debt, it expires at
+-- the end of the time block in which the debt is repaid; a minus before the state marks this. Such a debt grows within
+-- its block by DECRBY, at half the cost of writing the state.
 
 --== grow
--- From `old` with a minus: `text`, the price as DECRBY takes it, if that is all that is to be added. If the debt leaves its
--- block, `late` is the time until the end of the other one. All else, denials too, is judged in full.
+-- From `old` with a minus: `text`, the price as the argument of DECRBY, if only an addition is needed. If the debt
+-- leaves its block, `late` is the time until the end of the new one. All other cases, including denials, are judged in
+-- full.
 local price, block, bar
 price, block, bar, text = unpacked('<ddds', packs, from)
 local clear = 0 - old
@@ -19,8 +20,8 @@ elseif clear % block + price >= block then
 end
 
 --== read
--- From `old`, `packs` from the byte `from` on, and `now`: when everything is repaid, no deeper than the limit can hold.
--- `was` is the second in which it would have been repaid anyway, if something is owed.
+-- From `old`, `packs` from byte `from` on, and `now`: the time at which the debt is repaid, capped at the depth of the
+-- limit. `was` is the second in which an existing debt would have been repaid.
 local price, block, bar, _, price_ticks, bar_ticks, depth, depth_ticks = unpacked('<dddc15HHdH', packs, from)
 local clear, ticks, cut, was = now, 0, false, nil
 if old then
@@ -52,7 +53,7 @@ end
 
 --== judge
 --- read
--- When everything would be repaid after paying the price, and whether that is soon enough.
+-- The time at which the debt would be repaid after paying the price, and whether that is within the bar.
 local passes = false
 if not cut then
   clear, ticks = clear + price, ticks + price_ticks
@@ -63,7 +64,7 @@ if not cut then
 end
 
 --== write
--- A debt with ticks that grows within its second keeps its end.
+-- A debt with ticks that grows within its second keeps its expiry.
 local low = clear % 1000000
 local high = (clear - low) / 1000000
 local text = format(ticks == 0 and '%d%06d' or '%d%06d:%d', high, low, ticks)
@@ -114,8 +115,8 @@ local first, last, written = 1, #keys, nil
 --- end
 
 --== take each
--- The same for several asks, whose sizes are another argument, a byte each: they are independent, and each sees those
--- before it. Only if asks share a state, it is kept what was written.
+-- Takes for several asks. Their sizes are another argument, one byte each. The asks are independent, and each sees
+-- those before it. Written states are recorded only if asks share a state.
 --- olds
 local match, sizes, first = string.match, ARGV[2], 1
 local written, failed = string.byte(sizes) == 119 and {}, false
@@ -130,7 +131,7 @@ for i = 2, #sizes do
   if reply.err then olds[first], failed = reply, true end
   first = last + 1
 end
--- An error has a place of its own only in a table.
+-- Only a table can hold an error as an element.
 if failed then
   olds[#keys + 1], olds[#keys + 2] = time[1], time[2]
   return olds
@@ -138,7 +139,7 @@ end
 --- end
 
 --== olds
--- The time as in every script. What most calls do not need is not fetched here.
+-- The time, as in every script. Values that most calls do not need are not fetched here.
 local call, unpacked, find, keys, arguments = redis.call, struct.unpack, string.find, KEYS, ARGV
 local packs, n, time, grace = arguments[1], #arguments, nil, 5
 if n > 2 then
@@ -152,8 +153,8 @@ if now < 0 then now = 0 end
 local olds, hides, texts = call('MGET', unpack(keys)), nil, {0, 0, 0, 0, 0}
 
 --== ask
--- `texts` are the prices that are added; the other debts are judged, and written whole. What DECRBY would not take is no
--- price, so it is found before any limit of the request is charged.
+-- `texts` holds the prices to add. The other debts are judged, and written whole. A price that DECRBY would reject is
+-- not used, so the error is found before any limit of the request is charged.
 local all, judged, lates, from = true, nil, nil, 54 * first - 52
 for i = first, last do
   local old, text, late = olds[i], nil, nil
@@ -170,7 +171,7 @@ for i = first, last do
     lates[i] = late
   end
   if not text then
-    -- MGET sees nothing where something else than a string is. That is asked once about all that are missing.
+    -- MGET returns nil for a key that is not a string. EXISTS checks all missing keys once.
     if not old and hides == nil then
       local missing = {}
       for other = i, #keys do
@@ -215,7 +216,7 @@ return time[1] .. ' ' .. time[2] .. ' ' .. table.concat(olds, ' ')
 local function write_debt(key, clear, ticks, was, block)
   --- write
 end
--- What is no debt at all is left to be found out when it is read.
+-- An invalid debt counts as live here; the error is reported when it is read.
 local function debt_is_live(old)
   local whole, part = match(old or '0', '^%-?(%d+):?(%d*)$')
   if not whole then return true end
@@ -262,9 +263,9 @@ if old or owed + owed_ticks > 0 then write_debt(key, now + owed, owed_ticks) end
 return whole and 1 or 0
 
 --== give back
--- The last take comes back as far as time has not repaid it. Of one that others have followed, or have given back before,
--- no more can have been repaid than time has passed since; but somebody who was promised a later time would have company
--- there, so nothing comes back while anybody may wait.
+-- The last take is given back as far as time has not repaid it. For an earlier take, at most the time since the take
+-- can have been repaid, so the rest is given back. A delayed request has a reserved time that another request would
+-- then share, so nothing is given back while any request may be delayed.
 local key = KEYS[1]
 local old = call('GET', key)
 local paid, paid_ticks, clear, ticks, quiet, quiet_ticks = unpacked('<dHdHdH', ARGV[1], 2)
@@ -285,9 +286,9 @@ if back + back_ticks > 0 then write_debt(key, minus(stands, stands_ticks, back, 
 return back == paid and back_ticks == paid_ticks and 1 or 0
 
 --== refund
--- Other processes use the same state, so the order of its debts is not known. No more of a take can have been repaid than
--- time has passed since. A request that was promised a later time would have company there, so nothing comes back while
--- any may wait.
+-- Other processes use the same state, so the order of its debts is unknown. At most the time since the take can have
+-- been repaid. A delayed request has a reserved time that another request would then share, so nothing is refunded
+-- while any request may be delayed.
 local key = KEYS[1]
 local old = call('GET', key)
 local price, price_ticks, paid, paid_ticks, quiet, quiet_ticks = unpacked('<dHdHdH', ARGV[1], 2)

@@ -1,9 +1,9 @@
 -- Concurrency limit.
 
 --== look
--- A sorted set: leases by their end, named by their places; and '#', whose score is minus the places of all. Under a rule
--- each keeps the lease that it was given, whatever the rule's numbers are by then: '+' has minus the longest of these,
--- and one more, so that it is never zero.
+-- A sorted set of leases by their end, named by their permits. The score of '#' is the negated number of units in
+-- flight. Under a rule each permit keeps the lease that it was granted, even if the rule's numbers change. The score of
+-- '+' is the negated longest of these leases, minus one, so that it is never zero.
 local function longest_lease(key, pack, lease)
   if string.byte(pack) ~= 111 then return lease end
   return math.max(lease, -(call('ZSCORE', key, '+') or -1) - 1)
@@ -23,7 +23,7 @@ local function holders_of(key)
   local last = tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
   return {places = -flight - ended, ended = ended, last = math.max(0, last)}
 end
--- The end of a lease that begins now. Time itself ends within the last microsecond.
+-- Returns the end of a lease that begins now, at most the last representable microsecond.
 local function lease_end(lease)
   return math.min(now + lease, 1152921504606847)
 end
@@ -40,7 +40,7 @@ local function drop_ended(key, view)
     count_places(key, view.places)
   end
 end
--- Drops leases that have ended, and cuts those that are longer than they can be.
+-- Removes leases that have ended, and shortens those that are longer than possible.
 local function settle(key, view)
   drop_ended(key, view)
   local longest = lease_end(view.longest)

@@ -1,20 +1,21 @@
 -- The table of limits of a namespace.
 
 --== table
--- The limits that a namespace has had, in a hash. A field is the name and the numbers of a limit. Its value says in which
--- order the limits of a rule came into force, and zero of others; since when it is in force; and until when a state under
--- it can matter. The field '~' says until when states under limits can matter for which there was no room.
+-- The limits that a namespace has had, in a hash. A field is the name and the numbers of a limit. Its value holds three
+-- numbers. The first is the order in which the limits of a rule came into force; zero for other limits. The second is
+-- the time at which it came into force. The third is the time until which a state under it can matter. The field '~'
+-- holds the time until which states can matter under limits that did not fit.
 local key = KEYS[1]
 local function read_entry(value)
   local order, since, till = match(value or '', '^(%d+):(%d+):(%d+)$')
   if order then return {order = order * 1, since = since * 1, till = till * 1, live = till * 1 > now} end
 end
--- A table that was lost is put together again by processes that do not know of each other, so an order alone is not enough:
--- what came into force later is newer, and of two that came at one instant the one with the higher order.
+-- Processes that do not know of each other restore a lost table, so the order alone is not sufficient. A limit that
+-- came into force later is newer; at the same instant, the one with the higher order.
 local function newer(one, other)
   return one.since > other.since or one.since == other.since and one.order > other.order
 end
--- The limits of a rule, newest first.
+-- Returns the limits of a rule, newest first.
 local function rules_of(known)
   local rules = {}
   for field, entry in pairs(known) do
@@ -26,8 +27,8 @@ local function rules_of(known)
   table.sort(rules, newer)
   return rules
 end
--- Drops what cannot matter any more. What is left, by field. Of a rule's newest limits those stay that came after one that
--- matters: its counts are carried through them.
+-- Deletes entries that cannot matter any more, and returns the others by field. A rule's newest limits stay if they
+-- followed one that matters: its counts are carried over through them.
 local function sweep()
   local all, known, count = call('HGETALL', key), {}, 0
   for i = 1, #all, 2 do known[all[i]] = read_entry(all[i + 1]) or {order = 0} end
@@ -53,7 +54,7 @@ local function write(field, entry)
   local left = (till - now) / 1000 + grace
   if call('PTTL', key) < left then call('PEXPIRE', key, format('%.0f', left)) end
 end
--- Lists a limit that is not listed.
+-- Adds a limit that is not listed.
 local function enter(field, entry, known, count)
   if count < 1024 then
     write(field, entry)
@@ -64,8 +65,8 @@ local function enter(field, entry, known, count)
 end
 
 --== note
--- Lists a limit for so long from now on. One that is listed for longer stays so. One that is listed without its place among
--- the limits of its rule gets it back.
+-- Lists a limit for a time from now. A longer entry is not shortened. An entry without its position among the limits of
+-- its rule gets it back.
 local field, ahead, order, since = match(ARGV[1], '^n(.+) (%d+) (%d+) (%d+)$')
 local entry, own = read_entry(call('HGET', key, field)), {order = order * 1, since = since * 1, till = now + ahead}
 if entry then
@@ -78,8 +79,9 @@ end
 return {time[1], time[2]}
 
 --== announce
--- Puts the limit of a rule in force, unless it is already. Its order and since when it is in force; whether states under
--- limits of its algorithm matter that are older than those that follow; and the limits before it, newest first.
+-- Puts the limit of a rule in force, unless it is. Returns its order and its time of coming into force. Then a flag:
+-- whether states matter under limits of its algorithm older than those returned. Then the previous limits, newest
+-- first.
 local field, ahead = match(ARGV[1], '^n(.+) (%d+) %d+ %d+$')
 local known, count = sweep()
 local rules = rules_of(known)
@@ -104,7 +106,7 @@ end
 return reply
 
 --== list
--- The fields of all limits under which a key may have a state; whether there are others comes first.
+-- Returns whether there are other limits, and the fields of all limits under which a key may have a state.
 local all, reply = call('HGETALL', key), {0}
 for i = 1, #all, 2 do
   if all[i] ~= '~' then

@@ -2,7 +2,8 @@
 
 --== look
 local function pad(total) return format('%016.0f', total) end
--- The first of the entries `low` to `high` whose running total is at least this; one past them if none is.
+-- Returns the first of the entries `low` to `high` whose running total is at least `total`; one past them if there is
+-- none.
 local function search(key, low, high, total)
   while low <= high do
     local middle = math.floor((low + high) / 2)
@@ -14,7 +15,7 @@ local function search(key, low, high, total)
   end
   return low
 end
--- What is in the log: totals at its newest entry and at the last that has left, whose rank is `rank`.
+-- Reads a log: the totals at its newest entry and at the last expired one, whose rank is `rank` minus one.
 local function log_of(key, period)
   local newest = call('ZRANGE', key, -1, -1, 'WITHSCORES')
   if not newest[1] then return {total = 0, left = 0, count = 0, at = 0, fresh = true} end
@@ -32,7 +33,7 @@ local function log_of(key, period)
   view.count = view.total - view.left
   return view
 end
--- The same of a log that a key begins with: base, then time and total of each entry.
+-- Reads an initial log: base, then time and total of each entry.
 local function begun_log(period, begin)
   local view = {begun = begin.state, total = 0, left = 0, count = 0, at = 0, fresh = true}
   if not view.begun then return view end
@@ -47,13 +48,13 @@ local function begun_log(period, begin)
   view.count, view.nth_at = view.total - view.left, view.at
   return view
 end
--- The log of a key, or the one that it begins with.
+-- Returns the log of a key, or its initial log.
 local function live_log(key, period, begin)
   local view = log_of(key, period)
   if not begin or view.err or not view.fresh and view.at + period > now then return view end
   return begin.known and begun_log(period, begin) or stale
 end
--- Writes what a key begins with.
+-- Writes the initial log.
 local function write_begun(key, view, period)
   call('DEL', key)
   if not view.begun then return view end
@@ -68,13 +69,13 @@ end
 local function expire_log(key, at, period)
   call('PEXPIRE', key, format('%.0f', (at + period - now) / 1000 + grace))
 end
--- One entry as of now, and nothing else.
+-- Writes a single entry as of now.
 local function write_alone(key, base, total, period)
   call('DEL', key)
   call('ZADD', key, format('%.0f', now), pad(base), format('%.0f', now), pad(total))
   expire_log(key, now, period)
 end
--- Forgets what has left or is too much, and remembers so many more.
+-- Removes expired and surplus entries, and records more units.
 local function record(key, view, limit, units)
   if view.begun then view = write_begun(key, view, limit.period) end
   local surplus = math.min(view.count, math.max(0, view.count + units - limit.amount))
@@ -84,7 +85,7 @@ local function record(key, view, limit, units)
   end
   local at = math.max(now, view.at)
   if total > 4503599627370496 then
-    -- The running total begins anew. All are dated as the newest, so that none leaves too early.
+    -- The running total restarts. All entries get the newest time, so that none expires too early.
     call('DEL', key)
     call('ZADD', key, format('%.0f', at), pad(0), format('%.0f', at), pad(total - base))
     return expire_log(key, at, limit.period)
@@ -173,7 +174,7 @@ end
 return whole
 
 --== give back
--- Takes units off the entries of one instant. Those that follow are numbered anew, if they are few.
+-- Removes units from the entries of one instant. Later entries are renumbered, if they are at most 64.
 local key, at, clear, cost = KEYS[1], unpacked('<ddd', ARGV[1], 2)
 if now >= clear then return 0 end
 local instant = format('%.0f', at)

@@ -1,7 +1,7 @@
--- Arithmetic with numbers that are larger than a double holds exactly.
+-- Arithmetic with numbers that exceed the exact range of a double.
 
 --== pairs
--- Spans as pairs of whole microseconds and ticks. What is saved is such a pair too, in a finer unit.
+-- Spans as pairs of whole microseconds and ticks. The savings of a pacer are such a pair too, in a finer unit.
 local function less(one, one_ticks, other, other_ticks)
   return one < other or one == other and one_ticks < other_ticks
 end
@@ -10,7 +10,7 @@ local function plus(one, one_ticks, other, other_ticks)
   if ticks > 15999 then return one + other + 1, ticks - 16000 end
   return one + other, ticks
 end
--- Never below nothing.
+-- Saturates at zero.
 local function minus(one, one_ticks, other, other_ticks)
   local whole, ticks = one - other, one_ticks - other_ticks
   if ticks < 0 then whole, ticks = whole - 1, ticks + 16000 end
@@ -25,14 +25,14 @@ local function multiplied(whole, ticks, by)
   ticks = ticks * by
   return whole * by + math.floor(ticks / 16000), ticks % 16000
 end
--- Rounded down; with whether something was left over.
+-- Rounds down; the last result is true if there was a remainder.
 local function shared(whole, ticks, among)
   local rest = whole % among * 16000 + ticks
   return math.floor(whole / among), math.floor(rest / among), rest % among > 0
 end
 
 --== big
--- Whole numbers of any size, as digits in base 2048, the least first. A divisor may have 41 bits.
+-- Integers of any size, as digits in base 2048, least significant first. A divisor may have 41 bits.
 local function digits(whole, ticks)
   local all, carry = {}, ticks
   while whole > 0 or carry > 0 do
@@ -67,7 +67,7 @@ local function sum(one, other)
   end
   return all
 end
--- Divides in place; what is left over.
+-- Divides in place, and returns the remainder.
 local function divide(all, by)
   local rest = 0
   for i = #all, 1, -1 do

@@ -1,7 +1,7 @@
 -- Pacer.
 
 --== look
--- Reads what was owed and saved; nil if it is not readable. Under one limit what is saved has one unit.
+-- Reads the debt and the savings; nil if the state is invalid. Under one limit the savings have one unit.
 local function read_pace(p, old)
   p.last, p.owed, p.owed_ticks = 0, 0, 0
   p.saved, p.saved_ticks = p.warms and p.full or 0, p.warms and p.full_ticks or 0
@@ -18,7 +18,7 @@ local function read_pace(p, old)
   p.kept, p.kept_ticks, p.first_owed, p.first_owed_ticks = p.saved, p.saved_ticks, p.owed, p.owed_ticks
   return p
 end
--- When everything is paid and all is saved that can be.
+-- Returns the time at which the debt is repaid and the savings are full.
 local function rested_at(p, at, owed, owed_ticks, saved, saved_ticks)
   local missing, missing_ticks, more = minus(p.full, p.full_ticks, saved, saved_ticks)
   missing, missing_ticks, more = shared(missing, missing_ticks, p.scale)
@@ -31,7 +31,7 @@ end
 local function pace_is_live(p)
   return less(now, 0, rested_at(p, p.last, p.owed, p.owed_ticks, p.saved, p.saved_ticks))
 end
--- What is owed and saved now.
+-- Returns the debt and the savings now.
 local function pace_of(key, pack, begin)
   local p = {}
   p.unlimited, p.own, p.scale, p.full, p.full_ticks, p.price, p.price_ticks, p.stable, p.stable_ticks, p.rest,
@@ -62,13 +62,13 @@ local function pace_of(key, pack, begin)
   end
   return p
 end
--- The time that the price costs with so much saved.
+-- Returns the time that the price costs with these savings.
 local function time_of(p, saved, saved_ticks)
   if not p.warms then return minus(p.price, p.price_ticks, saved, saved_ticks) end
   local above, above_ticks = minus(saved, saved_ticks, p.warm_up * (1 + p.cold), 0)
   local slope, slope_ticks = least(above, above_ticks, p.price, p.price_ticks)
   if p.rest == 0 and (p.cold == 1 or slope + slope_ticks == 0) then return p.stable, p.stable_ticks end
-  -- The part above the threshold is dearer: the area under the line, rounded up once.
+  -- The part above the threshold costs more: the area under the line, rounded up once.
   local wide, wide_ticks = plus(above, above_ticks, minus(above, above_ticks, slope, slope_ticks))
   local dear = times(times(digits(wide, wide_ticks), digits(slope, slope_ticks)), {p.cold - 1})
   if p.rest > 0 then dear = sum(dear, digits(8 * p.warm_up * p.rest, 0)) end
@@ -81,11 +81,11 @@ end
 local function write_pace(key, p, owed, owed_ticks, saved, saved_ticks)
   local text = format('%.0f:%.0f:%d:%.0f:%d:%d', p.at, owed, owed_ticks, saved, saved_ticks, p.scale)
   local clear, ticks = rested_at(p, p.at, owed, owed_ticks, saved, saved_ticks)
-  -- A key that owes and lacks nothing needs no state.
+  -- A key without debt and with full savings needs no state.
   if not p.tell and not less(now, 0, clear, ticks) then return end
   call('SET', key, text, 'PX', format('%.0f', math.max(0, clear - now) / 1000 + grace))
 end
--- How long it is until nothing is owed.
+-- Returns the time until the debt is repaid.
 local function wait_of(p, owed, owed_ticks)
   if owed + owed_ticks == 0 then return 0, 0 end
   return owed + math.max(0, p.at - now), owed_ticks
@@ -111,7 +111,7 @@ spend.p = function(key, _, p)
   local saved, saved_ticks = minus(p.saved, p.saved_ticks, p.price, p.price_ticks)
   write_pace(key, p, p.after, p.after_ticks, saved, saved_ticks)
 end
--- After the clock stepped back, what is owed is reckoned from now.
+-- After the clock stepped back, the debt counts from now.
 refuse.p = function(key, _, p)
   if p.tell and p.at < p.last then
     local text = format('%.0f:%.0f:%d:%.0f:%d:%d', p.at, p.first_owed, p.first_owed_ticks, p.kept,
@@ -122,7 +122,7 @@ refuse.p = function(key, _, p)
 end
 
 --== change
--- Puts the price back. Once a warming pacer has nothing saved, the permits are taken to have been fresh.
+-- Refunds the price. Once a warming pacer has no savings, the permits are assumed to have been fresh.
 local function refund(key, p)
   local time, time_ticks, saved, saved_ticks
   if p.warms then
@@ -156,7 +156,7 @@ if p.stale then return 3 end
 return (ARGV[2] == 'charge' and charge or refund)(KEYS[1], p)
 
 --== give back
--- Only the last grant comes back: the next ones have been told to wait for it.
+-- Only the last grant can be given back: later grants are delayed behind it.
 local clear, ticks = unpacked('<dH', ARGV[1], 76)
 local rests, rests_ticks = rested_at(p, p.last, p.first_owed, p.first_owed_ticks, p.kept, p.kept_ticks)
 local used_up = p.warms and p.saved + p.saved_ticks == 0

@@ -1,7 +1,7 @@
 -- Sliding window.
 
 --== look
--- The state is an array: number of the newest slot, length of a slot, and the counts, newest first.
+-- The state is an array: the number of the newest slot, the length of a slot, and the counts, newest first.
 local function read_slots(raw)
   local fine, slots = pcall(cmsgpack.unpack, raw)
   fine = fine and type(slots) == 'table' and #slots > 2
@@ -11,7 +11,7 @@ local function read_slots(raw)
   end
   return fine and slots[2] > 0 and slots
 end
--- Moves each count of other slots to the one in which its own has ended, or to that of now.
+-- Moves each count of other slots to the slot in which its own ended, or to the current one.
 local function converted(old, newest, limit)
   local slots = {newest, limit.width}
   for i = 0, limit.slots do slots[i + 3] = 0 end
@@ -22,13 +22,13 @@ local function converted(old, newest, limit)
   end
   return slots
 end
--- When the newest count leaves the last slot.
+-- Returns the time at which the newest count leaves the last slot.
 local function slots_end(slots)
   local age = 0
   while slots[age + 3] == 0 do age = age + 1 end
   return slots[age + 3] and (slots[1] - age + #slots - 2) * slots[2]
 end
--- What the counters say now: the slot in force, and how many slots older they are.
+-- Returns the counters with the current slot, and their age in slots.
 local function slots_of(key, limit, begin)
   local raw = call('GET', key)
   local old = raw and read_slots(raw)
@@ -50,12 +50,12 @@ local function slots_of(key, limit, begin)
   view.into = slot < slots[1] and 0 or now - slot * limit.width
   return view
 end
--- Nothing counted is worth nothing, but for readings that are out of order by up to a tenth of a second.
+-- An empty state has no value, except for clock readings that are out of order by up to a tenth of a second.
 local function write_slots(key, slots)
   local clear = slots_end(slots) or now + 100000
   call('SET', key, cmsgpack.pack(slots), 'PX', format('%.0f', math.max(0, clear - now) / 1000 + grace))
 end
--- The counters moved on, so that the newest is that of the slot in force.
+-- Returns the counters shifted, so that the newest is that of the current slot.
 local function settled(view)
   local slots = {view.slot, view.limit.width}
   for i = 0, view.limit.slots do slots[i + 3] = i >= view.age and view.slots[i - view.age + 3] or 0 end

@@ -1,7 +1,8 @@
--- Whole states.
+-- Complete states.
 
 --== read
--- Whole states, each as its algorithm keeps it: the letters are in the argument, behind one that says nothing.
+-- Returns complete states in their stored format. The argument holds the letters of the algorithms, after an unused
+-- one.
 local reply = {time[1], time[2]}
 for i = 1, #KEYS do
   local letter = string.sub(ARGV[1], i + 1, i + 1)

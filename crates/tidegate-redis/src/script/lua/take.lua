@@ -1,8 +1,8 @@
 -- Asks under limits of any algorithm.
 
 --== take
--- One ask takes under all of its limits, or under none. Several asks are independent: each sees those before it, and has
--- its own verdict and its own error. The sizes of several asks are one argument behind the others, a byte each.
+-- One ask takes under all of its limits, or under none. Several asks are independent: each sees those before it, and
+-- has its own verdict and its own error. The sizes of several asks are one argument after the others, one byte each.
 local begins, sizes = {}, match(ARGV[n], '^[aw]') and ARGV[n]
 if sizes then n = n - 1 end
 if string.byte(ARGV[n]) == 98 then
@@ -10,7 +10,7 @@ if string.byte(ARGV[n]) == 98 then
   for i = 1, n do begins[i] = begin_of(ARGV[n + i]) end
 end
 local function look_at(i) return look[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], begins[i]) end
--- Each limit that denied sees the denial, as if it had been asked alone; of twins, one after the other.
+-- Each limit that denied records the denial, as for a single ask. With several bids on one state, one after the other.
 local function deny(first, last, views)
   local reply, touched = {0}, {}
   for i = first, last do
@@ -27,8 +27,7 @@ local function deny(first, last, views)
   end
   return reply
 end
--- One state is asked for twice by one ask. What the first takes may be too much for the second: then all is put back as
--- it was, from copies.
+-- Takes an ask with several bids on one state. If a later bid is denied, all states are restored from copies.
 local function take_twins()
   local reply, copied, refused = {1}, {}, nil
   for i = 1, n do
@@ -62,7 +61,7 @@ local function take_twins()
   end
   return reply
 end
--- Takes under the limits `first` to `last`: whether all was spent, and the state of each as it was.
+-- Takes under the limits `first` to `last`. Returns whether all was spent, and the state of each before the take.
 local function take(first, last)
   local views, all, unknown = {}, true, false
   for i = first, last do
@@ -72,7 +71,7 @@ local function take(first, last)
   end
   if not unknown and not all then return deny(first, last, views) end
   if not unknown and #KEYS > n then return take_twins() end
-  -- What a key without a live state begins with has to be known first.
+  -- The initial state of a key without a live state has to be known first.
   local reply = {unknown and 2 or 1}
   for i = first, last do
     if not unknown then spend[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], views[i]) end
@@ -93,7 +92,7 @@ end
 return replies
 
 --== each
--- An error of one of several asks is its own: those before it are done, and those behind it will be.
+-- An error affects only its own ask: those before it are done, and those after it will be.
 local function each(first, last)
   local fine, reply = pcall(take, first, last)
   if fine or type(reply) == 'table' then return reply end

@@ -1,7 +1,7 @@
--- What every script begins with.
+-- The beginning of every script.
 
 --== time
--- The time in whole microseconds since 2024. A test gives it as the last two arguments, which begin with digits.
+-- The time in whole microseconds since 2024. A test passes it as the last two arguments, which begin with digits.
 local call, format, match, unpacked = redis.call, string.format, string.match, struct.unpack
 local n, time, grace = #ARGV, nil, 5
 if string.byte(ARGV[n]) < 58 then
@@ -14,8 +14,8 @@ if now < 0 then now = 0 end
 
 --== asks
 local look, spend, refuse = {}, {}, {}
--- The state that a key without a live one begins with, and the time until which that is known. Only asks under limits
--- that others were before have one.
+-- The initial state of a key without a live state, and the time until which it is valid. Only asks under limits with
+-- predecessors have one.
 local function begin_of(pack)
   if not pack or #pack < 9 or string.byte(pack) ~= 98 then return nil end
   return {known = now < unpacked('<d', pack, 2), state = #pack > 9 and string.sub(pack, 10) or nil}

@@ -9,7 +9,7 @@ local function read_window(old)
   local stored, counted = match(old, '^(%d+):(%d+)$')
   return tonumber(stored or ' '), tonumber(counted or ' ')
 end
--- The window in force; no end if that would be after time itself.
+-- Returns the current window, without an end if that would exceed the representable time.
 local function window(key, period, first_hit, most, begin)
   local old = call('GET', key)
   local stored, counted = read_window(old)

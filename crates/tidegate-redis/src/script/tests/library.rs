@@ -1,4 +1,4 @@
-//! Random calls, told the same time, to a server and to the library: every figure of every decision is equal.
+//! Random calls at the same time to a server and to the library: every value of every decision is equal.
 
 use testbed::Flavour;
 use tidegate::{Decision, State, Timestamp};
@@ -7,7 +7,7 @@ use super::world::{Answer, Event, Who, World};
 use super::{Server, decided_ask, seen, target};
 use crate::script::{Call, StateName, TICKS, read_adjust, read_takes, read_whether};
 
-/// How many calls are sent at once, at most.
+/// The maximum number of calls per batch.
 const BATCH: usize = 40;
 
 #[test]
@@ -34,7 +34,7 @@ fn about_newcomers_too() {
     let worlds = if std::env::var_os("TIDEGATE_FULL").is_some() { 2_000 } else { 60 };
     let mut server = Server::start(Flavour::Redis7);
     for world in 0..worlds {
-        // Every other world begins with time itself.
+        // Every other world begins at the epoch.
         play(&mut server, 200, if world % 2 == 0 { in_2026() } else { Timestamp::EPOCH });
         server.command(&[b"FLUSHALL"]).expect("nothing is left");
     }
@@ -73,21 +73,21 @@ fn play(server: &mut Server, calls: usize, start: Timestamp) {
     assert!(is_mixed || calls < 1_000, "a test in which nearly all is decided alike");
 }
 
-/// What happened when, and what the library said.
+/// An event with its time and the library's answer.
 type Step = (Timestamp, Event, Answer);
 
-/// One more thing that happens: to the library at once, to the server with the whole batch.
+/// Generates one more event: applied to the library immediately, to the server with the whole batch.
 fn step(world: &mut World) -> (Step, (Vec<StateName>, Call)) {
     let mut forgotten = Vec::new();
     let is_unseen = |world: &World, who: &Who| world.map.state(world.subject(who)) == State::default();
     if world.pass_time() {
-        // What the library has forgotten is owed by nobody when the clock steps back; a server remembers it longer.
+        // States that the library has dropped carry no debt when the clock steps back; a server keeps them longer.
         let unseen = world.everybody().into_iter().filter(|who| is_unseen(world, who));
         forgotten = unseen.map(|who| target(&world.subject(&who)).name).collect();
     }
     let event = world.event();
     if world.is_behind() {
-        // The library may also forget it later.
+        // The library may also drop the state later.
         let unseen = event.subjects().into_iter().filter(|who| is_unseen(world, who));
         forgotten.extend(unseen.map(|who| target(&world.subject(&who)).name));
     }
@@ -153,7 +153,7 @@ fn same(there: &[Decision], here: &[Decision], case: &str) {
     assert_eq!(there, here, "the server, then the library; {case}");
 }
 
-/// Every key has a time to live, and nothing in it is a fraction.
+/// Checks that every key has an expiry, and that no value is a fraction.
 fn look_at_all(server: &mut Server) {
     let keys: Vec<Vec<u8>> = redis::cmd("KEYS").arg("*").query(&mut server.connection).expect("keys");
     assert!(keys.len() > 10, "{} keys", keys.len());

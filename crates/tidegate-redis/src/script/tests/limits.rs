@@ -1,6 +1,6 @@
-//! Limits of every algorithm, with numbers that are whole microseconds and such that are not.
+//! Limits of every algorithm, with and without whole microseconds.
 
-/// The limits that take turns on the same states.
+/// The limits that are used in turn on the same states.
 pub(super) const LIMITS: [&str; 37] = [
     "3/s burst 5",
     "10/s burst 20",

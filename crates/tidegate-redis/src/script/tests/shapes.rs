@@ -1,4 +1,4 @@
-//! What scripts leave under a key, and what they do with what somebody else has put there.
+//! Tests of the keys that scripts write, and of keys that another program has written.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Server, bids, decided, seen, take, target};
 use crate::script::text::{Job, Kinds};
 use crate::script::{TICKS, Taken, Time, adjust, give_back, peek, read_adjust, release, renew, supports};
 
-/// One limit of each algorithm, all of which let three pass in a day.
+/// One limit of each algorithm, all of which allow three requests in a day.
 const DAILY: [&str; 9] = [
     "3/d",
     "3/d queue 2 delay-after all leaky-bucket",
@@ -33,7 +33,7 @@ fn taken(server: &mut Server, asks: &[(Subject<'_>, Ask)]) -> (Vec<Decision>, Ve
     decided(server.run(&call).expect("an answer"), asks).expect("a readable answer")
 }
 
-/// All that is under a key, and when it expires.
+/// Returns the contents of a key, and its expiry.
 fn held_there(server: &mut Server, key: &[u8]) -> (Value, Value) {
     let bytes = server.command(&[b"DUMP", key]).expect("bytes");
     (bytes, server.command(&[b"PEXPIRETIME", key]).expect("an end"))
@@ -75,7 +75,7 @@ fn a_key_that_is_asked_about_once_outlives_its_debt_by_no_more_than_a_second() {
     }
 }
 
-/// A debt that is added to keeps the end of its key, which is not before that of the debt.
+/// A debt that is added to keeps the expiry of its key, which is not before the end of the debt.
 #[test]
 fn a_key_that_is_asked_about_again_outlives_its_debt_by_no_more_than_a_block() {
     let mut server = Server::start(Flavour::Redis7);
@@ -123,7 +123,7 @@ fn a_refusal_leaves_everything_as_it_was() {
     }
 }
 
-/// Every way to ask about a subject.
+/// Returns every call about a key.
 fn every_call(subject: Subject<'_>, permit: tidegate::PermitId, given: &Taken) -> Vec<crate::script::Call> {
     let fine = Limit::per_second(5);
     let fine = Subject::new("fine", subject.key(), &fine);
@@ -197,7 +197,7 @@ fn what_somebody_else_put_under_a_key_is_an_error_and_stays() {
     }
 }
 
-/// Texts that Lua reads as a number and DECRBY does not: what they say is judged, and written anew.
+/// Texts that Lua reads as a number and DECRBY does not: the value is judged, and written anew.
 #[test]
 fn a_debt_that_cannot_be_added_to_is_written_anew() {
     let mut server = Server::start(Flavour::Redis7);

@@ -1,5 +1,5 @@
-//! A small world in which the same things happen to a server and to the library: few subjects, few limits, a clock that
-//! is moved by hand.
+//! A small world of random events, applied to both a server and the library: few keys, few limits, a clock that is
+//! moved manually.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::{bids, target};
 use crate::script::limits::held;
 use crate::script::{self, Call, TICKS, TakeAsk, Taken, Time};
 
-/// One thing that happens.
+/// A random event.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// Independent asks in one call, each of all of its limits or none.
@@ -28,7 +28,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// All that it is about.
+    /// Returns the keys and limits of the event.
     pub(super) fn subjects(&self) -> Vec<Who> {
         match self {
             Event::Take(asks) => asks.iter().flatten().map(|(who, _)| *who).collect(),
@@ -38,14 +38,14 @@ impl Event {
     }
 }
 
-/// A subject: which key, under which limit.
+/// A key under a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Who {
     pub(super) key: usize,
     pub(super) limit: Limit,
 }
 
-/// What the library has answered.
+/// The answer of the library.
 #[derive(Debug)]
 pub(super) enum Answer {
     Decided(Vec<Decision>),
@@ -53,11 +53,11 @@ pub(super) enum Answer {
     Was(bool),
 }
 
-/// A take that may be given back.
+/// A take that can be given back.
 pub(super) struct Given {
     who: Who,
     at: Timestamp,
-    /// How often units had been taken off without a receipt before it.
+    /// The number of removals of units without a receipt before it.
     refunds_before: usize,
     receipt: Option<Receipt>,
     taken: Option<Taken>,
@@ -73,14 +73,14 @@ pub(super) struct World {
     pub(super) random: Rng,
     pub(super) clock: Arc<ManualClock>,
     pub(super) map: Map,
-    /// The furthest that the clock has been.
+    /// The latest time that the clock has shown.
     furthest: Timestamp,
     keys: Vec<Key>,
     limits: Vec<Limit>,
-    /// Who is in flight, by the numbers of the server and of the library.
+    /// The permits in flight, with the ids of the server and of the library.
     pub(super) permits: Vec<(Who, PermitId, PermitId)>,
     pub(super) given: Vec<Given>,
-    /// Whose units were taken off without a receipt, and when, in the order in which they were.
+    /// The removals of units without a receipt, with their times, in order.
     refunded: Vec<(Who, Timestamp)>,
 }
 
@@ -100,7 +100,7 @@ impl World {
             given: Vec::new(),
             refunded: Vec::new(),
         };
-        // Announces each limit, so that the map remembers whatever the longest of them still counts.
+        // Announces each limit, so that the map keeps everything that the longest of them still counts.
         for limit in &world.limits {
             let _ = world.map.take(world.subject(&Who { key: 3, limit: *limit }), Ask::ONE);
         }
@@ -115,13 +115,13 @@ impl World {
         self.clock.now()
     }
 
-    /// All that may be remembered, each once.
+    /// Returns every combination of key and limit, each once.
     pub(super) fn everybody(&self) -> Vec<Who> {
         let of_key = |key| self.limits.iter().map(move |limit| Who { key, limit: *limit });
         (0..self.keys.len()).flat_map(of_key).collect()
     }
 
-    /// Moves the clock by whole microseconds. Whether it stepped back.
+    /// Moves the clock by whole microseconds. Returns true if it stepped back.
     pub(super) fn pass_time(&mut self) -> bool {
         let micros = |micros: u64| Ticks::saturating_from(Duration::from_micros(micros));
         let (now, random) = (self.now(), &mut self.random);
@@ -141,7 +141,7 @@ impl World {
         then < now.ticks()
     }
 
-    /// Whether the clock stepped back and has not been as far since.
+    /// Returns true if the clock stepped back and has not caught up since.
     pub(super) fn is_behind(&self) -> bool {
         self.now() < self.furthest
     }
@@ -151,8 +151,8 @@ impl World {
         Who { key: self.random.usize(..self.keys.len() - 1), limit }
     }
 
-    /// Whether a take would leave a state that is worth nothing, of somebody never seen. A map remembers that if it was
-    /// one of several asks and not if it was the only one, a server never; both may.
+    /// Returns true if a take would leave an empty state of a key without one. A map keeps it if it was one of several
+    /// asks, and not if it was the only one. A server never does. Both are valid.
     fn leaves_nothing(&self, who: &Who) -> bool {
         let is_unlimited = who.limit.algorithm() == Algorithm::Pacer && who.limit.numbers()[0] == 0;
         is_unlimited && self.map.state(self.subject(who)) == State::default()
@@ -181,7 +181,7 @@ impl World {
         Ask { cost: self.cost(limit), patience: conformance::ticks(patience) }
     }
 
-    /// The bids of one ask.
+    /// Returns the bids of one ask.
     fn bids(&mut self, only_debts: bool) -> Vec<(Who, Ask)> {
         let size = match self.random.u32(..10) {
             0..6 => 1,
@@ -192,7 +192,7 @@ impl World {
         while bids.len() < size {
             let who = self.who();
             let is_debt = matches!(who.limit.algorithm(), Algorithm::TokenBucket | Algorithm::LeakyBucket);
-            // A state that one ask wants twice is the store's business.
+            // A state with two bids in one ask is handled by the store.
             let is_known = bids.iter().any(|(known, _)| known.key == who.key && known.limit == who.limit);
             if (is_debt || !only_debts) && (size == 1 || !(is_known || self.leaves_nothing(&who))) {
                 bids.push((who, self.ask(&who.limit)));
@@ -204,7 +204,7 @@ impl World {
     pub(super) fn event(&mut self) -> Event {
         match self.random.u32(..100) {
             0..62 => {
-                // While the clock is behind, a map forgets clear states between two asks, which a server keeps.
+                // While the clock is behind, a map drops states without debt between two asks, which a server keeps.
                 let is_alone = self.random.bool() || self.is_behind();
                 let asks = if is_alone { 1 } else { self.random.usize(2..8) };
                 let only_debts = self.random.u32(..3) == 0;
@@ -230,7 +230,7 @@ impl World {
                     let others: Vec<_> = self.limits.iter().filter(same).copied().collect();
                     who.limit = others[self.random.usize(..others.len())];
                 }
-                // A bucket gives a server more back than a map, which only gives back the last take.
+                // A server gives back more of a bucket than a map, which gives back only the last take.
                 let state = self.map.state(self.subject(&who));
                 let is_last =
                     self.given[place].taken.is_some_and(|taken| taken.clear_at == who.limit.clear_at(&state));
@@ -256,18 +256,18 @@ impl World {
         }
     }
 
-    /// Returns false if a server may say that nothing of the take is left, which the plain receipt of a map does not know:
-    /// units were taken off without a receipt since, or the clock stepped back.
+    /// Returns false if a server may report that nothing of the take is left, although the plain receipt of a map is
+    /// valid. That happens if units were removed without a receipt since, or if the clock stepped back.
     fn is_good_for(&self, who: &Who, place: usize) -> bool {
         let (at, out_of_order) = (self.given[place].at, Ticks::saturating_from(Duration::from_millis(100)));
         let is_behind = self.now().saturating_add(out_of_order) < at;
-        // A server knows the order by its clock, the library as it was.
+        // A server determines the order by its clock, the library by the sequence of calls.
         let is_since = |nth: usize, when: Timestamp| at <= when || nth >= self.given[place].refunds_before;
         let mut since = self.refunded.iter().enumerate().filter(|(nth, (_, when))| is_since(*nth, *when));
         !is_behind && !since.any(|(_, (whose, _))| whose == who)
     }
 
-    /// What is said to the server.
+    /// Builds the call to the server.
     pub(super) fn call(&self, event: &Event) -> Call {
         let time = Time::Given(self.now());
         match event {
@@ -289,7 +289,7 @@ impl World {
         }
     }
 
-    /// The subjects of an ask.
+    /// Returns the keys of an ask, with their asks.
     pub(super) fn subjects<'a>(&'a self, ask: &'a [(Who, Ask)]) -> Vec<(Subject<'a>, Ask)> {
         ask.iter().map(|(who, ask)| (self.subject(who), *ask)).collect()
     }
@@ -305,7 +305,7 @@ impl World {
         vec![decision]
     }
 
-    /// What the library says.
+    /// Returns the answer of the library.
     pub(super) fn answer(&mut self, event: &Event) -> Answer {
         match event {
             Event::Take(asks) => Answer::Decided(asks.iter().flat_map(|ask| self.take(ask)).collect()),
@@ -328,7 +328,7 @@ impl World {
         }
     }
 
-    /// Notes what the server has given for takes that the library has allowed.
+    /// Records the server's results for takes that the library has allowed.
     pub(super) fn note(
         &mut self,
         asks: &[(Who, Ask)],
@@ -346,7 +346,7 @@ impl World {
         }
     }
 
-    /// Receipts are used up once, and old ones are of no use.
+    /// Drops used and expired receipts.
     pub(super) fn tidy(&mut self) {
         self.given.retain(|given| given.receipt.is_some());
         let old = self.given.len().saturating_sub(20);

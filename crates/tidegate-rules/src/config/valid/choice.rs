@@ -1,4 +1,4 @@
-//! Words of which one has to be chosen.
+//! Fields with a fixed set of values.
 
 use tidegate::{OnStoreFailure, WhenFull};
 use tidegate_support::nearest;
@@ -22,7 +22,7 @@ pub(super) const FAILURES: [(&str, OnStoreFailure); 3] =
     [("local", OnStoreFailure::Local), ("open", OnStoreFailure::Open), ("closed", OnStoreFailure::Closed)];
 
 impl Valid<'_> {
-    /// One of a few words; the first if there is none.
+    /// Parses one of a few words; the first is the default.
     pub(super) fn choice<T: Copy>(
         &mut self,
         name: &str,
@@ -54,7 +54,7 @@ pub(super) fn is_one_of<T>(written: &Written<String>, known: &[(&str, T)]) -> bo
     known.iter().any(|(word, _)| *word == written.value)
 }
 
-/// A value of somebody's, not too long to be read.
+/// Shortens a value from the file to a readable length.
 pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     if text.chars().count() <= MOST {

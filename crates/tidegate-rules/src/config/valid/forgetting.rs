@@ -1,4 +1,4 @@
-//! Limits whose keys are never forgotten, under rules that say they are.
+//! Limits on which `when_full = "forget"` has no effect.
 
 use tidegate::{Limit, WhenFull};
 
@@ -7,8 +7,8 @@ use super::Valid;
 use crate::rule::{Rule, fitting_a_cell};
 
 impl Valid<'_> {
-    /// Complains about each limit of a rule, and of its windows, on which its `when_full` has no effect. A candidate has
-    /// that of the rule which it stands beside.
+    /// Reports each limit of a rule, and of its windows, on which its `when_full` has no effect. A candidate inherits
+    /// `when_full` from its rule.
     pub(super) fn forgetting(&mut self, rule: Option<&Rule>, text: &RuleText) {
         let limited = rule.and_then(Rule::limited);
         let Some(limited) = limited.filter(|limited| limited.when_full == WhenFull::Forget) else { return };
@@ -47,7 +47,7 @@ mod tests {
         "5/2ms fixed-window",
     ];
 
-    /// What is wrong with a rule, each with what it stands under.
+    /// Returns the errors of a rule, each with the text that it marks.
     fn wrong(text: &str) -> Vec<(String, String)> {
         let errors = read(text, OtherTables::Any).errors.into_iter();
         errors.map(|error| (text[error.span.expect("it has a place")].to_owned(), error.what)).collect()

@@ -1,4 +1,4 @@
-//! For whom a rule is, and whom it counts.
+//! Validation of the conditions and the key of a rule.
 
 use super::super::written::{RuleText, Written};
 use super::choice::{MISSING, REPEATED, shortened};
@@ -7,9 +7,9 @@ use crate::attributes::canonical;
 use crate::condition::{Condition, read_pattern};
 use crate::key::{Grouping, KeyParts, MAX_PARTS, Part};
 
-/// The most conditions of a rule.
+/// The maximum number of conditions of a rule.
 const MAX_CONDITIONS: usize = 16;
-/// Attributes of requests that fronts know, and what begins names of others.
+/// The attributes that frontends provide, and the prefixes of further ones.
 const WELL_KNOWN: [&str; 7] = ["ip", "path", "method", "host", "header.", "cookie.", "query."];
 
 impl Valid<'_> {
@@ -93,7 +93,7 @@ impl Valid<'_> {
         trusted.into()
     }
 
-    /// The name of an attribute.
+    /// Validates the name of an attribute.
     pub(super) fn attribute(&mut self, of: &str, name: &Written<String>) {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         let what = match &*name.value {
@@ -137,7 +137,7 @@ impl Valid<'_> {
     }
 }
 
-/// What is wrong with an attribute that is meant to negate or join conditions, as `not` or `or.path`.
+/// Returns the error for an attribute that is meant to negate or join conditions, such as `not` or `or.path`.
 fn operator(name: &str) -> Option<&'static str> {
     match name.split_once('.').map_or((name, false), |(first, _)| (first, true)) {
         ("not", _) | ("none" | "unless" | "except", true) => Some(
@@ -154,7 +154,7 @@ fn operator(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A well-known attribute that is written in another case, as it should be.
+/// Returns the correct spelling of a well-known attribute that is written in another case.
 fn in_lower_case(name: &str) -> Option<String> {
     let end = name.find('.').map_or(name.len(), |dot| dot + 1);
     let (first, rest) = name.split_at(end);

@@ -1,4 +1,4 @@
-//! From what was written to rules that hold, or everything that is wrong with them.
+//! Validation: turns the parsed file into rules, or reports all of its errors.
 
 mod choice;
 mod forgetting;
@@ -20,23 +20,23 @@ use crate::seen::Slots;
 use choice::{MODES, shortened};
 pub(super) use terms::MAX_COST;
 
-/// The most rules of a policy.
+/// The maximum number of rules of a policy.
 pub(super) const MAX_RULES: usize = 10_000;
-/// The longest name of a rule, a zone or an attribute, in bytes.
+/// The maximum length of a name of a rule, a zone or an attribute, in bytes.
 pub(super) const MAX_NAME_BYTES: usize = 128;
-/// The most zones of a policy beside the store's own.
+/// The maximum number of zones of a policy in addition to the store's own.
 const MAX_ZONES: usize = 64;
-/// For so many complaints about names it is said what was probably meant, ...
+/// The maximum number of unknown names for which a similar name is suggested.
 const MAX_LIKE: usize = 10;
-/// ... and looked for in so many rules.
+/// The maximum number of rules that are searched for a similar name.
 const MAX_COMPARED: usize = 1000;
 
-/// What a candidate may say; the rest is as in the rule that it stands beside.
+/// The fields that a candidate may have. The others are those of its rule.
 const OF_CANDIDATES: [&str; 6] = ["name", "candidate_for", "limit", "cost", "patience", "schedule"];
-/// What a rule without a limit may say.
+/// The fields that a rule without a limit may have.
 const OF_DECISIONS: [&str; 4] = ["name", "when", "decision", "mode"];
 
-/// Makes rules of texts.
+/// The validation of one file.
 #[derive(Debug)]
 pub(super) struct Valid<'t> {
     text: &'t str,
@@ -45,7 +45,7 @@ pub(super) struct Valid<'t> {
     unknown_rules: usize,
 }
 
-/// All rules and zones of a text, if nothing is wrong.
+/// All rules and zones of a file without errors.
 #[derive(Debug)]
 pub(super) struct AllValid {
     pub(super) rules: Vec<Rule>,
@@ -79,7 +79,7 @@ impl<'t> Valid<'t> {
         rules.filter(|_| self.complaints.found() == 0).map(|rules| AllValid { rules, zones })
     }
 
-    /// The numbers of all rules by name.
+    /// Returns the numbers of all rules by name.
     fn names<'w>(&mut self, rules: &'w [RuleText]) -> HashMap<&'w str, RuleId> {
         let (mut names, mut lines) = (HashMap::new(), None);
         for (id, rule) in (0..).zip(rules) {
@@ -105,7 +105,7 @@ impl<'t> Valid<'t> {
         names
     }
 
-    /// A name that may stand in a header field, a label and a log.
+    /// Validates a name, which has to be usable in a header field, a label and a log.
     fn name(&mut self, of: &str, name: &Written<String>) {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
         let what = match &*name.value {
@@ -162,7 +162,7 @@ impl<'t> Valid<'t> {
         Some(Rule { name, conditions: conditions?, action: action?, mode: mode? })
     }
 
-    /// Says that a rule says nothing.
+    /// Reports a rule without a limit and without a decision.
     fn without_action(&mut self, text: &RuleText) {
         if text.says("limit") || text.says("decision") {
             return;
@@ -178,7 +178,7 @@ impl<'t> Valid<'t> {
         }
     }
 
-    /// A candidate takes from the rule that it stands beside whom it counts and where.
+    /// Gives a candidate the key and the zone of its rule.
     fn beside(
         &mut self,
         mut limited: Box<Limited>,
@@ -187,11 +187,11 @@ impl<'t> Valid<'t> {
     ) -> Option<Box<Limited>> {
         let known = self.complaints.found();
         let key = self.key(base);
-        // What is wrong with it is said where it stands.
+        // Errors in these fields are reported at the rule itself.
         self.complaints.take_back(known);
         limited.key = key?;
         limited.trusted = Box::new([]);
-        // A flood that the rule stands has to be stood by what is measured beside it.
+        // Candidates share the zone of their rule, so that a flood affects both equally.
         limited.zone = base.zone.as_ref().map(|zone| zone.value.as_str().into());
         limited.candidate_for = names.get(base.name.as_ref()?.value.as_str()).copied();
         Some(limited)
@@ -202,7 +202,7 @@ impl<'t> Valid<'t> {
         self.choice("decision", Some(decision), &[("allow", Fixed::Allow), ("deny", Fixed::Deny)])
     }
 
-    /// The rule that a candidate stands beside.
+    /// Returns the rule that a candidate would replace.
     fn base<'w>(
         &mut self,
         text: &RuleText,
@@ -231,7 +231,7 @@ impl<'t> Valid<'t> {
         None
     }
 
-    /// The rule that was probably meant. To compare each unknown name with each known one would take long.
+    /// Returns a similar rule name. Comparing each unknown name with each known one would take too long.
     fn like<'w>(&mut self, name: &str, all: &'w [RuleText]) -> Option<&'w str> {
         self.unknown_rules += 1;
         if self.unknown_rules > MAX_LIKE {
@@ -241,7 +241,7 @@ impl<'t> Valid<'t> {
         nearest(name, names.map(|name| name.value.as_str()))
     }
 
-    /// Complains about fields that do not belong here.
+    /// Reports fields that are not allowed here.
     fn only(&mut self, text: &RuleText, allowed: &[&str], what: &str) {
         for field in text.fields.iter().filter(|field| !allowed.contains(&field.value)) {
             match field.value {
@@ -257,7 +257,7 @@ impl<'t> Valid<'t> {
     }
 }
 
-/// Tells a rule of a candidate beside it.
+/// Registers a candidate with its rule.
 fn link(rules: &mut [Option<Rule>], base: RuleId, candidate: RuleId) {
     let zone_fate = match rules.get_mut(base as usize) {
         Some(Some(Rule { action: Action::Limit(limited), .. })) => {

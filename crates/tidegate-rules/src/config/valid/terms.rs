@@ -1,4 +1,4 @@
-//! What a rule promises, at which times.
+//! Validation of limits and schedules.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::policy::NamedZone;
 use crate::rule::{Limited, Schedule, Terms};
 use crate::schedule::{MAX_WINDOWS, Timetable};
 
-/// A cost that is more than this never passes any limit.
+/// The largest cost that any limit can allow.
 pub(in crate::config) const MAX_COST: u64 = 1 << 62;
 
 impl Valid<'_> {
@@ -31,7 +31,7 @@ impl Valid<'_> {
         let when_full = self.choice("when_full", text.when_full.as_ref(), &WHEN_FULL);
         let zone = self.zone(text.zone.as_ref(), zones);
         let trusted = self.trusted(text);
-        // A schedule is looked at whatever the rest is.
+        // The schedule is validated even if the rest is invalid.
         let usual = Terms {
             limit: limit.unwrap_or(Limit::per_second(1)),
             cost: cost.unwrap_or(1),
@@ -100,7 +100,7 @@ impl Valid<'_> {
             .ok()
     }
 
-    /// The bytes of the file that are a part of a text in quotes.
+    /// Returns the byte range in the file of a part of a quoted text.
     pub(super) fn within(&self, written: &Written<String>, place: Range<usize>) -> Range<usize> {
         let raw = self.text.get(written.span.clone()).unwrap_or_default();
         match raw.get(1..).filter(|raw| raw.starts_with(&written.value)) {

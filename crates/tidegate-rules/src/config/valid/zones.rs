@@ -6,7 +6,7 @@ use super::super::written::{Written, ZoneText};
 use super::Valid;
 use crate::policy::NamedZone;
 
-/// The most bytes of all these zones together: more than that comes from a slip.
+/// The maximum size of all these zones together. A larger size is certainly a mistake.
 const MAX_ZONE_BYTES: usize = 64 << 30;
 
 impl Valid<'_> {
@@ -14,7 +14,7 @@ impl Valid<'_> {
         let mut zones = Vec::new();
         for text in texts {
             self.name("zone", &text.name);
-            // A zone whose size makes no sense is there, and may be named.
+            // A zone with an invalid size still exists, so that rules can name it.
             let mut zone = NamedZone { name: text.name.value.as_str().into(), bytes: 0 };
             match text.size.as_ref().map(|written| (size(&written.value), written)) {
                 Some((Ok(bytes), _)) => zone.bytes = bytes,
@@ -34,7 +34,7 @@ impl Valid<'_> {
         zones
     }
 
-    /// Complains about the largest if they are too large together.
+    /// Reports the largest zone if all zones together are too large.
     pub(super) fn zone_bytes(&mut self, zones: &[NamedZone], texts: &[ZoneText]) {
         let sum = zones.iter().fold(0, |sum: usize, zone| sum.saturating_add(zone.bytes));
         let largest = zones.iter().zip(texts).max_by_key(|(zone, _)| zone.bytes);

@@ -1,4 +1,4 @@
-//! What holds and is probably not meant so.
+//! Warnings about policies that are valid but probably not intended.
 
 mod names;
 mod others;
@@ -16,13 +16,13 @@ use names::{forged, forged_parts, header_names};
 use others::Others;
 use windows::{ended, other_algorithms};
 
-/// How many times as long the periods of limits in one zone may be. A flood of keys that owe for long pushes out
-/// keys that owe for a moment.
+/// The maximum ratio of the periods of limits in one zone. A flood of keys with long-lived debt evicts keys with
+/// short-lived debt.
 const PERIODS_APART: u32 = 10_000;
-/// So many rules alike are compared in full.
+/// The maximum number of similar rules that are compared in full.
 const MAX_ALIKE: usize = 16;
 
-/// Everything to warn of, for rules and the texts they come from, on this day.
+/// Returns all warnings about rules and their texts, at this time.
 pub(super) fn warnings(rules: &[Rule], texts: &[RuleText], now: i64) -> Complaints {
     let mut found = Complaints::default();
     let mut by_meaning: HashMap<(Vec<String>, String), Vec<&Rule>> = HashMap::new();
@@ -68,7 +68,7 @@ pub(super) fn warnings(rules: &[Rule], texts: &[RuleText], now: i64) -> Complain
     found
 }
 
-/// What a rule does, as text: rules that do the same have the same.
+/// Returns the action of a rule as text. Rules with equal actions have equal texts.
 fn in_short(rule: &Rule) -> String {
     match &rule.action {
         Action::Decide(fixed) => format!("{fixed:?}"),
@@ -76,14 +76,14 @@ fn in_short(rule: &Rule) -> String {
     }
 }
 
-/// The conditions of a rule as texts, in an order that does not depend on the file's.
+/// Returns the conditions of a rule as texts, in an order that is independent of the file.
 fn conditions(rule: &Rule) -> Vec<String> {
     let mut texts: Vec<_> = rule.conditions.iter().map(Condition::to_string).collect();
     texts.sort_unstable();
     texts
 }
 
-/// Whether two rules of the same conditions count by the same key, so that each request is charged twice.
+/// Returns true if two rules with the same conditions have the same key, so that each request is charged twice.
 fn is_same(one: &Rule, other: &Rule) -> bool {
     match (&one.action, &other.action) {
         (Action::Limit(first), Action::Limit(second)) => {
@@ -98,7 +98,7 @@ fn is_same(one: &Rule, other: &Rule) -> bool {
     }
 }
 
-/// Costs that are more than can ever pass.
+/// Returns warnings about costs that are larger than the limit can ever allow.
 fn too_dear(rule: &Rule, limited: &Limited, text: &RuleText) -> Vec<Complaint> {
     let windows = text.schedule.iter().map(|window| (&window.limit, &window.cost, " in this window"));
     let places = [(&text.limit, &text.cost, "")].into_iter().chain(windows);
@@ -117,7 +117,7 @@ fn too_dear(rule: &Rule, limited: &Limited, text: &RuleText) -> Vec<Complaint> {
     .collect()
 }
 
-/// Zones whose keys owe for very different times.
+/// Returns warnings about zones whose limits have very different periods.
 fn periods_apart(rules: &[Rule], texts: &[RuleText]) -> Vec<Complaint> {
     let mut zones: HashMap<Option<&str>, Vec<(Duration, usize)>> = HashMap::new();
     for (index, rule) in rules.iter().enumerate() {
@@ -148,7 +148,7 @@ fn periods_apart(rules: &[Rule], texts: &[RuleText]) -> Vec<Complaint> {
     found
 }
 
-/// A span in the largest unit of a rate that divides it.
+/// Formats a span in the largest unit of a rate that divides it.
 fn in_units(span: Duration) -> String {
     const UNITS: [(&str, u128); 6] = [
         ("d", 86_400_000_000),

@@ -1,4 +1,4 @@
-//! Attributes that a rule goes by, and who says what they are.
+//! Warnings about attributes that a client controls, and about misspelled header fields.
 
 use tidegate_support::Complaint;
 
@@ -6,13 +6,13 @@ use super::super::written::RuleText;
 use crate::key::OnMissing;
 use crate::rule::Limited;
 
-/// What anybody can send as they like.
+/// The prefixes of attributes that a client can set to any value.
 const FORGED: [&str; 3] = ["header.", "cookie.", "query."];
 
-/// Header fields that people count by, beside those that begin with `x-`.
+/// Header fields that are often used as keys, in addition to those with the prefix `x-`.
 const HEADERS: [&str; 5] = ["authorization", "user-agent", "referer", "accept-language", "cf-connecting-ip"];
 
-/// Names of header fields that are written as if they were attributes of their own.
+/// Returns warnings about names of header fields that are written without the prefix `header.`.
 pub(super) fn header_names(text: &RuleText) -> impl Iterator<Item = Complaint> {
     let in_key = text.key.iter().flatten().map(|name| ("key", name));
     let in_when = text.when.iter().map(|(name, _)| ("when", name));
@@ -27,7 +27,7 @@ pub(super) fn header_names(text: &RuleText) -> impl Iterator<Item = Complaint> {
     })
 }
 
-/// Whether a name looks like that of a header field: `X-Api-Key`, `x-api-key`, `Api-Key`, `authorization`.
+/// Returns true if a name looks like that of a header field: `X-Api-Key`, `x-api-key`, `Api-Key`, `authorization`.
 fn is_header_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let is_capitalized = |word: &str| word.starts_with(|letter: char| letter.is_ascii_uppercase());
@@ -36,14 +36,14 @@ fn is_header_name(name: &str) -> bool {
         || name.contains('-') && !name.contains('.') && name.split('-').all(is_capitalized)
 }
 
-/// The parts of a key that anybody can choose.
+/// Returns the parts of a key that a client can choose and that are not trusted.
 pub(super) fn forged(limited: &Limited) -> impl Iterator<Item = &str> {
     let parts = limited.key.parts.iter().map(|part| &*part.name);
     let is_forged = |name: &&str| FORGED.iter().any(|prefix| name.starts_with(prefix));
     parts.filter(is_forged).filter(|part| !limited.trusted.iter().any(|name| **name == **part))
 }
 
-/// Whoever can choose a part of the key has a fresh count for each request.
+/// Returns warnings about parts of the key that a client can choose. Such a client gets a new count with each request.
 pub(super) fn forged_parts(limited: &Limited) -> impl Iterator<Item = String> {
     let is_candidate = limited.candidate_for.is_some();
     forged(limited).filter(move |_| !is_candidate).map(|part| {

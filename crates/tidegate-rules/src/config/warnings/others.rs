@@ -1,4 +1,4 @@
-//! Rules that make another one useless or safe: those that decide before it, back it, or are stricter.
+//! Interactions between rules: a rule that decides before another, backs it, or is stricter.
 
 use tidegate::{Algorithm, OnStoreFailure, WhenFull};
 
@@ -6,20 +6,20 @@ use super::names::forged;
 use crate::key::{OnMissing, Part};
 use crate::rule::{Action, Limited, Mode, Rule};
 
-/// So many patterns are compared to find a rule that covers another. There may be thousands of rules, too many to
-/// compare each with each: of those that are left nothing is said.
+/// The maximum number of patterns that are compared to find a rule that covers another. Comparing thousands of rules in
+/// pairs would take too long; beyond this number no warning is reported.
 const MAX_COMPARED: usize = 4_000_000;
 
-/// Rules that may make another one useless or safe.
+/// The rules that may make another one redundant or safe.
 pub(super) struct Others<'r> {
-    /// Those that decide, and where they stand.
+    /// The rules with a fixed decision, with their index.
     deciding: Vec<(usize, &'r Rule)>,
-    /// Limits that nobody can get around.
+    /// The limits that a client cannot bypass.
     backing: Vec<&'r Rule>,
-    /// Limits that always hold as they are written, and where they stand.
+    /// The limits that never change, with their index.
     steady: Vec<(usize, &'r Rule, &'r Limited)>,
     compared: usize,
-    /// Pairs of limits that were compared.
+    /// The number of pairs of limits that were compared.
     pairs: usize,
 }
 
@@ -40,10 +40,10 @@ impl<'r> Others<'r> {
         }
     }
 
-    /// The rule that decides everything which this one is for.
+    /// Returns the rule whose fixed decision applies to every request of this rule.
     pub(super) fn hides(&mut self, rule: &Rule, index: usize) -> Option<&'r Rule> {
         let before = match &rule.action {
-            // Decisions are looked at in the order of the file, and all of them before any limit.
+            // Fixed decisions are evaluated in the order of the file, and before any limit.
             Action::Decide(_) => index,
             Action::Limit(limited) if limited.candidate_for.is_some() => 0,
             Action::Limit(_) => usize::MAX,
@@ -53,7 +53,8 @@ impl<'r> Others<'r> {
         earlier.into_iter().find(|wide| covers(wide, rule, compared) == Some(true))
     }
 
-    /// A rule that denies whatever this one denies, and before it does. Of two that are alike the first is meant.
+    /// Returns a rule that denies everything that this one denies, and earlier. Of two equal rules it returns the
+    /// first.
     pub(super) fn binds_before(&mut self, rule: &Rule, index: usize) -> Option<&'r Rule> {
         let limited = rule.limited().filter(|limited| is_steady(limited) && rule.mode == Mode::Enforce)?;
         let (compared, pairs) = (&mut self.compared, &mut self.pairs);
@@ -70,14 +71,14 @@ impl<'r> Others<'r> {
         found.map(|(_, rule, _)| *rule)
     }
 
-    /// Whether another limit that nobody can get around counts all that this one is for, as far as is known.
+    /// Returns true if another limit that a client cannot bypass may count all requests of this rule.
     pub(super) fn back(&mut self, rule: &Rule) -> bool {
         let compared = &mut self.compared;
         self.backing.iter().any(|wide| covers(wide, rule, compared) != Some(false))
     }
 }
 
-/// Whether everything that a rule is for is also for another; nothing if too much was compared already.
+/// Returns true if one rule covers another; `None` after too many comparisons.
 fn covers(wide: &Rule, narrow: &Rule, compared: &mut usize) -> Option<bool> {
     let patterns =
         |rule: &Rule| rule.conditions.iter().map(|condition| condition.any_of.len()).sum::<usize>();
@@ -85,14 +86,14 @@ fn covers(wide: &Rule, narrow: &Rule, compared: &mut usize) -> Option<bool> {
     (*compared <= MAX_COMPARED).then(|| wide.covers(narrow))
 }
 
-/// Whether nobody can get around a limit.
+/// Returns true if a client cannot bypass the limit.
 fn is_sure(rule: &Rule) -> bool {
     rule.limited().is_some_and(|limited| {
         limited.candidate_for.is_none() && !limited.key.parts.is_empty() && forged(limited).next().is_none()
     })
 }
 
-/// Whether a limit is the same at all times and whatever becomes of the store.
+/// Returns true if a limit is the same at all times and in every state of the store.
 fn is_steady(limited: &Limited) -> bool {
     limited.schedule.terms.is_empty()
         && limited.candidate_for.is_none()
@@ -100,7 +101,8 @@ fn is_steady(limited: &Limited) -> bool {
         && limited.when_full == WhenFull::Share
 }
 
-/// Whether requests that a limit counts together are counted together by another one, with the same cost or more.
+/// Returns true if requests that share a key under one limit also share a key under the other, at the same or a higher
+/// cost.
 fn counts_at_least(other: &Limited, limited: &Limited) -> bool {
     let (wide, narrow) = (&other.key, &limited.key);
     let has_part = |part: &Part| narrow.parts.iter().any(|known| known.slot == part.slot);
@@ -114,8 +116,8 @@ fn counts_at_least(other: &Limited, limited: &Limited) -> bool {
         && other.on_store_failure == limited.on_store_failure
 }
 
-/// Whether all that passes a limit passes another one. Only limits of one algorithm are compared, and windows of one
-/// length: of all others it is not known.
+/// Returns true if one limit allows at most what the other allows. Only limits of one algorithm and windows of one
+/// length are comparable; all others yield false.
 fn is_stricter(other: &Limited, limited: &Limited) -> bool {
     let (strict, loose) = (&other.usual.limit, &limited.usual.limit);
     let (few, many) = (strict.numbers(), loose.numbers());
@@ -123,12 +125,12 @@ fn is_stricter(other: &Limited, limited: &Limited) -> bool {
         return false;
     }
     match strict.algorithm() {
-        // The burst, and the interval at which it comes back.
+        // The burst, and the interval in which a token refills.
         Algorithm::TokenBucket => few[0] <= many[0] && few[1] >= many[1],
-        // The amount; the period and all that says how it is cut are the same.
+        // The amount. The period and the alignment or slots are the same.
         Algorithm::FixedWindow | Algorithm::SlidingLog => few[0] <= many[0] && few[1..3] == many[1..3],
         Algorithm::SlidingWindow => few[0] <= many[0] && few[1..4] == many[1..4],
-        // The most in flight, and the lease after which a place is free again.
+        // The concurrency limit, and the lease after which a permit expires.
         Algorithm::Concurrency => few[0] <= many[0] && few[1] >= many[1],
         _ => false,
     }

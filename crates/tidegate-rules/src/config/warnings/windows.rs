@@ -1,11 +1,11 @@
-//! Windows of a schedule.
+//! Warnings about the windows of a schedule.
 
 use tidegate_support::Complaint;
 
 use super::super::written::RuleText;
 use crate::rule::{Limited, Rule};
 
-/// Windows whose limit has another algorithm, and so other counts.
+/// Returns warnings about windows whose limit has another algorithm, and therefore separate counts.
 pub(super) fn other_algorithms<'a>(
     rule: &'a Rule,
     limited: &'a Limited,
@@ -26,7 +26,7 @@ pub(super) fn other_algorithms<'a>(
     })
 }
 
-/// Windows that come once, and have been.
+/// Returns warnings about windows that occur once and have ended.
 pub(super) fn ended<'a>(
     rule: &'a Rule,
     limited: &'a Limited,

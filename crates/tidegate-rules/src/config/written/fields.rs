@@ -1,6 +1,6 @@
-//! The fields that tables may have, and how each may look.
+//! The fields of each table, with an example for each.
 
-/// A field that a table may have, and how it may look.
+/// A field of a table, with an example.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: &'static str,
@@ -43,12 +43,12 @@ pub(super) const WINDOW: [Field; 8] = [
     field("mode", "\"shadow\""),
 ];
 
-/// All tables of a file.
+/// The names of all tables of a file.
 pub(super) const TABLES: [&str; 4] = ["rule", "zone", "server", "store"];
 
 pub(super) const ZONE: [Field; 1] = [field("size", "\"16MiB\"")];
 
-/// What people look for beside a limit and a condition, and where it is.
+/// Fields that are often written in the wrong table, with the correct location.
 pub(super) const ELSEWHERE: [(&[&str], &str); 6] = [
     (
         &["burst", "queue", "slots", "delay_after", "delay-after", "max_debt", "max-debt"],

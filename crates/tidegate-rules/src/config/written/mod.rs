@@ -1,4 +1,4 @@
-//! What a file says, before anybody knows whether it makes sense: tables and fields by name, values by kind.
+//! The contents of a policy file before validation: tables and fields by name, values by type.
 
 mod fields;
 mod reader;
@@ -7,17 +7,17 @@ use std::ops::Range;
 
 pub(super) use reader::Reader;
 
-/// A value, and where it was written.
+/// A value with its position in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Written<T> {
     pub(crate) value: T,
     pub(crate) span: Range<usize>,
 }
 
-/// A rule as it was written.
+/// A rule as written.
 #[derive(Debug, Default)]
 pub(crate) struct RuleText {
-    /// Where it begins.
+    /// The position of the rule.
     pub(crate) span: Range<usize>,
     pub(crate) name: Option<Written<String>>,
     pub(crate) when: Vec<(Written<String>, Vec<Written<String>>)>,
@@ -37,22 +37,22 @@ pub(crate) struct RuleText {
     pub(crate) ipv4_prefix: Option<Written<u64>>,
     pub(crate) ipv6_prefix: Option<Written<u64>>,
     pub(crate) trusted: Option<Vec<Written<String>>>,
-    /// The names of all fields that are there.
+    /// The names of all fields that are present.
     pub(crate) fields: Vec<Written<&'static str>>,
 }
 
 impl RuleText {
-    /// Whether a field is there, right or wrong.
+    /// Returns true if a field is present, valid or not.
     pub(super) fn says(&self, field: &str) -> bool {
         self.fields.iter().any(|known| known.value == field)
     }
 }
 
-/// A window of a schedule as it was written.
+/// A window of a schedule as written.
 #[derive(Debug, Default)]
 pub(crate) struct WindowText {
     pub(crate) span: Range<usize>,
-    /// The names of all fields that are there.
+    /// The names of all fields that are present.
     pub(crate) fields: Vec<&'static str>,
     pub(crate) from: Option<Written<String>>,
     pub(crate) to: Option<Written<String>>,
@@ -64,16 +64,16 @@ pub(crate) struct WindowText {
     pub(crate) mode: Option<Written<String>>,
 }
 
-/// A zone as it was written.
+/// A zone as written.
 #[derive(Debug)]
 pub(crate) struct ZoneText {
     pub(crate) name: Written<String>,
-    /// Whether it says anything, right or wrong.
+    /// True if it has any fields, valid or not.
     pub(crate) has_fields: bool,
     pub(crate) size: Option<Written<String>>,
 }
 
-/// All that a file says about rules.
+/// All rules and zones of a file.
 #[derive(Debug, Default)]
 pub(crate) struct PolicyText {
     pub(crate) rules: Vec<RuleText>,

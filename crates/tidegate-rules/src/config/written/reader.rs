@@ -1,4 +1,4 @@
-//! Reads tables, and complains about all that is not known there or of another kind.
+//! Reads tables, and reports unknown fields and values of the wrong type.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use super::super::valid::{MAX_COST, MAX_RULES};
 use super::fields::{ELSEWHERE, Field, RULE, TABLES, WINDOW, ZONE};
 use super::{PolicyText, RuleText, WindowText, Written, ZoneText};
 
-/// The most values of a list.
+/// The maximum number of values of a list.
 const MAX_LIST: usize = 65_536;
 
-/// Reads the tables of a file.
+/// The reader of the tables of a file.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Reader {
     pub(in crate::config) complaints: Complaints,
@@ -24,7 +24,7 @@ type Name<'t> = Spanned<DeString<'t>>;
 type Value<'t> = Spanned<DeValue<'t>>;
 
 impl Reader {
-    /// What the tables `[[rule]]` and `[zone.NAME]` say.
+    /// Reads the tables `[[rule]]` and `[zone.NAME]`.
     pub(in crate::config) fn policy(&mut self, root: &DeTable<'_>, others: OtherTables) -> PolicyText {
         let mut policy = PolicyText::default();
         for (name, value) in root {
@@ -103,7 +103,7 @@ impl Reader {
         conditions
     }
 
-    /// `header.x = "…"` may also be written as a table within a table.
+    /// Reads conditions. `header.x = "…"` may also be written as a nested table.
     fn conditions(
         &mut self,
         before: &str,
@@ -207,7 +207,7 @@ impl Reader {
         }
     }
 
-    /// The field of this name.
+    /// Returns the field with this name, or reports an unknown field.
     fn field(&mut self, name: &Name<'_>, known: &[Field]) -> Option<Field> {
         let found = known.iter().find(|field| field.name == name.get_ref());
         if found.is_none() {
@@ -232,7 +232,7 @@ impl Reader {
         }
     }
 
-    /// A date without quotes is one, too.
+    /// Reads a moment. A date without quotes is accepted as well.
     fn moment(&mut self, field: Field, value: &Value<'_>) -> Option<Written<String>> {
         match value.get_ref() {
             DeValue::Datetime(moment) if moment.offset.is_none() => {

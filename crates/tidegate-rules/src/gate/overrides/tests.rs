@@ -107,7 +107,7 @@ fn keys_have_only_so_many_bytes_together_and_those_that_ended_make_room() {
         let (key, one) = one(user, 100);
         put(&overrides, key, one, now)
     };
-    // Each is there twice: in the key, with its length before it, and as a part, with the name of the part.
+    // Each value is stored twice: in the key, after its length, and as a part, with the name of the part.
     let long = |nth: usize, bytes: usize| format!("{nth:02}{}", "x".repeat(bytes - 2));
     for nth in 0..63 {
         assert_eq!(put(&long(nth, 32 << 10), 0), Ok(()));

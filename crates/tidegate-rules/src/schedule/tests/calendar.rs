@@ -1,4 +1,4 @@
-//! Days, years and the ends of time.
+//! Tests of days, years and the ends of the calendar.
 
 use jiff::Timestamp;
 

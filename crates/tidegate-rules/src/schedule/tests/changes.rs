@@ -1,14 +1,14 @@
-//! Clocks that go forward and back.
+//! Tests of clocks that are set forward and back.
 
 use super::{Stretch, edges, second, timetable};
 
 const NEW_YORK: &str = "America/New_York";
-/// 02:00 is 03:00.
+/// The instant at which 02:00 becomes 03:00.
 const FORWARD: &str = "2026-03-08T07:00:00Z";
-/// 02:00 is 01:00.
+/// The instant at which 02:00 becomes 01:00.
 const BACK: &str = "2026-11-01T06:00:00Z";
 
-/// Before, at the edges of, within and after both hours.
+/// Times before, at the edges of, within and after both hours.
 const TIMES: [&str; 10] =
     ["00:30", "01:00", "01:29:59", "01:30", "01:59:59", "02:00", "02:30", "02:59:59", "03:00", "03:30"];
 
@@ -143,7 +143,7 @@ fn a_whole_day_is_skipped_in_samoa() {
     }
 }
 
-/// Alaska had the 18th of October 1867 twice, and Phoenix began 1944 twice.
+/// Alaska repeated the 18th of October 1867, and Phoenix repeated the beginning of 1944.
 #[test]
 fn clocks_that_are_put_back_to_yesterday_repeat_the_evening() {
     for (text, now, expected) in [

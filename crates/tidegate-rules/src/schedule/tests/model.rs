@@ -1,10 +1,10 @@
-//! The wall clock and a calendar as a person reads them, without instants.
+//! A model of windows by local time and calendar, without instants.
 //!
-//! What a clock of the zone shows is compared with what was written, number by number.
+//! It compares the local time of the zone with the text of the window, number by number.
 
 use jiff::civil::{Date, DateTime, Weekday};
 
-/// A window as it was written.
+/// A window as written.
 #[derive(Debug)]
 pub(super) enum Model {
     Daily { from: i32, to: i32, days: Vec<Weekday> },
@@ -13,7 +13,7 @@ pub(super) enum Model {
 }
 
 impl Model {
-    /// `mon,fri 22:00 to 06:00` or any other, the days being optional.
+    /// Parses `mon,fri 22:00 to 06:00` or any other window; the days are optional.
     pub(super) fn new(text: &str) -> Model {
         let (rest, to) = text.split_once(" to ").unwrap();
         let (days, from) = rest.split_once(' ').unwrap_or(("mon,tue,wed,thu,fri,sat,sun", rest));

@@ -1,4 +1,4 @@
-//! Any windows, at any time, from any thread.
+//! Property tests: random windows, at random times, from several threads.
 
 use std::thread;
 
@@ -10,10 +10,10 @@ use super::model::Model;
 use super::random::{Random, ZONES};
 use super::{second, shown, timetable};
 
-/// Far enough from now to be another year.
+/// A distance from now that reaches another year.
 const FAR: i64 = 500 * 86_400;
 
-/// Anywhere in a hundred years, at an edge of the timetable, or near a change of the clocks.
+/// Returns an instant anywhere in a hundred years, at an edge of the timetable, or near a clock change.
 fn instant(random: &mut Random, table: &Timetable, zone: &TimeZone) -> i64 {
     let anywhere = second("2000-01-01T00:00:00Z") + random.below(100 * 365 * 86_400);
     match random.below(3) {
@@ -56,7 +56,7 @@ fn random_timetables_answer_as_the_model_does() {
     }
 }
 
-/// Around every change of two years, minute by minute; edges lie on minutes, so that none is missed.
+/// Checks every minute around every clock change of two years. Edges lie on minutes, so none is missed.
 #[test]
 fn each_minute_of_days_with_a_change_is_as_the_clock_shows() {
     const AROUND: i64 = 26 * 3600;

@@ -1,9 +1,9 @@
-//! Windows and numbers that are different, and the same in every run.
+//! Random windows and numbers, the same in every run.
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
-/// A step per number (`SplitMix64`).
+/// A random number generator (`SplitMix64`).
 #[derive(Debug)]
 pub(super) struct Random(u64);
 
@@ -44,7 +44,7 @@ impl Random {
         &from[usize::try_from(self.below(from.len().try_into().unwrap())).unwrap()]
     }
 
-    /// The text of one, without its zone.
+    /// Returns the text of a window, without its zone.
     pub(super) fn window(&mut self) -> String {
         let kind = self.below(3);
         let (mut from, mut to) = (self.moment(kind), self.moment(kind));
@@ -66,7 +66,7 @@ impl Random {
         }
     }
 
-    /// One of whole minutes that begins and ends within three hours of what a clock shows around a change.
+    /// Returns a window of whole minutes that begins and ends within three hours of a local time near a clock change.
     pub(super) fn window_near(&mut self, shown: &[DateTime]) -> String {
         let kind = self.below(4);
         loop {
@@ -90,7 +90,7 @@ impl Random {
 
     fn moment(&mut self, kind: i64) -> String {
         let time = *self.choose(&TIMES);
-        // Near the days on which clocks change, and near others.
+        // Dates near the days of clock changes, and others.
         let (month, days) = *self.choose(&[(1, 31), (2, 29), (3, 31), (4, 30), (10, 31), (11, 30), (12, 31)]);
         let (month, day) = (month, 1 + self.below(days));
         match kind {
