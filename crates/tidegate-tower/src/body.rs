@@ -21,8 +21,8 @@ pin_project! {
 }
 
 pin_project! {
-    /// Most responses are those of the service and hold nothing. They are moved several times, so the rare variants are boxed:
-    /// around a boxed body this type is no larger than that body.
+    /// Most responses are those of the service and hold nothing. They are moved several times, so the rare variants are
+    /// boxed: around a boxed body this type is no larger than that body.
     #[project = KindProjection]
     enum Kind<B> {
         Theirs { #[pin] body: B },

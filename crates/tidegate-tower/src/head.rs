@@ -82,7 +82,8 @@ impl<'r> Head<'r> {
         of_uri.or_else(|| self.header(header::HOST).map(HeaderValue::as_bytes))
     }
 
-    /// Returns true if this is a gRPC call: a `POST` with a gRPC content type. gRPC calls have their own form of denials.
+    /// Returns true if this is a gRPC call: a `POST` with a gRPC content type. gRPC calls have their own form of
+    /// denials.
     pub fn is_grpc(self) -> bool {
         // gRPC has no other method. A cache might store the 200 that replies to a `GET`, even if it is a denial.
         self.method == Method::POST && is_grpc(self.headers)

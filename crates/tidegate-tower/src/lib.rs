@@ -35,8 +35,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Functions that a program passes to a layer receive the [`Head`] of a request, never its body. Nothing here depends on
-//! a runtime: a [`Clock`](tidegate::Clock) wakes waiters, without a task, a thread or a timer for each of them.
+//! Functions that a program passes to a layer receive the [`Head`] of a request, never its body. Nothing here depends
+//! on a runtime: a [`Clock`](tidegate::Clock) wakes waiters, without a task, a thread or a timer for each of them.
 
 pub mod answer;
 mod body;

@@ -19,8 +19,8 @@
 //! [`Guarded::outcome`] is set. An error of the service counts as a failure. A dropped call reports no outcome, unless
 //! [`Guarded::overloaded_after`] is set.
 //!
-//! Put this layer inside of a [`RateLimit`](crate::RateLimit) and outside of an [`InFlight`](crate::InFlight). Denials by
-//! other layers of this crate do not count as outcomes of the service, wherever those layers are.
+//! Put this layer inside of a [`RateLimit`](crate::RateLimit) and outside of an [`InFlight`](crate::InFlight). Denials
+//! by other layers of this crate do not count as outcomes of the service, wherever those layers are.
 
 mod service;
 
@@ -68,8 +68,8 @@ impl Guarded {
     }
 
     /// Counts a call that is dropped without a response after at least this time as
-    /// [`Overloaded`](Outcome::Overloaded): its caller gave up because it took too long. Unless set, a dropped call reports
-    /// no outcome.
+    /// [`Overloaded`](Outcome::Overloaded): its caller gave up because it took too long. Unless set, a dropped call
+    /// reports no outcome.
     ///
     /// Use it with a timeout layer outside of this one, which drops the call.
     #[must_use]

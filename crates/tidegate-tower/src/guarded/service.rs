@@ -61,7 +61,8 @@ where
 }
 
 pin_project! {
-    /// A call, from the decision of the circuit breaker to the head of its response. Dropped earlier, it reports no outcome.
+    /// A call, from the decision of the circuit breaker to the head of its response. Dropped earlier, it reports no
+    /// outcome.
     pub struct GuardedFuture<F> {
         #[pin]
         stage: Stage<F>,

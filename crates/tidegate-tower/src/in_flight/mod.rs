@@ -1,5 +1,5 @@
-//! A layer that limits the concurrency of requests by any [`Places`]: a fixed or an adaptive limit, with priority classes
-//! and a queue.
+//! A layer that limits the concurrency of requests by any [`Places`]: a fixed or an adaptive limit, with priority
+//! classes and a queue.
 //!
 //! A request beyond the limit is denied with 503, `Retry-After` and `application/problem+json`; a gRPC call with
 //! `UNAVAILABLE` and a pushback. If [`InFlight::wait`] is set and the [`Places`] have a queue, it waits instead.
@@ -27,16 +27,16 @@
 //! # let _ = app;
 //! ```
 //!
-//! The layer reports the outcome of a call when the head of its response is there, or when its body has ended. An adaptive
-//! limit is derived from these outcomes; [`outcome_of`] classifies responses. A connection that is upgraded (101) releases
-//! its permit when the head of the response is sent.
+//! The layer reports the outcome of a call when the head of its response is there, or when its body has ended. An
+//! adaptive limit is derived from these outcomes; [`outcome_of`] classifies responses. A connection that is upgraded
+//! (101) releases its permit when the head of the response is sent.
 //!
-//! An error of the service in place of a response counts as [`Overloaded`](Outcome::Overloaded): from layers of tower it is
-//! a timeout, shed load or a connection that was not accepted. So a timeout layer inside of this one is taken into account.
-//! A timeout layer outside of this one drops the call; for that, set [`InFlight::overloaded_after`].
+//! An error of the service in place of a response counts as [`Overloaded`](Outcome::Overloaded): from layers of tower
+//! it is a timeout, shed load or a connection that was not accepted. So a timeout layer inside of this one is taken
+//! into account. A timeout layer outside of this one drops the call; for that, set [`InFlight::overloaded_after`].
 //!
-//! Put this layer next to the service and a [`RateLimit`](crate::RateLimit) outside of it, so that requests which the rate
-//! limit denies take no permit. If the rate limit is inside, its denials do not count as outcomes of the service.
+//! Put this layer next to the service and a [`RateLimit`](crate::RateLimit) outside of it, so that requests which the
+//! rate limit denies take no permit. If the rate limit is inside, its denials do not count as outcomes of the service.
 
 mod body;
 mod not_sent;
@@ -135,10 +135,11 @@ impl InFlight {
     }
 
     /// Counts a call that is dropped without a response after at least this time as
-    /// [`Overloaded`](Outcome::Overloaded): its caller gave up because it took too long. Unless set, a dropped call reports
-    /// no outcome.
+    /// [`Overloaded`](Outcome::Overloaded): its caller gave up because it took too long. Unless set, a dropped call
+    /// reports no outcome.
     ///
-    /// Use it with a timeout layer outside of this one, which drops the call. Set the time of that layer, or a little less.
+    /// Use it with a timeout layer outside of this one, which drops the call. Set the time of that layer, or a little
+    /// less.
     #[must_use]
     pub fn overloaded_after(self, long: Duration) -> InFlight {
         self.set(|settings| settings.overloaded_after = Some(long))

@@ -58,7 +58,7 @@ impl<L: Listens> Ongoing<L> {
         result
     }
 
-    /// Polls the service for its response. Returns it with the listener, to which the outcome of an error is already reported.
+    /// Polls the service for its response. Returns it with the listener; an error is reported to the listener here.
     pub(crate) fn poll<F, T, E: 'static>(
         call: &mut Option<Ongoing<L>>,
         future: Pin<&mut F>,
@@ -89,8 +89,8 @@ impl<L: Listens> Ongoing<L> {
 
 /// Returns the outcome of a call whose service returned an error in place of a response.
 ///
-/// From layers of tower such an error is a timeout, shed load or a connection that was not accepted: a lack of capacity.
-/// A call that was [`NotSent`] is ignored.
+/// From layers of tower such an error is a timeout, shed load or a connection that was not accepted: a lack of
+/// capacity. A call that was [`NotSent`] is ignored.
 fn outcome_of_error<E: 'static>(error: &E) -> Outcome {
     if NotSent::is_cause_of(error) { Outcome::Ignored } else { Outcome::Overloaded }
 }

@@ -17,8 +17,8 @@ use tower_service::Service;
 
 use super::*;
 
-/// A service under the control of a test: it records its calls, and replies on command. At most `free` of its clones are
-/// ready at the same time; a new clone is not ready.
+/// A service under the control of a test: it records its calls, and replies on command. At most `free` of its clones
+/// are ready at the same time; a new clone is not ready.
 #[derive(Debug)]
 struct Hand {
     shared: Arc<Shared>,
