@@ -54,7 +54,7 @@ pub fn cookie(name: &str) -> Named {
 /// ```
 /// use tidegate_tower::{OnRepeated, key};
 ///
-/// // The application reads the last one, and nobody sends two of them for a good reason.
+/// // The application reads the last one. Legitimate clients never send two of them.
 /// let by_account = key::query("account").on_repeated(OnRepeated::Deny);
 /// # let _ = by_account;
 /// ```
