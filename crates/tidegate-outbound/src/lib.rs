@@ -3,7 +3,8 @@
 //! [`Outgoing`] is a layer for clients, over any service that sends `http` requests and is `Clone`. It does two things:
 //!
 //! - It paces: calls to one server leave at the rate of any [`Limit`]. The others wait, in FIFO order.
-//! - It obeys servers: after a denial with a retry time, no call leaves for that server before; if a server reports its remaining quota, no more calls leave than that.
+//! - It obeys servers: after a denial with a retry time, no call leaves for that server before. If a server reports its
+//!   remaining quota, no more calls leave than that.
 //!
 //! A server is a scheme, a host and a port, unless [`per`](Outgoing::per) is set.
 //!

@@ -1,4 +1,4 @@
-//! What may be a key: anything that names a subject, looked at where it lies.
+//! Types of keys: any type that implements the key trait, borrowed.
 
 use std::net::IpAddr;
 use std::sync::Mutex;
