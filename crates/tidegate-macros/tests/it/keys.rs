@@ -1,4 +1,4 @@
-//! Types of keys: any type that implements the key trait, borrowed.
+//! Keys of any type that implements `IntoKey`, by reference.
 
 use std::net::IpAddr;
 use std::sync::Mutex;
