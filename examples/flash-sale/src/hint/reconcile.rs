@@ -10,7 +10,7 @@
 //! |---|---|
 //! | taken in Redis before the round, in the database after the reading | too high by one: the unit is set again, then sold |
 //! | taken in Redis and in the database between reading and setting | too high by one, for the same reason |
-//! | taken in Redis, and the shop failed before it reached the database | too low by one before the round, right after it |
+//! | taken in Redis, and the shop failed before the database | too low by one before the round, right after it |
 //! | denied by the database, given back before the setting | right: the setting replaces the giving back |
 //! | denied by the database, given back after the setting | too high by one: the unit is counted twice |
 //! | expired in the database and given back after the reading, before the setting | too low by one until the next round |
