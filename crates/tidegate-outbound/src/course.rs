@@ -9,8 +9,8 @@
 //!
 //! Responses overlap, so one may be older than the current state. Only the response to a call that left after the last
 //! update is certainly newer; of two that overlap the stricter applies. A server may or may not have counted the calls
-//! in flight when it responds. All of them are subtracted from the remaining quota, except those that have been in
-//! flight for so long that the server has counted them or never will.
+//! in flight when it responds. All of them are subtracted from the remaining quota. The exception is a call in
+//! flight for so long that the server has counted it or never will.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ struct Quota {
     learned: u64,
 }
 
-/// The answer to the question whether a call may leave.
+/// The decision about the departure of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     Clear,

@@ -63,9 +63,9 @@
 //! flight, then four, and so on. A response with the remaining quota ends the slow start, and a denial restarts it. A
 //! call that hangs delays the next one for at most a second.
 //!
-//! The layer stores the state of 1,024 servers. If there are more, it forgets servers without state that still counts
-//! first, then the one with the largest remaining quota. If all of them hold calls back at the same time, further
-//! servers share one queue: their calls may wait for each other, and none leaves too early.
+//! The layer stores the state of 1,024 servers. If there are more, it first forgets servers whose state is over, then
+//! the server with the largest remaining quota. If all of them hold calls back at the same time, further servers share
+//! one queue: their calls may wait for each other, and none leaves too early.
 
 mod course;
 mod departure;

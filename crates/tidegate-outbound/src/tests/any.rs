@@ -10,7 +10,7 @@ use super::*;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Call,
-    /// A call in flight gets a response: a denial for so many seconds, or none.
+    /// A call in flight gets a response: a denial with this hold in seconds, or a success.
     Answer {
         which: usize,
         hold: Option<u8>,

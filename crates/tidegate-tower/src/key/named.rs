@@ -34,8 +34,8 @@ impl Named {
         Named { what, on_repeated: OnRepeated::default() }
     }
 
-    /// Sets the handling of requests with several values of this name. For attributes of rules, `on_repeated` of each
-    /// rule applies instead.
+    /// Sets the handling of requests with several values of this name. The built-in attributes
+    /// of rules (`header.x`, `cookie.x`, `query.x`) do not use it: there `on_repeated` of each rule applies.
     #[must_use]
     pub fn on_repeated(self, on_repeated: OnRepeated) -> Named {
         Named { on_repeated, ..self }

@@ -1,8 +1,8 @@
 //! A key as the list of its parts.
 //!
 //! Different parts never result in the same key, because each part is written with its length before it. A key with a
-//! missing or repeated part starts with a mark, as in rules, so that a layer and a rule count a request under the same
-//! key.
+//! missing or repeated part starts with a mark. Rules use the same mark, so a layer and a rule count a request under
+//! the same key.
 
 use std::net::{IpAddr, Ipv4Addr};
 

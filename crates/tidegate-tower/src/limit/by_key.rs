@@ -145,7 +145,8 @@ impl ByKey {
         }
     }
 
-    /// Joins the queue at the call, by one decision: requests pass in the order of their calls, whenever they are polled.
+    /// Joins the queue at the call, by one decision: requests pass in the order of their calls, whenever they are
+    /// polled.
     fn enqueue(
         &self,
         limiter: &Arc<NamedLimiter>,

@@ -1,4 +1,4 @@
-//! The response of a request, from the decision to the answer of the service.
+//! The response of a request, from the decision to the response of the service.
 //!
 //! ```text
 //!   waiting -> ready -> running -> settling

@@ -119,8 +119,8 @@ impl RateLimit {
     /// Returns a layer that limits requests by the rules of a gate, whose store may be remote.
     ///
     /// Rules match `method`, `path`, `host`, `ip` (see [`RateLimit::peer`]), `header.x`, `cookie.x`, `query.x`, and the
-    /// attributes of [`RateLimit::attribute`]. A request that a rule always denies gets 403. Permits are released when the
-    /// response is over; in a remote store, when the response begins.
+    /// attributes of [`RateLimit::attribute`]. A request that a rule always denies gets 403. Permits are released when
+    /// the response is over; in a remote store, when the response begins.
     ///
     /// A request waits only if a rule has a max wait; [`RateLimit::wait`] can shorten the max wait of a rule, not
     /// extend it. If a client disconnects while its request waits, the cost stays spent.
@@ -153,9 +153,10 @@ impl RateLimit {
         self
     }
 
-    /// Adds an attribute for rules, such as the user that an outer layer has authenticated, or replaces a built-in one:
-    /// in a nested router of axum the whole path is `.attribute("path", key::extension(|uri: &OriginalUri|
-    /// uri.path().to_owned()))`. For `ip` use [`RateLimit::peer`].
+    /// Adds an attribute for rules, such as the user that an outer layer has authenticated, or replaces a built-in one.
+    /// In a nested router of axum the whole path is
+    /// `.attribute("path", key::extension(|uri: &OriginalUri| uri.path().to_owned()))`.
+    /// For `ip` use [`RateLimit::peer`].
     ///
     /// If it is missing or the extractor [skips](Extract::or_skip) it, `on_missing` of each rule applies. An address is
     /// the text of its network, such as `2001:db8:1:2::/64`.

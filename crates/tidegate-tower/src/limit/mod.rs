@@ -21,7 +21,7 @@
 //!   decider         by key or by rules
 //!   by_key/rules    decide, and own their waits: for a key and in a queue; for attributes, a gate, a time
 //!   outcome         CallOutcome: pass, deny, wait
-//!   on_response     header fields, corrections and permits, when the service has answered
+//!   on_response     header fields, corrections and permits, when the service has responded
 //!   per_request     a limiter for each limit that comes with requests
 //!   named_limiter   a limiter with the name and the header fields of its limit
 //!   settings        settle

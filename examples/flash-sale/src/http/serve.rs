@@ -26,11 +26,11 @@ const LAST_ROUND: Duration = Duration::from_secs(30);
 
 /// Serves until `shutdown` completes; then requests in flight may finish within 30 seconds.
 ///
-/// A connection is closed if the head of its next request does not arrive within the header timeout of the settings,
-/// whether it is incomplete or has not begun. A request that waits for its reply has no such timeout.
+/// A connection is closed if the head of its next request does not arrive within the header timeout of the settings.
+/// This applies to an incomplete head and to one that has not begun. A request that waits for its reply has no such
+/// timeout.
 ///
-/// # Errors
-/// If the listener fails.
+/// The result is always `Ok`.
 pub async fn serve(
     mut listener: TcpListener,
     app: App,
