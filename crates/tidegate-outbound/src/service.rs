@@ -63,7 +63,7 @@ where
             Break(Ok(departure)) => departure.map(Departure::leave).transpose(),
             Continue(waiting) => Err(waiting),
             Break(Err(held)) => {
-                // What was reserved for this call is released for other calls.
+                // The readiness that was reserved for this call is released for other calls.
                 self.inner = self.inner.clone();
                 return OutgoingFuture { stage: Stage::Failed { held: Some(held) } };
             }
@@ -77,7 +77,7 @@ where
 }
 
 impl<S: Clone> OutgoingService<S> {
-    /// Returns the parts of a call that waits. It holds no readiness of the inner service: what was reserved for it is
+    /// Returns the parts of a call that waits. It holds no readiness of the inner service: the one reserved for it is
     /// dropped.
     fn put_off<B>(&mut self, request: Request<B>) -> Option<(S, Request<B>)> {
         let fresh = self.inner.clone();

@@ -78,7 +78,7 @@ impl Shop {
         payment::pay(&self.database, order, user).await
     }
 
-    /// Returns expired reservations to the stock; returns their number.
+    /// Puts expired reservations back into the stock, and returns their number.
     pub async fn expire(&self) -> Result<u64, Fault> {
         expiry::expire(&self.database).await
     }

@@ -51,7 +51,7 @@ where
             }
             Err(refusal) => {
                 let response = refuse_by(self.settings.otherwise.as_deref(), Head::of(&request), refusal);
-                // What was reserved for this call is released for other calls.
+                // The readiness that was reserved for this call is released for other calls.
                 self.inner = self.inner.clone();
                 Stage::Refused { response: Some(response) }
             }

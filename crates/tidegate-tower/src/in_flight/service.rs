@@ -56,14 +56,14 @@ where
             Err(refusal) => match self.settings.patience(head) {
                 Some(longest) => {
                     let acquire = self.settings.places.acquire(class).within(longest);
-                    // A waiter holds no readiness: what was reserved for this call is dropped.
+                    // A waiter holds no readiness: the one that was reserved for this call is dropped.
                     let inner = self.inner.clone();
                     self.inner = inner.clone();
                     Stage::Waiting { acquire, pending: Some((inner, request)) }
                 }
                 None => {
                     let response = self.settings.refuse(head, refusal);
-                    // What was reserved for this call is released for other calls.
+                    // The readiness that was reserved for this call is released for other calls.
                     self.inner = self.inner.clone();
                     Stage::Refused { response: Some(response) }
                 }

@@ -1,4 +1,4 @@
-//! Combines the parts that extractors find into one key.
+//! The key of a request, combined from the parts that extractors find.
 
 use std::fmt;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Decides about requests by their key, under one limit or under a limit that comes with each request.
+//! A decider about requests by their key, under one limit or under a limit that comes with each request.
 //!
 //! ```text
 //!   the key is found at once, or awaited -> allowed or denied at once, or queued

@@ -1,4 +1,4 @@
-//! Limits requests by their key or by rules.
+//! A layer that limits requests by their key or by rules.
 //!
 //! ```
 //! use tidegate::{Limit, SECOND};

@@ -23,7 +23,7 @@ use crate::sale::{NewSale, Sale};
 use crate::shop::Shop;
 use crate::strategy::Strategy;
 
-/// The number of sales that are searched for an open one, the newest first.
+/// The number of sales that are searched for one that is not over, the newest first.
 const SALES: i64 = 64;
 
 /// Opens a shop with one sale, and prints the addresses of the buyers' and the shopkeeper's page.
@@ -210,7 +210,7 @@ impl ServeArguments {
     }
 }
 
-/// Prints that another sale is open, in case the user only wants to restart the shop.
+/// Prints that another sale is not over, in case the user only wants to restart the shop.
 async fn remind(database: &Database) -> Result<(), Failed> {
     let sales = database.latest_sales(SALES).await?;
     if let Some(Sale { id, .. }) = sales.iter().find(|sale| sale.now < sale.closes_at) {

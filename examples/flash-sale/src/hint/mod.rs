@@ -74,7 +74,7 @@ impl Hint {
         }
     }
 
-    /// Returns the unit that was taken for a user; without one it does nothing.
+    /// Adds the unit that was taken for a user back to the counter; without one it does nothing.
     ///
     /// Call it only for users without an order according to the database: no piece was left, or a reservation has
     /// expired. Do not call it for users who had bought already, nor after a fault with an unknown result: a user with

@@ -6,7 +6,7 @@
 //! - **Too high**: more buyers than units reach the database, which denies them: extra work, never an order too many.
 //! - **Too low**: a new buyer gets "sold out" while a unit is left, until the next round reads the database again.
 //!
-//! | event between reading and setting | the counter is then |
+//! | concurrent event | the counter is then |
 //! |---|---|
 //! | taken in Redis before the round, in the database after the reading | too high by one: the unit is set again, then sold |
 //! | taken in Redis and in the database between reading and setting | too high by one, for the same reason |
@@ -57,7 +57,7 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Starts the task with a round at once; `truth` reads the open sales from the database.
+    /// Starts the task with a round at once; `truth` reads the sales that are not over from the database.
     ///
     /// The counter of any other sale is not changed, and expires within ten seconds.
     pub fn start<Truth, Reading, Fault>(hint: Hint, truth: Truth) -> Reconciler

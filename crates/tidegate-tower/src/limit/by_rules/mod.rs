@@ -1,4 +1,4 @@
-//! Decides about requests by rules.
+//! A decider about requests by rules.
 //!
 //! ```text
 //!   attributes at once, or awaited -> the gate, in memory or remote -> allowed, denied, or delayed
