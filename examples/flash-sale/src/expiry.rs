@@ -30,7 +30,8 @@ static REMOVE: Statement = Statement::new("DELETE FROM orders WHERE id = ? AND s
 static PUT_BACK: Statement =
     Statement::new("UPDATE sales SET available = available + ?, version = version + 1 WHERE id = ?");
 
-/// Puts expired reservations back into the stock, and returns their number. A sale with wrong books does not stop the others.
+/// Puts expired reservations back into the stock, and returns their number. A sale with wrong books does not stop the
+/// others.
 pub(crate) async fn expire(database: &Database) -> Result<u64, Fault> {
     let rows = sqlx::query(SALES.text(database.dialect())).fetch_all(database.pool()).await?;
     let (mut all, mut failed) = (0, None);

@@ -96,7 +96,7 @@ async fn under_overload_the_newest_is_served_first_and_the_oldest_makes_room() {
     assert_eq!(send(&server, "/too-many").await.unwrap(), 503, "no overload yet: the line is full");
     clock.advance(2 * SECOND);
 
-    // The queue has not been empty for too long: a new request pushes out the oldest waiter.
+    // The queue has been non-empty for longer than its threshold: a new request pushes out the oldest waiter.
     let newest = send(&server, "/newest");
     let oldest = calls.remove(1);
     assert_eq!(oldest.await.unwrap(), 503);
