@@ -1,15 +1,16 @@
-//! When the next call to one place may leave: pure, with the time as an argument.
+//! The decision when the next call to one server may leave: pure, with the time as an argument.
 //!
-//! Three things hold a call back, and it leaves when none of them does: the pace that this program has set itself,
-//! a hold that a server has asked for, and quotas, of each of which so many are left until a time. When a hold is over,
-//! or a quota that was used up, calls leave a few at a time at first ([`Opening`]).
+//! A call leaves if none of three things holds it back: the pace of this program, a hold that a server has asked for,
+//! and quotas, each with a remaining number until a time. After a hold or a used-up quota is over, calls leave by slow
+//! start ([`Opening`]).
 //!
-//! The pace is charged twice: when a call is let go, so that others wait for it, and when it leaves, which may be later.
+//! The pace is charged twice: when a call is released, so that others wait for it, and when it leaves, which may be
+//! later.
 //!
-//! Answers overlap, so that one may be older than what is known already. Only the answer to a call that left after
-//! something was learned is surely newer than that; of two that overlap the stricter counts. A server may or may not
-//! have counted the calls that are on their way while it answers: all are taken off from what it says is left, but for
-//! those that have been on their way for so long that it has counted them or never will.
+//! Responses overlap, so one may be older than the current state. Only the response to a call that left after the last
+//! update is certainly newer; of two that overlap the stricter applies. A server may or may not have counted the calls
+//! in flight when it responds. All of them are subtracted from the remaining quota. The exception is a call in
+//! flight for so long that the server has counted it or never will.
 
 use std::time::Duration;
 
@@ -19,20 +20,20 @@ use super::held::Reason;
 use super::opening::Opening;
 use super::told::{MAX_POLICIES, Told, Went};
 
-/// Late by so little is how programs run; to take it off the pace would make it slower than it was set.
+/// The delay of a call that is normal scheduling. Charging it to the pace would make the pace slower than it was set.
 const A_LITTLE_LATE: Ticks = Ticks::saturating_from(Duration::from_millis(10));
 
-/// What all courses of a layer have in common.
+/// The settings that all servers of a layer share.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
     pub(super) pace: Option<Limit>,
     pub(super) longest_hold: Duration,
-    /// By how many hundredths of itself a wait may become longer.
+    /// The maximum extension of a wait, in percent.
     pub(super) jitter: u8,
 }
 
 impl Terms {
-    /// What a wait that a server asks for becomes: never longer than allowed, plus a share that chance decides.
+    /// Returns the wait after a request of a server: at most `longest_hold`, plus a random share.
     fn wait(&self, asked: Duration, chance: u64) -> Ticks {
         let wait = asked.min(self.longest_hold);
         // Nanoseconds of a duration have fewer than 94 bits, so neither product overflows.
@@ -42,39 +43,39 @@ impl Terms {
         Ticks::saturating_from(wait.saturating_add(more))
     }
 
-    /// Longer than this nothing that was ever learned can hold.
+    /// Returns the upper bound of every hold.
     fn longest(&self) -> Ticks {
         self.wait(self.longest_hold, u64::MAX)
     }
 }
 
-/// What is known about one place.
+/// The state of one server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Course {
     hold: Option<Timestamp>,
     quotas: Vec<Quota>,
-    /// Of those that were let go.
+    /// The pace, charged for calls that were released.
     pace: State,
-    /// Of those that have left.
+    /// The pace, charged for calls that have left.
     left: State,
     opening: Option<Opening>,
-    /// How many openings there were.
+    /// The number of slow starts so far.
     openings: u64,
-    /// Whether it is only thought of, with answers that come at once.
+    /// True if this is a simulation, in which responses come at once.
     is_foreseen: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Quota {
     policy: Box<[u8]>,
-    /// Below nothing if more are on their way than the server has left.
+    /// Negative if more calls are in flight than the server has quota for.
     left: i128,
     until: Timestamp,
-    /// The moment of the line at which this was learned.
+    /// The moment of the queue at which this was learned.
     learned: u64,
 }
 
-/// Whether a call may leave.
+/// The decision about the departure of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     Clear,
@@ -82,13 +83,13 @@ pub(super) enum Look {
         until: Timestamp,
         reason: Reason,
     },
-    /// At the latest then; or sooner, when another is answered.
+    /// At the latest then; or sooner, when another call gets its response.
     Perhaps {
         until: Timestamp,
     },
 }
 
-/// Proof that a call was let go.
+/// A receipt of a released call.
 #[derive(Debug)]
 pub(super) struct LetGo {
     at: Timestamp,
@@ -96,21 +97,21 @@ pub(super) struct LetGo {
     opening: Option<u64>,
 }
 
-/// An answer, as the line sees it.
+/// A response, with its place in the order of events.
 pub(super) struct Answer<'a> {
     pub(super) told: &'a Told,
-    /// The moment of the line at which its call left.
+    /// The moment of the queue at which its call left.
     pub(super) left_at: u64,
-    /// The moment of the line at which it came.
+    /// The moment of the queue at which it arrived.
     pub(super) learned: u64,
-    /// Calls that are on their way besides.
+    /// The number of other calls in flight.
     pub(super) others: u64,
     /// A random number, for the jitter.
     pub(super) chance: u64,
 }
 
 impl Course {
-    /// Whether a call may leave now, or when that is worth asking again.
+    /// Returns whether a call may leave now, or the time to ask again.
     pub(super) fn look(&mut self, terms: &Terms, now: Timestamp) -> Look {
         self.forget(terms, now);
         let used_up = self.quotas.iter().filter(|quota| quota.left <= 0).map(|quota| quota.until);
@@ -128,7 +129,7 @@ impl Course {
         }
     }
 
-    /// A call is let go, because [`Course::look`] was clear.
+    /// Releases a call, after [`Course::look`] was clear.
     pub(super) fn let_go(&mut self, terms: &Terms, now: Timestamp) -> LetGo {
         for quota in &mut self.quotas {
             quota.left -= 1;
@@ -143,7 +144,8 @@ impl Course {
         LetGo { at: now, receipt, opening: self.opening.as_ref().map(Opening::number) }
     }
 
-    /// A call that was let go leaves now, unless so many others have left meanwhile that the pace forbids it.
+    /// Returns true if a released call leaves now, and charges the pace; false if other calls have used up the pace
+    /// meanwhile.
     pub(super) fn leave(&mut self, terms: &Terms, now: Timestamp, let_go: &LetGo) -> bool {
         let Some(limit) = &terms.pace else { return true };
         let is_late = now.since(let_go.at) > A_LITTLE_LATE;
@@ -151,9 +153,9 @@ impl Course {
         limit.decide(&mut self.left, at, Ask::ONE).is_allowed()
     }
 
-    /// A call has not left after all.
+    /// Takes back the release of a call that has not left.
     pub(super) fn give_back(&mut self, terms: &Terms, now: Timestamp, let_go: LetGo) {
-        // Also what was learned since has taken it off, as one on its way.
+        // A quota that was learned since has subtracted it, too, as a call in flight.
         for quota in &mut self.quotas {
             quota.left += 1;
         }
@@ -163,7 +165,7 @@ impl Course {
         }
     }
 
-    /// A call has ended.
+    /// Records the end of a call.
     pub(super) fn ended(&mut self, let_go: &LetGo, went: Went) {
         if let Some(opening) =
             self.opening.as_mut().filter(|opening| let_go.opening == Some(opening.number()))
@@ -172,12 +174,12 @@ impl Course {
         }
     }
 
-    /// The same, if all answers came at once and told nothing.
+    /// Returns the state for a simulation in which all responses come at once and report nothing.
     pub(super) fn foreseen(&self) -> Course {
         Course { opening: None, is_foreseen: true, ..self.clone() }
     }
 
-    /// An answer has come.
+    /// Updates the state from a response.
     pub(super) fn learn(&mut self, terms: &Terms, now: Timestamp, answer: &Answer<'_>) {
         self.forget(terms, now);
         if let Some(hold) = answer.told.hold {
@@ -199,7 +201,7 @@ impl Course {
         self.opening = self.opening.take().filter(|opening| !opening.is_of(&quota.policy));
         let Some(known) = self.quotas.iter_mut().find(|known| known.policy == quota.policy) else {
             if self.quotas.len() >= MAX_POLICIES {
-                // The one that will hold nobody back for longest.
+                // The quota that will hold calls back last.
                 let loosest = self.quotas.iter().enumerate().max_by_key(|(_, known)| known.left);
                 let Some((place, loosest)) = loosest else { return };
                 if loosest.left <= quota.left {
@@ -217,11 +219,11 @@ impl Course {
         }
     }
 
-    /// Drops what is over, and bounds what a clock that runs wild has made too long.
+    /// Removes state that is over, and bounds times that a faulty clock has made too long.
     fn forget(&mut self, terms: &Terms, now: Timestamp) {
         let latest = now.saturating_add(terms.longest());
         self.hold = self.hold.map(|until| until.min(latest));
-        // Since when calls may pass, and what they might not pass before.
+        // The time since which calls may pass, and the quota that held them back before.
         let mut opened = self.hold.take_if(|until| *until <= now).map(|since| (since, None));
         self.quotas.retain_mut(|quota| {
             quota.until = quota.until.min(latest);
@@ -238,7 +240,7 @@ impl Course {
         }
     }
 
-    /// The clock has stepped back by so much: what holds, holds for as long as it would have.
+    /// Moves all times after the clock stepped back by this much, so that holds keep their length.
     pub(super) fn step_back(&mut self, by: Ticks) {
         self.hold = self.hold.map(|until| until.saturating_sub(by));
         for quota in &mut self.quotas {
@@ -249,7 +251,7 @@ impl Course {
         }
     }
 
-    /// How many may leave before anything holds them back; nothing if something does already.
+    /// Returns the number of calls that may leave before something holds them back; `None` if something does already.
     pub(super) fn looseness(&mut self, terms: &Terms, now: Timestamp) -> Option<i128> {
         self.forget(terms, now);
         let is_paced = terms
@@ -263,7 +265,7 @@ impl Course {
     }
 }
 
-/// When the pace lets one more leave, if not now.
+/// Returns the time at which the pace allows one more call; `None` if it does now.
 fn wait_of(limit: &Limit, state: &State, now: Timestamp) -> Option<Timestamp> {
     match limit.peek(state, now, Ask::ONE).verdict_in_ticks() {
         Verdict::Allowed { .. } => None,

@@ -1,4 +1,4 @@
-//! What all clones of a layer share, and a call on its way.
+//! The state that all clones of a layer share, and a call in flight.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -22,7 +22,7 @@ pub(crate) struct Settings {
     pub(crate) patience: Option<Duration>,
     pub(crate) most_waiting: usize,
     pub(crate) clock: Arc<dyn Clock>,
-    /// For dates of servers that do not say what time they think it is.
+    /// The wall clock, for dates of servers that send no `Date`.
     pub(crate) wall: fn() -> SystemTime,
 }
 
@@ -46,12 +46,12 @@ impl Shared {
         Shared { settings, queue, random: RandomState::new(), drawn: AtomicU64::new(0) }
     }
 
-    /// Returns how many calls wait, and how many origins are remembered.
+    /// Returns the number of waiting calls, and the number of stored origins.
     pub(crate) fn counts(&self) -> (usize, usize) {
         self.queue.lock(|state| (state.waiting(), origins::count(state)))
     }
 
-    /// Returns a number that cannot be foreseen.
+    /// Returns an unpredictable number.
     fn chance(&self) -> u64 {
         self.random.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
     }
@@ -64,7 +64,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// A call that may leave, and then one that is on its way; dropped, it has ended without an answer.
+/// A call that may leave, and then a call in flight. Dropping it ends the call without a response.
 pub(crate) struct Departure {
     shared: Arc<Shared>,
     exit: Option<Exit>,
@@ -76,7 +76,7 @@ impl Departure {
         Departure { shared: Arc::clone(shared), exit: Some(exit), has_left: false }
     }
 
-    /// Leaves now; or waits again where it waited, if something was learned since it was let go.
+    /// Leaves now; or waits again at its old place, if a response has arrived since it was released.
     pub(crate) fn leave(mut self) -> Result<Departure, Waiter<Origins>> {
         let Some(exit) = self.exit.take() else { return Ok(self) };
         match self.shared.queue.with(&self.shared, |state, turn| origins::confirm(state, turn, exit)) {
@@ -87,7 +87,7 @@ impl Departure {
         Ok(self)
     }
 
-    /// Learns from the answer to the call.
+    /// Updates the state from the response to the call.
     pub(crate) fn answered(mut self, head: ResponseHead<'_>) {
         self.end(&Told::by(head, self.shared.settings.wall));
     }

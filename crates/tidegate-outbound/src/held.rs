@@ -1,4 +1,4 @@
-//! A call that was not made, and until when.
+//! The error of a call that was not sent.
 
 use std::error::Error;
 use std::fmt;
@@ -6,17 +6,16 @@ use std::time::Duration;
 
 use tidegate_tower::in_flight::NotSent;
 
-/// A call was held back, because it would have had to wait for longer than it may.
+/// The error of a call that would have had to wait longer than its max wait.
 ///
-/// It has not been made. Layers of tower hand errors on in boxes; this one is found in its box by
-/// `error.downcast_ref::<Held>()`.
+/// The call was not sent. Layers of tower pass errors on in boxes: `error.downcast_ref::<Held>()` finds this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     retry_after: Option<Duration>,
     reason: Reason,
 }
 
-/// Why a call has to wait.
+/// The reason why a call has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     Told,
@@ -31,22 +30,22 @@ impl Held {
         Held { retry_after, reason }
     }
 
-    /// The wait after which the call could have left, or at least; `None` if nobody knows.
+    /// Returns a lower bound of the wait after which the call could have left; `None` if it is unknown.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// Whether it is the server that asked to be left alone.
+    /// Returns true if the server asked for the wait.
     pub fn is_told(&self) -> bool {
         self.reason == Reason::Told
     }
 
-    /// Whether it is the pace that this program has set itself.
+    /// Returns true if the pace of this program caused the wait.
     pub fn is_paced(&self) -> bool {
         self.reason == Reason::Paced
     }
 
-    /// Whether too many were waiting already.
+    /// Returns true if the queue was full.
     pub fn is_line_full(&self) -> bool {
         self.reason == Reason::LineFull
     }
@@ -70,7 +69,7 @@ impl fmt::Display for Held {
 }
 
 impl Error for Held {
-    /// A call that was not sent says nothing to the layers around this one.
+    /// Marks the call as not sent, so that outer layers ignore its outcome.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&NotSent)
     }

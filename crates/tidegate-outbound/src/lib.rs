@@ -1,33 +1,33 @@
-//! Calls to others: at a pace of our own, and as others ask.
+//! Rate limiting of outgoing calls: by a pace of the client, and by the limits that servers report.
 //!
 //! [`Outgoing`] is a layer for clients, over any service that sends `http` requests and is `Clone`. It does two things:
 //!
-//! - It paces: at most so many calls leave for one server, by any [`Limit`]. The rest waits, in order.
-//! - It obeys: when a server refuses and says until when, nothing leaves for it before; when it says how much is left,
-//!   no more leave than that.
+//! - It paces: calls to one server leave at the rate of any [`Limit`]. The others wait, in FIFO order.
+//! - It obeys servers: after a denial with a retry time, no call leaves for that server before. If a server reports its
+//!   remaining quota, no more calls leave than that.
 //!
-//! A server is a scheme, a host and a port, unless [`per`](Outgoing::per) says otherwise.
+//! A server is a scheme, a host and a port, unless [`per`](Outgoing::per) is set.
 //!
-//! | a server says | on | what happens |
+//! | header fields | on | effect |
 //! |---|---|---|
-//! | `Retry-After: 30`, or a date in any of its three forms | any 4xx or 5xx | nothing leaves until then |
-//! | `RateLimit: "name";r=5;t=30`, several or one | any answer | at most 5 more leave in 30 s, for each name |
-//! | `RateLimit: "name";r=0` and `RateLimit-Policy: "name";q=5;w=30` | any answer | nothing leaves for 30 s |
-//! | `RateLimit: limit=9, remaining=5, reset=30` | any answer | the same |
-//! | `RateLimit-Remaining`, `RateLimit-Reset` | any answer | the same |
-//! | `X-RateLimit-Remaining`, `X-RateLimit-Reset`, also `X-Rate-Limit-…` | any answer | the same; a large reset is a moment since 1970, in seconds or milliseconds |
-//! | `grpc-retry-pushback-ms`, or a `RetryInfo` among the details | gRPC answers without messages, `RESOURCE_EXHAUSTED` or `UNAVAILABLE` | nothing leaves until then |
+//! | `Retry-After: 30`, or a date in any of its three forms | any 4xx or 5xx | no call leaves until then |
+//! | `RateLimit: "name";r=5;t=30`, several or one | any response | at most 5 more calls leave in 30 s, for each name |
+//! | `RateLimit: "name";r=0` and `RateLimit-Policy: "name";q=5;w=30` | any response | no call leaves for 30 s |
+//! | `RateLimit: limit=9, remaining=5, reset=30` | any response | the same |
+//! | `RateLimit-Remaining`, `RateLimit-Reset` | any response | the same |
+//! | `X-RateLimit-Remaining`, `X-RateLimit-Reset`, also `X-Rate-Limit-…` | any response | the same; a large reset is a Unix time, in seconds or milliseconds |
+//! | `grpc-retry-pushback-ms`, or a `RetryInfo` among the details | gRPC responses without messages, `RESOURCE_EXHAUSTED` or `UNAVAILABLE` | no call leaves until then |
 //!
-//! Of a field that stands there several times the strictest counts. What an answer with an `Age` says is left is what was
-//! left when a cache kept it, and is not heeded; its `Retry-After` is so much shorter.
+//! If a field occurs several times, the strictest value applies. In a response with an `Age`, the remaining quota is
+//! that of the time at which a cache stored it, so it is ignored; its `Retry-After` is reduced by the age.
 //!
-//! Dates and moments are compared with the `Date` of the same answer, so that a clock that is wrong here does no harm.
-//! What cannot be read, is negative or over already is left alone; nothing holds longer than
+//! Dates and Unix times are compared with the `Date` of the same response, so a wrong clock of the client does no harm.
+//! Values that are invalid, negative or already over are ignored. Nothing holds longer than
 //! [`longest_hold`](Outgoing::longest_hold).
 //!
-//! Calls that are on their way when an answer comes are taken off what it says is left, as if the server had not seen
-//! them yet. Those that have been on their way for more than ten seconds are not: calls that hang spend no quota again
-//! and again.
+//! Calls in flight when a response arrives are subtracted from the remaining quota that it reports, as if the server
+//! had not counted them yet. Calls in flight for more than ten seconds are not subtracted, so that calls which hang do
+//! not reduce the quota again and again.
 //!
 //! ```
 //! use std::time::Duration;
@@ -59,13 +59,13 @@
 //! # }
 //! ```
 //!
-//! When a hold is over, or a quota that was used up, those who waited do not leave all at once: one does, and when it is
-//! answered two may be on their way, then four, and so on. An answer that tells how much is left of that quota ends it, a
-//! refusal begins it anew, and a call that hangs keeps the next one for a second at most.
+//! After a hold or a used-up quota is over, waiters leave by slow start: first one, after its response two may be in
+//! flight, then four, and so on. A response with the remaining quota ends the slow start, and a denial restarts it. A
+//! call that hangs delays the next one for at most a second.
 //!
-//! A thousand servers are kept apart. What is over is forgotten first, then the one with most left. If all of them hold
-//! somebody back at the same time, those that come then share one line: they may wait for each other's sake, and none
-//! leaves too early.
+//! The layer stores the state of 1,024 servers. If there are more, it first forgets servers whose state is over, then
+//! the server with the largest remaining quota. If all of them hold calls back at the same time, further servers share
+//! one queue: their calls may wait for each other, and none leaves too early.
 
 mod course;
 mod departure;
@@ -91,12 +91,12 @@ use tower_layer::Layer;
 use self::course::Terms;
 use self::departure::{Settings, Shared};
 
-/// How many wait at most for one server, unless set.
+/// The default maximum number of waiters for one server.
 const MOST_WAITING: usize = 1024;
 
-/// A layer for clients: paces outgoing calls, and obeys what servers say.
+/// A layer for clients: paces outgoing calls, and obeys the limits that servers report.
 ///
-/// Clones, and the services that they make, share what is known. A setting begins anew, so make them first.
+/// Clones, and the services that they make, share their state. A setting resets it, so apply settings first.
 #[derive(Clone)]
 pub struct Outgoing {
     by: Arc<dyn Identify>,
@@ -104,7 +104,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// A layer that obeys, by scheme, host and port, waits as long as it takes, and sets no pace of its own.
+    /// Returns a layer without a pace that obeys servers by scheme, host and port, and has no max wait.
     pub fn new() -> Outgoing {
         let terms = Terms { pace: None, longest_hold: HOUR, jitter: 0 };
         let clock = Arc::new(CounterClock::new());
@@ -113,65 +113,67 @@ impl Outgoing {
         Outgoing { by: Arc::new(key::from(origin::origin)), shared: Arc::new(Shared::new(settings)) }
     }
 
-    /// Lets calls leave at most as this limit allows, for each server.
+    /// Sets the rate at which calls leave for each server.
     ///
     /// # Panics
-    /// If the limit counts places in flight, which is no pace: for that there is [`InFlight`](tidegate_tower::InFlight).
+    /// If the limit is a concurrency limit, which is not a rate: for that there is
+    /// [`InFlight`](tidegate_tower::InFlight).
     #[must_use]
     pub fn pace(self, limit: Limit) -> Outgoing {
         let is_pace = limit.algorithm() != Algorithm::Concurrency;
         assert!(is_pace, "limit {limit}: places in flight are no pace; use a rate, such as \"10/s\"");
-        // Each call weighs the same, so it is the same pace whoever pays; but nobody waits for the first.
+        // Each call has the same cost, so the pace is the same if the next call pays; but the first call does not wait.
         let pays_next = limit.draft().pay(Pay::Next).build();
         let limit = pays_next.unwrap_or(limit);
         self.set(|settings| settings.terms.pace = Some(limit))
     }
 
-    /// Keeps calls apart by this instead of the server that they are for.
+    /// Sets the key by which calls are limited, in place of the server.
     #[must_use]
     pub fn per(self, key: impl Identify) -> Outgoing {
         Outgoing { by: Arc::new(key), ..self.set(|_| ()) }
     }
 
-    /// Lets a call that would have to be held for longer fail at once, with a [`Held`] that says until when.
+    /// Sets the max wait: a call that would have to wait longer fails at once, with a [`Held`] that contains the time
+    /// to the next try.
     ///
-    /// Without it, calls wait as long as it takes; with [`Duration::ZERO`] none waits.
+    /// Unless set, calls wait as long as necessary. With [`Duration::ZERO`] none waits.
     #[must_use]
     pub fn patience(self, longest: Duration) -> Outgoing {
         self.set(|settings| settings.patience = Some(longest))
     }
 
-    /// Lets at most so many calls wait at a time for each server, and 16 times as many in all; 1,024 unless set. One more
-    /// fails at once.
+    /// Sets the maximum number of waiters for each server; 16 times as many may wait in all. The default is 1,024. A
+    /// call beyond that fails at once.
     #[must_use]
     pub fn line(self, most: usize) -> Outgoing {
         self.set(|settings| settings.most_waiting = most)
     }
 
-    /// Believes no server that asks for more than this; an hour unless set.
+    /// Sets the longest hold that a server may ask for; longer ones are cut to it. The default is an hour.
     #[must_use]
     pub fn longest_hold(self, longest: Duration) -> Outgoing {
         self.set(|settings| settings.terms.longest_hold = longest)
     }
 
-    /// Makes what a server asks for longer by up to this percentage of it, at random, so that not all of its clients
-    /// come back at once; none unless set.
+    /// Sets the jitter: a hold is extended by a random share of up to this percentage, so that not all clients of a
+    /// server return at once. The default is 0.
     ///
     /// # Panics
-    /// If that is more than 100.
+    /// If it is more than 100.
     #[must_use]
     pub fn jitter(self, percent: u8) -> Outgoing {
         assert!(percent <= 100, "jitter {percent}: it is a percentage; write 0 to 100");
         self.set(|settings| settings.terms.jitter = percent)
     }
 
-    /// Takes the time from another clock.
+    /// Sets the clock.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Outgoing {
         self.set(|settings| settings.clock = clock)
     }
 
-    /// How many calls wait now.
+    /// Returns the number of calls that wait now.
     pub fn waiting(&self) -> usize {
         self.shared.counts().0
     }
@@ -207,7 +209,7 @@ impl fmt::Debug for Outgoing {
     }
 }
 
-/// The code in the guide compiles and runs.
+/// Compiles and runs the code of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/in-your-code.md")]
 pub struct Guide;

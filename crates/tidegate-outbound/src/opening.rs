@@ -1,8 +1,8 @@
-//! The first calls after a time in which none might leave.
+//! Slow start after a time in which no call was allowed to leave.
 //!
-//! Who has waited must not leave all at once: the server would have to refuse most of them. One leaves. When it is
-//! answered, two may be on their way, then four, and so on, as long as nothing is refused. A call that hangs holds the
-//! others for a second, and then one more leaves.
+//! The waiters must not leave all at once: the server would have to deny most of them. One leaves. After its response
+//! two may be in flight, then four, and so on, until a call is denied. A call that hangs delays the others for a
+//! second; then one more leaves.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use tidegate::{Ticks, Timestamp};
 
 use super::told::Went;
 
-/// After so long one more leaves, whatever became of those before it.
+/// The time after which one more call leaves, whatever happened to those before it.
 const HANGS: Ticks = Ticks::saturating_from(Duration::from_secs(1));
-/// When nobody has left for so long, nobody is waiting to.
+/// The time without a departure after which there are no waiters left.
 const FORGOTTEN: Ticks = Ticks::saturating_from(Duration::from_secs(60));
-/// When so many may be on their way, that is as good as any number.
+/// The number of calls in flight at which slow start is over.
 const WIDE_OPEN: u64 = 1024;
 
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
-    /// Which of a course it is.
+    /// The number of this slow start at its server.
     number: u64,
-    /// The quota that was used up before it, if it was no hold.
+    /// The quota that was used up before it; `None` after a hold.
     policy: Option<Box<[u8]>>,
     width: u64,
     on_their_way: u64,
-    /// When one left last, or else when it opened.
+    /// The time of the last departure, or else the start.
     last: Timestamp,
 }
 
@@ -38,7 +38,7 @@ impl Opening {
         self.number
     }
 
-    /// When one more may leave, if not now; it may be sooner, if one is answered.
+    /// Returns the time at which one more call may leave; `None` if now. A response may make it sooner.
     pub(super) fn wait(&self, now: Timestamp) -> Option<Timestamp> {
         let hangs_until = self.last.saturating_add(HANGS);
         (self.on_their_way >= self.width && hangs_until > now).then_some(hangs_until)
@@ -49,7 +49,7 @@ impl Opening {
         self.last = now;
     }
 
-    /// One of those that left since it opened has ended, or has not left after all.
+    /// Records that a call which left since the start has ended, or has not left after all.
     pub(super) fn ended(&mut self, went: Went) {
         self.on_their_way = self.on_their_way.saturating_sub(1);
         match went {
@@ -59,7 +59,7 @@ impl Opening {
         }
     }
 
-    /// Whether it is the use of this quota that it came after: then whoever tells how much is left ends it.
+    /// Returns true if this quota was used up before it. A response that reports the remaining quota then ends it.
     pub(super) fn is_of(&self, policy: &[u8]) -> bool {
         self.policy.as_deref() == Some(policy)
     }
@@ -68,7 +68,7 @@ impl Opening {
         self.width >= WIDE_OPEN || now.since(self.last) >= FORGOTTEN
     }
 
-    /// The clock has stepped back.
+    /// Moves the time after the clock stepped back.
     pub(super) fn step_back(&mut self, by: Ticks) {
         self.last = self.last.saturating_sub(by);
     }

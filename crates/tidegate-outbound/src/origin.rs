@@ -1,10 +1,10 @@
-//! Where a call goes: the scheme, the host and the port.
+//! The origin of a call: its scheme, host and port.
 
 use http::uri::Authority;
 use tidegate_tower::Head;
 use tidegate_tower::key::Part;
 
-/// What answers at another port, or to another scheme, is another server.
+/// Returns the origin of a request. Another port or another scheme is another server.
 pub(super) fn origin(head: Head<'_>) -> Part<'_> {
     let of_field = || Authority::try_from(head.header(http::header::HOST)?.as_bytes()).ok();
     let authority = head.uri().authority().cloned().or_else(of_field);

@@ -1,4 +1,4 @@
-//! The state of one origin beside its waiters: its course, and the calls that are leaving or on their way.
+//! The state of one origin beside its waiters: its [`Course`], and the calls that are leaving or in flight.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use crate::course::{Answer, Course, LetGo, Look, Terms};
 use crate::held::{Held, Reason};
 use crate::told::Told;
 
-/// How many waiters are foreseen one by one; those behind them get a lower bound of their wait.
+/// The number of waiters that are simulated one by one. The waiters behind them get a lower bound of their wait.
 const FORESEEN: usize = 1000;
-/// The most waits in a row that are foreseen for one call.
+/// The maximum number of consecutive waits that are simulated for one call.
 const MOST_WAITS: usize = 64;
-/// A call that has been on its way for so long was counted by the server, or never arrives.
+/// The time in flight after which the server has counted a call, or will never receive it.
 const SURELY_COUNTED: Ticks = Ticks::saturating_from(Duration::from_secs(10));
 
-/// Proof that a call may leave.
+/// The permission of a call to leave.
 #[derive(Debug)]
 pub(crate) struct Exit {
     pub(crate) ticket: Ticket,
-    /// Since when it waited.
+    /// The time at which its wait began.
     pub(crate) since: Timestamp,
-    /// The moment of the origin at which it was let go.
+    /// The moment of the origin at which it was released.
     left_at: u64,
     let_go: LetGo,
 }
@@ -32,17 +32,17 @@ pub(crate) struct Exit {
 #[derive(Debug, Default)]
 pub(crate) struct OriginState {
     pub(crate) course: Course,
-    /// How many were let go and have not left yet.
+    /// The number of calls that were released and have not left yet.
     leaving: u64,
-    /// Those that have left and are not answered yet, by the moment at which they were let go, and when they left.
+    /// The calls in flight, by the moment at which they were released, with the time at which they left.
     on_their_way: BTreeMap<u64, Timestamp>,
-    /// How many besides left so long ago that what a server says is left is without them.
+    /// The number of calls in flight for so long that they are not subtracted from a reported quota.
     hanging: u64,
-    /// Counts what happens, to tell earlier from later.
+    /// A counter of events, which orders them.
     moment: u64,
-    /// When something was learned last.
+    /// The moment of the last update from a response.
     learned: u64,
-    /// The course when all waiters have left, and when that is.
+    /// The simulated state after all waiters have left, and the time of that.
     pub(crate) tail: Option<(Course, Timestamp)>,
 }
 
@@ -52,14 +52,14 @@ impl OriginState {
         self.moment
     }
 
-    /// Lets a call go that has waited since this time.
+    /// Releases a call that has waited since this time.
     pub(crate) fn let_go(&mut self, terms: &Terms, now: Timestamp, ticket: Ticket, since: Timestamp) -> Exit {
         let let_go = self.course.let_go(terms, now);
         self.leaving += 1;
         Exit { ticket, since, left_at: self.next_moment(), let_go }
     }
 
-    /// Foresees one more call behind those that wait; an error if it would wait for too long.
+    /// Simulates one more call behind the waiters; an error if it would wait too long.
     pub(crate) fn foresee_one_more(
         &mut self,
         terms: &Terms,
@@ -83,7 +83,7 @@ impl OriginState {
         }
     }
 
-    /// Foresees that the waiters have left, or as many of them as are foreseen.
+    /// Simulates the departure of the waiters, or of as many as are simulated.
     fn foresee(&self, terms: &Terms, now: Timestamp, waiting: usize) -> (Course, Timestamp) {
         let (mut course, mut at) = (self.course.foreseen(), now);
         for _ in 0..waiting.min(FORESEEN) {
@@ -93,15 +93,15 @@ impl OriginState {
         (course, at)
     }
 
-    /// Notes that a call has not left after all.
+    /// Takes back the release of a call that has not left.
     pub(crate) fn take_back(&mut self, terms: &Terms, now: Timestamp, exit: Exit) {
         self.leaving = self.leaving.saturating_sub(1);
         self.course.give_back(terms, now, exit.let_go);
         self.tail = None;
     }
 
-    /// Returns true if this call, which was let go, leaves now. If something was learned since, or the pace is spent by
-    /// others, it has to be asked again.
+    /// Returns true if this call, which was released, leaves now. If a response has arrived since, or other calls have
+    /// used up the pace, it has to wait again.
     pub(crate) fn leaves(&mut self, terms: &Terms, now: Timestamp, exit: &Exit) -> bool {
         let leaves = self.learned < exit.left_at && self.course.leave(terms, now, &exit.let_go);
         if leaves {
@@ -111,7 +111,7 @@ impl OriginState {
         leaves
     }
 
-    /// Notes that a call has ended, with an answer or without one; chance decides the jitter.
+    /// Records the end of a call, with a response or without one; `chance` decides the jitter.
     pub(crate) fn ended(&mut self, terms: &Terms, now: Timestamp, exit: &Exit, told: &Told, chance: u64) {
         if self.on_their_way.remove(&exit.left_at).is_none() {
             self.hanging = self.hanging.saturating_sub(1);
@@ -121,7 +121,7 @@ impl OriginState {
             return;
         }
         self.set_hanging_apart(now);
-        // Answers may cross: it is not known which of those on their way this one has counted.
+        // Responses may overtake each other: it is unknown which of the calls in flight this one has counted.
         let others = self.leaving + self.on_their_way.len() as u64;
         self.learned = self.next_moment();
         let answer = Answer { told, left_at: exit.left_at, learned: self.learned, others, chance };
@@ -139,7 +139,7 @@ impl OriginState {
         }
     }
 
-    /// Notes that the clock has stepped back by so much.
+    /// Moves all times after the clock stepped back by this much.
     pub(crate) fn step_back(&mut self, by: Ticks) {
         self.course.step_back(by);
         for left in self.on_their_way.values_mut() {
@@ -148,14 +148,15 @@ impl OriginState {
         self.tail = None;
     }
 
-    /// Returns how many calls may leave before anything holds them back, if none is leaving and nothing does yet.
+    /// Returns the number of calls that may leave before something holds them back; `None` if a call is leaving or in
+    /// flight, or if something does already.
     pub(crate) fn looseness(&mut self, terms: &Terms, now: Timestamp) -> Option<i128> {
         let is_empty = self.leaving == 0 && self.on_their_way.is_empty() && self.hanging == 0;
         if is_empty { self.course.looseness(terms, now) } else { None }
     }
 }
 
-/// Moves the time on to when one more may leave; returns what held it back last.
+/// Advances the time until one more call may leave; returns the last reason for the wait.
 fn pass(course: &mut Course, terms: &Terms, at: &mut Timestamp, now: Timestamp) -> Reason {
     *at = now.max(*at);
     let mut last = Reason::Paced;

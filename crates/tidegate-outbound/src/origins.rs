@@ -1,9 +1,9 @@
-//! The queue of outgoing calls: for each origin those that wait, in order, and when the first of them may leave.
+//! The queue of outgoing calls: for each origin its waiters, in FIFO order, and the time at which the first may leave.
 //!
-//! The number of origins is bounded. An origin that is over (no waiters, nothing on its way, nothing that was learned
-//! still counts) is forgotten first, then the one with most left of its quotas. When all of them hold calls back,
-//! newcomers share one: they may then wait for each other's sake, and none leaves too early. The keys that share are
-//! remembered, so that no other waits for their sake once there is room again.
+//! The number of origins is bounded. An origin that is over (no waiters, no calls in flight, no state that still
+//! counts) is forgotten first, then the one with the largest remaining quota. If all of them hold calls back, new
+//! origins share one: their calls may wait for each other, and none leaves too early. The keys that share it are
+//! stored, so that no other key waits for them once there is space again.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow::{Break, Continue};
@@ -19,25 +19,26 @@ use crate::departure::Shared;
 use crate::held::{Held, Reason};
 use crate::origin_state::{Exit, OriginState};
 
-/// How many origins are kept apart.
+/// The maximum number of origins with a state of their own.
 pub(crate) const MAX_KEYS: usize = 1024;
 
-/// How many times as many calls as for one origin may wait in all.
+/// The maximum number of waiters in all, as a multiple of that for one origin.
 pub(crate) const QUEUES: usize = 16;
 
-/// By less than this a clock wavers rather than steps; if that counted, many times a little would end a hold too early.
+/// The smallest step of a clock. Smaller differences are noise; if they counted, many of them would end a hold too
+/// early.
 const STEP: Ticks = Ticks::saturating_from(Duration::from_millis(1));
 
-/// The order of outgoing calls: first in, first out for each origin, as soon as nothing holds it back.
+/// The order of outgoing calls: FIFO for each origin, as soon as nothing holds it back.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
-    /// The keys of calls in the shared queue, while what was learned there counts.
+    /// The keys of calls in the shared queue, while its state still counts.
     sharing: HashSet<Key>,
 }
 
 impl QueuePolicy for Origins {
     type Owner = Shared;
-    /// `None` is the origin that all those share for which there is no other.
+    /// `None` is the origin that all keys share for which there is no other.
     type Key = Option<Key>;
     type Ask = ();
     type State = OriginState;
@@ -82,7 +83,7 @@ impl QueuePolicy for Origins {
         if cause == Cause::NoTimer {
             return Held::new(Reason::NoTimer, None);
         }
-        // An answer might have come in time; none did.
+        // A response might have come in time; none did.
         let (until, reason) = match queue.state.course.look(&turn.owner.settings.terms, turn.now) {
             Look::Wait { until, reason } => (until, reason),
             Look::Perhaps { until } => (until, Reason::Told),
@@ -109,7 +110,7 @@ impl QueuePolicy for Origins {
     }
 }
 
-/// A call comes: it leaves at once, waits, or fails.
+/// Adds a call: it leaves at once, waits, or fails.
 pub(crate) fn enter(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, key: &Key) -> Joined<Origins> {
     let (settings, now, is_full) = (&turn.owner.settings, turn.now, state.is_full());
     let id = origin_of(state, turn, key);
@@ -132,14 +133,14 @@ pub(crate) fn enter(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, ke
     Continue(ticket)
 }
 
-/// A call that was let go leaves only now; or waits again where it waited, if it has to be asked again.
+/// Confirms that a released call leaves now; or puts it back at its place in the queue, if it has to wait again.
 pub(crate) fn confirm(
     state: &mut QueueState<Origins>,
     turn: Turn<'_, Origins>,
     exit: Exit,
 ) -> Result<Exit, Ticket> {
     let (settings, ticket) = (&turn.owner.settings, exit.ticket);
-    // Without its origin it is not known whether it may leave.
+    // Without its origin it is unknown whether it may leave.
     let queue = state.queue(ticket.queue).expect("an origin stays while a call of it is leaving");
     if queue.state.leaves(&settings.terms, turn.now, &exit) {
         return Ok(exit);
@@ -186,7 +187,7 @@ fn forget_some(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>) -> bool
     !loose.is_empty()
 }
 
-/// Returns how many origins are kept apart.
+/// Returns the number of origins with a state of their own.
 pub(crate) fn count(state: &mut QueueState<Origins>) -> usize {
     let shared = state.id_of(&None);
     state.queues().len() - usize::from(shared.is_some())

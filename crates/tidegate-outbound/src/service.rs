@@ -1,4 +1,4 @@
-//! The service that the layer makes, and what its calls are while they last.
+//! The service of the layer, and the future of its responses.
 
 use std::fmt;
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -19,10 +19,10 @@ use crate::departure::{Departure, Shared};
 use crate::held::{Held, Reason};
 use crate::origins::{self, Origins};
 
-/// An error of any kind, as layers of tower hand them on.
+/// An error of any type, as layers of tower pass them on.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A service whose calls are paced and obey what servers say; made by [`Outgoing`](super::Outgoing).
+/// A service whose calls are paced and obey the limits that servers report; made by [`Outgoing`](super::Outgoing).
 #[derive(Clone)]
 pub struct OutgoingService<S> {
     inner: S,
@@ -63,7 +63,7 @@ where
             Break(Ok(departure)) => departure.map(Departure::leave).transpose(),
             Continue(waiting) => Err(waiting),
             Break(Err(held)) => {
-                // What was reserved for this call is of use to others.
+                // The readiness that was reserved for this call is released for other calls.
                 self.inner = self.inner.clone();
                 return OutgoingFuture { stage: Stage::Failed { held: Some(held) } };
             }
@@ -77,7 +77,8 @@ where
 }
 
 impl<S: Clone> OutgoingService<S> {
-    /// A call that waits holds no readiness of the inner service: that which was reserved for it is dropped.
+    /// Returns the parts of a call that waits. It holds no readiness of the inner service: the one reserved for it is
+    /// dropped.
     fn put_off<B>(&mut self, request: Request<B>) -> Option<(S, Request<B>)> {
         let fresh = self.inner.clone();
         self.inner = fresh.clone();
@@ -85,7 +86,7 @@ impl<S: Clone> OutgoingService<S> {
     }
 }
 
-/// A call comes: it leaves at once, without a departure if it is not counted; it fails; or it waits.
+/// Adds a call: it leaves at once (`None` if it is not limited), fails, or waits.
 fn come(
     shared: &Arc<Shared>,
     parts: &Parts<'_>,
@@ -100,7 +101,7 @@ fn come(
 }
 
 pin_project! {
-    /// A call, from asking to the head of its answer.
+    /// A call, from its decision to the head of its response.
     pub struct OutgoingFuture<S, B>
     where
         S: Service<Request<B>>,
@@ -126,7 +127,7 @@ pin_project! {
             waiting: Waiter<Origins>,
             pending: Option<(S, Request<B>)>,
         },
-        /// It may leave as soon as the inner service is ready.
+        /// The call may leave as soon as the inner service is ready.
         Readying {
             departure: Option<Departure>,
             pending: Option<(S, Request<B>)>,
@@ -161,7 +162,7 @@ where
                     }
                 }
                 StageProjection::Waiting { waiting, pending } => {
-                    // The time is noted, so that the length of a later step back of the clock is known.
+                    // The queue reads the clock here, so that it can measure a later step back.
                     let shared = waiting.owner();
                     shared.queue.with(shared, |_, _| ());
                     match ready!(waiting.poll(context.waker())) {
@@ -178,7 +179,7 @@ where
                     let (mut service, request) = pending.take().expect("it was there just now");
                     match departure.take().map(Departure::leave).transpose() {
                         Ok(departure) => Stage::Calling { future: service.call(request), departure },
-                        // While it became ready, a server asked to be left alone. Nobody waits with a ready service.
+                        // While the service became ready, the server asked for a hold. A waiter holds no ready service.
                         Err(waiting) => Stage::Waiting { waiting, pending: Some((service.clone(), request)) },
                     }
                 }
@@ -186,7 +187,7 @@ where
                     let answer = ready!(future.poll(context));
                     if let (Some(departure), Ok(response)) = (departure.take(), &answer) {
                         let head = ResponseHead::of(response);
-                        // What a layer in between refuses is not the server's word.
+                        // A denial by a layer in between is not from the server.
                         if !is_our_refusal(head) {
                             departure.answered(head);
                         }

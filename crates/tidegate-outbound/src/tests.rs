@@ -1,4 +1,4 @@
-//! The layer over a service of the tests' own, by a clock that is set by hand.
+//! The layer over a service of the tests, with a manual clock.
 
 mod any;
 mod many;
@@ -19,7 +19,7 @@ use tower_service::Service;
 
 use super::*;
 
-/// A server in the hand of the test: it says what has arrived, and answers when told to.
+/// A server under the control of a test: it records arrivals, and replies on command.
 #[derive(Clone, Debug, Default)]
 struct Server {
     arrived: Arc<Mutex<Vec<u32>>>,
@@ -27,7 +27,7 @@ struct Server {
 }
 
 impl Server {
-    /// The numbers of the calls that have arrived since this was last asked.
+    /// Returns the numbers of the calls that have arrived since the last call of this method.
     fn arrived(&self) -> Vec<u32> {
         std::mem::take(&mut *self.arrived.lock().unwrap())
     }
@@ -92,7 +92,7 @@ impl Bench {
         Bench { clock, server, layer, client, sent: 0 }
     }
 
-    /// The next call, by number, to a host.
+    /// Returns the next call, by number, to a host.
     fn call_to(&mut self, host: &str) -> Call {
         let request = Request::get(format!("http://{host}/")).body(self.sent).unwrap();
         self.sent += 1;
@@ -103,7 +103,7 @@ impl Bench {
         self.call_to("example.com")
     }
 
-    /// Calls, and has it answered at once.
+    /// Makes a call that gets its response at once.
     fn call_answered(&mut self, status: u16, fields: &[(&str, &str)]) {
         self.server.answer(self.sent, status, fields);
         let mut call = self.call();
@@ -111,7 +111,7 @@ impl Bench {
         self.server.arrived();
     }
 
-    /// Lets calls go on, and says which have arrived.
+    /// Polls calls, and returns the numbers of those that have arrived.
     fn arrived(&self, calls: &mut [Call]) -> Vec<u32> {
         for call in calls {
             let _ = poll(call);

@@ -1,4 +1,4 @@
-//! The body of a response: the service's, or ours in its place.
+//! The body of a response: that of the service, or that of a denial.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-/// Something that is held until a response is over; dropping it gives it back.
+/// A value that is held until a response is over. Dropping it releases what it holds.
 pub(crate) type Held = Box<dyn Send + Sync>;
 
 pin_project! {
-    /// The body of a response that came through a layer: the service's own, or that of a refusal.
+    /// The body of a response from a layer of this crate: that of the service, or that of a denial.
     pub struct Answered<B> {
         #[pin]
         body: Kind<B>,
@@ -21,8 +21,8 @@ pin_project! {
 }
 
 pin_project! {
-    /// Most responses are the service's and hold nothing. They are moved several times on their way out, so what is rare is
-    /// in a box: around a boxed body this is no larger than that body.
+    /// Most responses are those of the service and hold nothing. They are moved several times, so the rare variants are
+    /// boxed: around a boxed body this type is no larger than that body.
     #[project = KindProjection]
     enum Kind<B> {
         Theirs { #[pin] body: B },
@@ -39,18 +39,18 @@ pin_project! {
 }
 
 impl<B> Answered<B> {
-    /// A body of our own.
+    /// Returns a body of this crate.
     pub(crate) fn ours(bytes: Bytes) -> Answered<B> {
         Answered::rare(Rare::Ours { bytes })
     }
 
-    /// The body of the service.
+    /// Returns the body of the service.
     #[inline]
     pub(crate) fn theirs(body: B) -> Answered<B> {
         Answered { body: Kind::Theirs { body } }
     }
 
-    /// The body of the service, and what is held until it has ended or was dropped.
+    /// Returns the body of the service, with a value that is held until the body has ended or is dropped.
     #[inline]
     pub(crate) fn theirs_holding(body: B, held: Option<Held>) -> Answered<B> {
         match held {
@@ -63,7 +63,7 @@ impl<B> Answered<B> {
         Answered { body: Kind::Rare { rare: Box::pin(rare) } }
     }
 
-    /// The body of the service, or the bytes in its place.
+    /// Returns the body of the service, or the bytes in its place.
     fn of_service(&self) -> Result<&B, &Bytes> {
         match &self.body {
             Kind::Theirs { body } => Ok(body),
@@ -74,17 +74,17 @@ impl<B> Answered<B> {
         }
     }
 
-    /// Whether it is not the service's, which was never asked.
+    /// Returns true if this is the body of a denial, for which the service was not called.
     pub fn is_refusal(&self) -> bool {
         self.of_service().is_err()
     }
 }
 
-/// On a response that a layer of ours gave in place of the service's, which was never asked.
+/// An extension of responses that a layer of this crate made without a call of the service.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OurRefusal;
 
-/// A response of our own, which layers further out tell from the service's by what it carries.
+/// Returns a response of this crate. The extension [`OurRefusal`] marks it for outer layers.
 pub(crate) fn refusal<B>(mut response: Response<Bytes>) -> Response<Answered<B>> {
     response.extensions_mut().insert(OurRefusal);
     response.map(Answered::ours)
@@ -136,7 +136,7 @@ where
     }
 }
 
-/// Empty, and ours.
+/// An empty body of this crate.
 impl<B> Default for Answered<B> {
     fn default() -> Answered<B> {
         Answered::ours(Bytes::new())

@@ -1,4 +1,4 @@
-//! Waits until a time of a clock, on any runtime.
+//! A timer by a clock, on any runtime.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tidegate::{Clock, Ticks, Timestamp};
 
-/// A wait that is over at a time of a clock. It fails if the system has no thread left that could wake it.
+/// A future that completes at a time of a clock. It fails if the system cannot start the timer thread.
 #[derive(Debug)]
 pub(crate) struct Delay {
     clock: Arc<dyn Clock>,
@@ -16,12 +16,12 @@ pub(crate) struct Delay {
 }
 
 impl Delay {
-    /// A wait until this time.
+    /// Returns a delay until this time.
     pub(crate) fn until(clock: Arc<dyn Clock>, until: Timestamp) -> Delay {
         Delay { clock, until }
     }
 
-    /// A wait as long as this, from now on.
+    /// Returns a delay of this duration from now on.
     pub(crate) fn lasting(clock: Arc<dyn Clock>, span: Duration) -> Delay {
         let until = clock.now().saturating_add(Ticks::saturating_from(span));
         Delay::until(clock, until)
@@ -38,7 +38,7 @@ impl Future for Delay {
             }
             match self.clock.wake_at(self.until, context.waker().clone()) {
                 Ok(true) => return Poll::Pending,
-                // The time has come in between.
+                // The time was reached in between.
                 Ok(false) => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }

@@ -1,6 +1,6 @@
-//! What is seen of a request and of a response: everything but the body.
+//! The heads of requests and responses: everything but the body.
 //!
-//! Whatever a program hands to a layer sees heads only, so it does not depend on anybody's body type.
+//! Functions that a program passes to a layer receive heads only, so they do not depend on a body type.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Status
 
 const GRPC: &[u8] = b"application/grpc";
 const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
-/// The most digits of a `grpc-timeout`.
+/// The maximum number of digits of a `grpc-timeout`.
 const MAX_TIMEOUT_DIGITS: usize = 8;
 
-/// What is seen of a request.
+/// The head of a request: method, URI, header fields and extensions.
 #[derive(Clone, Copy)]
 pub struct Head<'r> {
     method: &'r Method,
@@ -23,7 +23,7 @@ pub struct Head<'r> {
 }
 
 impl<'r> Head<'r> {
-    /// The head of a request.
+    /// Returns the head of a request.
     #[inline]
     pub fn of<B>(request: &'r Request<B>) -> Head<'r> {
         Head {
@@ -34,62 +34,62 @@ impl<'r> Head<'r> {
         }
     }
 
-    /// What is to be done.
+    /// Returns the method.
     #[inline]
     pub fn method(self) -> &'r Method {
         self.method
     }
 
-    /// With what.
+    /// Returns the URI.
     #[inline]
     pub fn uri(self) -> &'r Uri {
         self.uri
     }
 
-    /// The path, without the query.
+    /// Returns the path, without the query.
     pub fn path(self) -> &'r str {
         self.uri.path()
     }
 
-    /// All header fields.
+    /// Returns all header fields.
     #[inline]
     pub fn headers(self) -> &'r HeaderMap {
         self.headers
     }
 
-    /// The first value of a header field.
+    /// Returns the first value of a header field.
     pub fn header(self, name: impl AsHeaderName) -> Option<&'r HeaderValue> {
         self.headers.get(name)
     }
 
-    /// What others have left with the request: servers, and layers outside of this one.
+    /// Returns the extensions, which the server and outer layers have added to the request.
     #[inline]
     pub fn extensions(self) -> &'r Extensions {
         self.extensions
     }
 
-    /// One of these by its type.
+    /// Returns the extension of this type.
     #[inline]
     pub fn extension<T: Clone + Send + Sync + 'static>(self) -> Option<&'r T> {
         self.extensions.get()
     }
 
-    /// The host that is asked, as it was written: of the URI, or else of the header field.
+    /// Returns the host as it was written: the authority of the URI, or else the `Host` header field.
     pub fn host(self) -> Option<&'r [u8]> {
         let written = self.uri.authority().map(|authority| authority.as_str().as_bytes());
-        // Who it is for does not depend on who asks: `name:password@` is left out.
+        // The user information (`name:password@`) does not identify the host.
         let of_uri = written.map(|all| all.rsplit(|byte| *byte == b'@').next().unwrap_or(all));
         of_uri.or_else(|| self.header(header::HOST).map(HeaderValue::as_bytes))
     }
 
-    /// Whether it is a call of gRPC, whose refusals look different: a `POST` of that content.
+    /// Returns true if this is a gRPC call: a `POST` with a gRPC content type. gRPC calls have their own form of
+    /// denials.
     pub fn is_grpc(self) -> bool {
-        // gRPC has no other method. A 200 that answers a `GET` might be kept by caches, refusal or not.
+        // gRPC has no other method. A cache might store the 200 that replies to a `GET`, even if it is a denial.
         self.method == Method::POST && is_grpc(self.headers)
     }
 
-    /// How long whoever calls by gRPC will wait for the answer, as `grpc-timeout` says; nothing if it says nothing
-    /// that can be read.
+    /// Returns the timeout of a gRPC call, read from `grpc-timeout`; `None` if the field is absent or invalid.
     pub fn timeout(self) -> Option<Duration> {
         timeout(self.header(GRPC_TIMEOUT)?.as_bytes())
     }
@@ -106,14 +106,14 @@ impl<'r> From<&'r http::request::Parts> for Head<'r> {
     }
 }
 
-/// Header fields may hold secrets, so none is shown.
+/// Omits header fields, which may contain secrets.
 impl fmt::Debug for Head<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Head").field("method", self.method).field("uri", self.uri).finish_non_exhaustive()
     }
 }
 
-/// What is seen of a response.
+/// The head of a response: status, header fields and extensions.
 #[derive(Clone, Copy)]
 pub struct ResponseHead<'r> {
     status: StatusCode,
@@ -122,7 +122,7 @@ pub struct ResponseHead<'r> {
 }
 
 impl<'r> ResponseHead<'r> {
-    /// The head of a response.
+    /// Returns the head of a response.
     #[inline]
     pub fn of<B>(response: &'r Response<B>) -> ResponseHead<'r> {
         ResponseHead {
@@ -132,37 +132,37 @@ impl<'r> ResponseHead<'r> {
         }
     }
 
-    /// How it went, by HTTP.
+    /// Returns the HTTP status.
     pub fn status(self) -> StatusCode {
         self.status
     }
 
-    /// All header fields.
+    /// Returns all header fields.
     pub fn headers(self) -> &'r HeaderMap {
         self.headers
     }
 
-    /// The first value of a header field.
+    /// Returns the first value of a header field.
     pub fn header(self, name: impl AsHeaderName) -> Option<&'r HeaderValue> {
         self.headers.get(name)
     }
 
-    /// What others have left with the response.
+    /// Returns the extensions, which the service and inner layers have added to the response.
     pub fn extensions(self) -> &'r Extensions {
         self.extensions
     }
 
-    /// One of these by its type.
+    /// Returns the extension of this type.
     pub fn extension<T: Clone + Send + Sync + 'static>(self) -> Option<&'r T> {
         self.extensions.get()
     }
 
-    /// Whether it answers a call of gRPC.
+    /// Returns true if this is a reply to a gRPC call.
     pub fn is_grpc(self) -> bool {
         is_grpc(self.headers)
     }
 
-    /// How it went, by gRPC, if the head says so: only an answer without messages does.
+    /// Returns the gRPC status if the head contains it. Only a reply without messages (trailers-only) does.
     pub fn grpc_status(self) -> Option<u32> {
         let digits = self.header("grpc-status")?.to_str().ok()?;
         digits.parse().ok()
@@ -178,11 +178,11 @@ impl fmt::Debug for ResponseHead<'_> {
 fn is_grpc(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else { return false };
     let Some((kind, rest)) = kind.as_bytes().split_at_checked(GRPC.len()) else { return false };
-    // `application/grpc-web` is what browsers speak; they read a refusal from the header fields as others do.
+    // Browsers send `application/grpc-web`. They also read a denial from the header fields.
     kind.eq_ignore_ascii_case(GRPC) && matches!(rest, [] | [b'+' | b';' | b'-' | b' ', ..])
 }
 
-/// `250m` is a quarter of a second.
+/// Parses a `grpc-timeout`: `250m` is 250 milliseconds.
 fn timeout(text: &[u8]) -> Option<Duration> {
     let (unit, digits) = text.split_last()?;
     if digits.is_empty() || digits.len() > MAX_TIMEOUT_DIGITS || !digits.iter().all(u8::is_ascii_digit) {

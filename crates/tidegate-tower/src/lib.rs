@@ -2,9 +2,9 @@
 //!
 //! | layer | does |
 //! |---|---|
-//! | [`RateLimit`] | holds callers to a limit, by whatever names them, or to rules |
-//! | [`InFlight`] | so many requests at a time, with lines and classes |
-//! | [`Guarded`] | lets fewer pass while too many of them fail |
+//! | [`RateLimit`] | limits the rate of requests by a key, or by rules |
+//! | [`InFlight`] | limits the concurrency of requests, with a queue and priority classes |
+//! | [`Guarded`] | a circuit breaker: admits a smaller share of requests while too many of them fail |
 //!
 //! The layer for clients is in `tidegate-outbound`.
 //!
@@ -35,8 +35,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Whatever a program hands to a layer sees the [`Head`] of a request, and never its body. Nothing here needs a certain
-//! runtime: who waits is woken by a [`Clock`](tidegate::Clock), without a task, a thread or a timer of its own.
+//! Functions that a program passes to a layer receive the [`Head`] of a request, never its body. Nothing here depends
+//! on a runtime: a [`Clock`](tidegate::Clock) wakes waiters, without a task, a thread or a timer for each of them.
 
 pub mod answer;
 mod body;

@@ -1,6 +1,6 @@
-//! The books, looked at from outside: what may never be, as questions to the database.
+//! The audit of the books: the invariants, as queries of the database.
 //!
-//! The questions share nothing with the code that sells. Each is about one moment, so they may be asked while it sells.
+//! The queries share nothing with the code that sells. Each reads one moment, so they may run while the shop sells.
 
 use harness::sale::Tally;
 use serde::Serialize;
@@ -8,9 +8,9 @@ use sqlx::Row;
 
 use crate::database::{Database, Fault, Statement};
 
-/// A question whose answer has to be no rows.
+/// A query that must return no rows.
 struct Question {
-    /// What is wrong if there are any.
+    /// The invariant that rows violate.
     wrong: &'static str,
     statement: Statement,
 }
@@ -85,17 +85,17 @@ static BUYERS: Statement = Statement::new(
     "SELECT user_id FROM orders WHERE sale_id = ? UNION SELECT user_id FROM returns WHERE sale_id = ?",
 );
 
-/// Something that may never be.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What is wrong.
+    /// The violation.
     pub wrong: &'static str,
-    /// How many rows say so.
+    /// The number of rows that violate it.
     pub rows: usize,
 }
 
 impl Database {
-    /// Everything that may never be and is, in all sales; nothing if the books are right.
+    /// Returns all violated invariants of all sales; none if the books are correct.
     pub async fn audit(&self) -> Result<Vec<Finding>, Fault> {
         let mut findings = Vec::new();
         for question in &QUESTIONS {
@@ -108,7 +108,7 @@ impl Database {
         Ok(findings)
     }
 
-    /// What became of a sale's stock, if there is such a sale.
+    /// Returns the distribution of a sale's stock; `None` if there is no such sale.
     pub async fn tally(&self, sale: i64) -> Result<Option<Tally>, Fault> {
         let row = sqlx::query(TALLY.text(self.dialect())).bind(sale).fetch_optional(self.pool()).await?;
         let Some(row) = row else { return Ok(None) };
@@ -123,13 +123,13 @@ impl Database {
         }))
     }
 
-    /// The orders of a sale, each with its buyer.
+    /// Returns the orders of a sale, each with its buyer.
     pub async fn orders(&self, sale: i64) -> Result<Vec<(String, String)>, Fault> {
         let rows = sqlx::query(ORDERS.text(self.dialect())).bind(sale).fetch_all(self.pool()).await?;
         rows.iter().map(|row| Ok((row.try_get("id")?, row.try_get("user_id")?))).collect()
     }
 
-    /// All who have an order of a sale, or had one that expired.
+    /// Returns all users who have an order of a sale, or had one that expired.
     pub async fn buyers(&self, sale: i64) -> Result<Vec<String>, Fault> {
         let rows = sqlx::query(BUYERS.text(self.dialect())).bind(sale).bind(sale).fetch_all(self.pool());
         rows.await?.iter().map(|row| Ok(row.try_get("user_id")?)).collect()

@@ -1,14 +1,14 @@
-//! Reservations that nobody paid in time: each piece goes back once.
+//! Expiry of reservations that were not paid in time: each piece is returned once.
 //!
-//! The order becomes a return and the stock one more, in one transaction. Several shops may do it at the same time on one
-//! database: what one of them has in hand, the others leave out.
+//! One transaction turns the order into a return and increments the stock. Several shops may do it at the same time on
+//! one database: each skips the rows that another one has locked.
 
 use sqlx::{AnyConnection, Row};
 use tokio::time::timeout;
 
 use crate::database::{Database, Dialect, Fault, Statement, Tries, abandon};
 
-/// How many go back at a time, at most: the sale's row is locked meanwhile.
+/// The maximum number of returns at a time: the row of the sale is locked meanwhile.
 const AT_A_TIME: u16 = 100;
 
 static SALES: Statement = Statement::new(
@@ -30,7 +30,8 @@ static REMOVE: Statement = Statement::new("DELETE FROM orders WHERE id = ? AND s
 static PUT_BACK: Statement =
     Statement::new("UPDATE sales SET available = available + ?, version = version + 1 WHERE id = ?");
 
-/// Returns what is over, and says how many pieces that were. A sale whose books are wrong keeps no other from it.
+/// Puts expired reservations back into the stock, and returns their number. A sale with wrong books does not stop the
+/// others.
 pub(crate) async fn expire(database: &Database) -> Result<u64, Fault> {
     let rows = sqlx::query(SALES.text(database.dialect())).fetch_all(database.pool()).await?;
     let (mut all, mut failed) = (0, None);

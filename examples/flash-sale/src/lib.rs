@@ -1,4 +1,4 @@
-//! A small shop that never oversells, and what a limiter in front of it is worth.
+//! A small shop that never oversells, with a rate limiter in front of it.
 //!
 //! ```text
 //!   http: links, limits, queue --> Shop --> hint (Redis, may be wrong)

@@ -1,12 +1,12 @@
-//! The limiter in front: rules for each buyer and each address, and one bucket for all together.
+//! The limiter in front of the shop: rules for each buyer and each address, and one token bucket for all requests.
 //!
 //! ```text
-//!   request --> per user, per address --> is the link ours? --> everyone: waits up to 1 s --> the shop
+//!   request --> per user, per address --> valid link? --> everyone: waits up to 1 s --> the shop
 //!                     |                                               |
 //!                     `--> 429 with the stock last seen <-------------'
 //! ```
 //!
-//! The bucket is for wishes to buy only; who ask for a link, or pay, meet just the rules.
+//! The bucket applies to purchase requests only. Requests for a link, and payments, are limited by the rules alone.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -24,26 +24,26 @@ use tidegate_tower::{Head, RateLimit};
 use crate::http::{Buyer, Degraded, Wanted};
 use crate::strategy::Strategy;
 
-/// The rules that are in force unless others are given.
+/// The default rules.
 pub const RULES: &str = include_str!("../rules.toml");
 
-/// How long a request waits for the bucket.
+/// The max wait of a request for the bucket.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The memory of the rules, in bytes: half a million buyers.
+/// The memory of the rules, in bytes: enough for half a million buyers.
 const MEMORY: usize = 16 << 20;
 
-/// Proxies on the own machine say for whom they ask.
+/// The trusted proxies: those on the local machine.
 const TRUSTED: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
-/// What stands in front of the shop.
+/// The limiter in front of the shop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limiting {
-    /// Nothing, not even the rules.
+    /// None, not even the rules.
     Off,
-    /// A token bucket for all together.
+    /// A token bucket for all requests.
     Bucket,
-    /// A line in which everybody has a place.
+    /// A queue in which every buyer has a place.
     Queue,
 }
 
@@ -72,19 +72,19 @@ impl fmt::Display for Limiting {
     }
 }
 
-/// The layers.
+/// The layers of the limiter.
 #[derive(Clone)]
 pub(crate) struct Limits {
-    /// For each buyer and each address.
+    /// Limits each buyer and each address.
     pub(crate) rules: RateLimit,
-    /// For all together.
+    /// Limits all requests together.
     pub(crate) bucket: RateLimit,
-    /// By which addresses requests are counted.
+    /// The extractor of the address by which requests are counted.
     client: Arc<dyn Extract>,
 }
 
 impl Limits {
-    /// Layers that answer in this way whomever they refuse.
+    /// Returns the layers, with `degraded` as their reply to denied requests.
     pub(crate) fn new(policy: Policy, rate: Limit, degraded: &Degraded) -> Result<Limits, Unfit> {
         let gate = Gate::try_new(policy, Zone::new(MEMORY), Arc::new(SystemCalendar))?;
         let answer = degraded.clone();
@@ -102,8 +102,8 @@ impl Limits {
         Ok(Limits { rules, bucket, client: Arc::new(address()) })
     }
 
-    /// Returns the address that a request is counted for, as rules see it: a network of IPv6 counts as one. Requests
-    /// without any share one name.
+    /// Returns the address by which a request is counted, as in rules: a network of IPv6 counts as one address.
+    /// Requests without an address share one name.
     pub(crate) fn address_of<B>(&self, request: &Request<B>) -> String {
         match self.client.extract(Head::of(request)) {
             Extracted::Now(Part::Address(ip, grouping)) => grouping.group(ip).to_string(),
@@ -119,7 +119,7 @@ impl fmt::Debug for Limits {
     }
 }
 
-/// Who is connected, or whoever a proxy on the own machine says that it is.
+/// Returns an extractor of the peer address, or of the client address behind a proxy on the local machine.
 fn address() -> impl Extract {
     let peer = key::peer_in(|info: &ConnectInfo<SocketAddr>| info.0.ip());
     key::client(peer).trusting(TRUSTED).expect("these are networks")

@@ -1,7 +1,7 @@
-//! Links and cookies that nobody else can write: signed by the shop's secret.
+//! Links and cookies that are signed with the shop's secret, so that they cannot be forged.
 //!
-//! What is signed is a purpose and its parts, each after its length: so 1 and 23 are not 12 and 3, and what was signed
-//! for one purpose is good for no other. Signatures are HMAC-SHA256 in hexadecimal digits, compared in constant time.
+//! The signed text is a purpose and its parts, each after its length. So 1 and 23 are not 12 and 3, and a signature for
+//! one purpose is invalid for any other. Signatures are HMAC-SHA256 in hexadecimal digits, compared in constant time.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use ring::hmac::{self, HMAC_SHA256};
 
 use crate::order::new_number;
 
-/// The longest time for which a link to buy is good, in milliseconds.
+/// The maximum time for which a link to buy is valid, in milliseconds.
 pub const LONGEST: i64 = 15 * 60 * 1000;
 
-/// The most characters that name a buyer.
+/// The maximum length of a user name, in characters.
 const LONGEST_USER: usize = 64;
 
-/// What is signed, so that nothing is good for two things.
+/// The purpose of a signature, which makes it invalid for any other purpose.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
     Visitor,
@@ -25,71 +25,72 @@ enum Purpose {
     KeeperVisit,
 }
 
-/// Signs, and knows its own signatures. Clones have the same secret.
+/// Signs texts and verifies signatures. Clones have the same secret.
 #[derive(Clone)]
 pub struct Signer {
     key: hmac::Key,
 }
 
 impl Signer {
-    /// One that signs by a secret: whoever knows it can sign as well.
+    /// Returns a signer with this secret.
     pub fn new(secret: &str) -> Signer {
         Signer { key: hmac::Key::new(HMAC_SHA256, secret.as_bytes()) }
     }
 
-    /// One whose secret nobody knows; what it signs is worth nothing after the end of this process.
+    /// Returns a signer with a random secret. Its signatures are valid until the end of this process.
     pub fn random() -> Signer {
         Signer::new(&format!("{}{}", new_number(), new_number()))
     }
 
-    /// Where this buyer buys, until then by the database's clock.
+    /// Returns the link by which this user buys, valid until this time of the database's clock.
     pub fn buy_url(&self, sale: i64, user: &str, until: i64) -> String {
         let sign = self.sign(Purpose::Buy, &[&sale.to_string(), user, &until.to_string()]);
         format!("/api/sales/{sale}/buy?user={user}&until={until}&sign={sign}")
     }
 
-    /// Whether the shop has made this link, whenever that was.
+    /// Returns true if the shop has made this link, whether or not it has expired.
     pub(crate) fn has_made_buy_url(&self, sale: i64, user: &str, (until, sign): (i64, &str)) -> bool {
         is_name(user) && self.knows(Purpose::Buy, &[&sale.to_string(), user, &until.to_string()], sign)
     }
 
-    /// Where this buyer pays for an order.
+    /// Returns the link by which this user pays for an order.
     pub fn pay_url(&self, order: &str, user: &str) -> String {
         format!("/api/orders/{order}/pay?user={user}&sign={}", self.sign(Purpose::Pay, &[order, user]))
     }
 
-    /// Whether the shop has made this link.
+    /// Returns true if the shop has made this link.
     pub(crate) fn has_made_pay_url(&self, order: &str, user: &str, sign: &str) -> bool {
         is_name(user) && self.knows(Purpose::Pay, &[order, user], sign)
     }
 
-    /// The cookie of a visitor: who it is, and that we have said so.
+    /// Returns the cookie of a visitor: the user name and its signature.
     pub fn visitor(&self, user: &str) -> String {
         format!("{user}.{}", self.sign(Purpose::Visitor, &[user]))
     }
 
-    /// Who the visitor with this cookie is, if it is ours.
+    /// Returns the user name in a visitor's cookie, if its signature is valid.
     pub(crate) fn user_of<'a>(&self, cookie: &'a str) -> Option<&'a str> {
         let (user, sign) = cookie.split_once('.')?;
         (is_name(user) && self.knows(Purpose::Visitor, &[user], sign)).then_some(user)
     }
 
-    /// What opens the shopkeeper's page.
+    /// Returns the token that opens the shopkeeper's page.
     pub fn keeper_token(&self) -> String {
         self.sign(Purpose::Keeper, &[])
     }
 
-    /// Whether it opens the shopkeeper's page.
+    /// Returns true if the token opens the shopkeeper's page.
     pub(crate) fn is_keeper(&self, token: &str) -> bool {
         self.knows(Purpose::Keeper, &[], token)
     }
 
-    /// The cookie of the shopkeeper: good until then by the database's clock, so that one that leaks ends by itself.
+    /// Returns the cookie of the shopkeeper, valid until this time of the database's clock, so that a leaked one
+    /// expires.
     pub(crate) fn keeper_visit(&self, until: i64) -> String {
         format!("{until}.{}", self.sign(Purpose::KeeperVisit, &[&until.to_string()]))
     }
 
-    /// Whether a cookie is the shopkeeper's at this time.
+    /// Returns true if a cookie is that of the shopkeeper and valid at this time.
     pub(crate) fn is_keeper_visit(&self, cookie: &str, now: i64) -> bool {
         let Some((until, sign)) = cookie.split_once('.') else { return false };
         self.knows(Purpose::KeeperVisit, &[until], sign)
@@ -108,18 +109,18 @@ impl Signer {
 }
 
 impl fmt::Debug for Signer {
-    // The secret is nobody's business.
+    // The secret is not shown.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Signer").finish_non_exhaustive()
     }
 }
 
-/// Who has come for the first time.
+/// Returns the name of a new visitor.
 pub(crate) fn new_visitor() -> String {
     new_number()
 }
 
-/// Whether a text can name a buyer: it goes into addresses as it is.
+/// Returns true if a text is a valid user name: it is written into URLs without encoding.
 fn is_name(user: &str) -> bool {
     let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=LONGEST_USER).contains(&user.len()) && user.bytes().all(is_fine)
@@ -141,7 +142,7 @@ fn message(purpose: Purpose, parts: &[&str]) -> Vec<u8> {
     message
 }
 
-/// The bytes that hexadecimal digits say; only lower-case ones, so that a signature has one spelling.
+/// Decodes hexadecimal digits; only lower-case ones, so that a signature has one spelling.
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

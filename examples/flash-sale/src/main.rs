@@ -1,4 +1,4 @@
-//! `flash-sale`: the shop, the crowd, and the audit of the books.
+//! `flash-sale`: the shop, the load generator, and the audit of the books.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What the shop has counted since it started, and how long its attempts took.
+//! Counters since the start of the shop, and latencies of its attempts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use crate::database::Fault;
 use crate::outcome::Outcome;
 
-/// Longer than this no attempt is told apart, in microseconds.
+/// The maximum of a measured latency, in microseconds.
 const LONGEST: u64 = 600_000_000;
 
-/// Counters. All of them only grow.
+/// The counters of a shop. They only increase.
 #[derive(Debug)]
 pub struct Meter {
     requests: AtomicU64,
@@ -34,38 +34,38 @@ struct Latencies {
     turned: Instant,
 }
 
-/// What was counted, at a moment.
+/// The values of the counters at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Wishes to buy that came in.
+    /// The purchase requests that arrived.
     pub requests: u64,
-    /// Those that the limiter let pass.
+    /// The requests that the limiter allowed.
     pub admitted: u64,
-    /// Those that the limiter did not.
+    /// The requests that the limiter denied.
     pub refused: u64,
-    /// Those that reached the database.
+    /// The requests that reached the database.
     pub attempts: u64,
-    /// Those that reserved a piece.
+    /// The requests that reserved a piece.
     pub sold: u64,
-    /// Those for whom somebody else was faster.
+    /// The requests that lost against a faster one.
     pub conflicts: u64,
-    /// Those who came too late.
+    /// The requests that found no piece left.
     pub sold_out: u64,
-    /// Those for whom the database failed.
+    /// The requests for which the database failed.
     pub faults: u64,
 }
 
-/// How long attempts took.
+/// The latencies of attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// Half of them took no longer.
+    /// The median.
     pub median: Duration,
-    /// Of a hundred, one took longer.
+    /// The 99th percentile.
     pub p99: Duration,
 }
 
 impl Meter {
-    /// Nothing counted yet.
+    /// Returns counters at zero.
     pub fn new() -> Meter {
         let empty = || Histogram::new_with_max(LONGEST, 3).expect("three digits up to ten minutes are fine");
         let latencies = Latencies { all: empty(), now: empty(), before: empty(), turned: Instant::now() };
@@ -81,17 +81,17 @@ impl Meter {
         }
     }
 
-    /// A wish to buy has come in.
+    /// Counts a purchase request.
     pub fn requested(&self) {
         count(&self.requests);
     }
 
-    /// The limiter has refused it.
+    /// Counts a denial by the limiter.
     pub fn refused(&self) {
         count(&self.refused);
     }
 
-    /// An attempt on the database has ended, after so long.
+    /// Counts an attempt on the database, and records its latency.
     pub(crate) fn attempted(&self, took: Duration, outcome: &Result<Outcome, Fault>) {
         count(&self.attempts);
         match outcome {
@@ -104,12 +104,12 @@ impl Meter {
         self.latencies.lock().unwrap_or_else(PoisonError::into_inner).record(took);
     }
 
-    /// Somebody was told that all is sold, without a look into the database.
+    /// Counts a reply "sold out" that was given without the database.
     pub(crate) fn hinted_sold_out(&self) {
         count(&self.sold_out);
     }
 
-    /// What was counted so far.
+    /// Returns the values of the counters.
     pub fn totals(&self) -> Totals {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let refused = read(&self.refused);
@@ -126,17 +126,17 @@ impl Meter {
         }
     }
 
-    /// How long all attempts took.
+    /// Returns the latencies of all attempts.
     pub fn latency(&self) -> Latency {
         Latency::of(&self.latencies.lock().unwrap_or_else(PoisonError::into_inner).all)
     }
 
-    /// How long the attempts of the last second or two took.
+    /// Returns the latencies of the attempts of the last second or two.
     pub fn latency_now(&self) -> Latency {
         let mut latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
         latencies.turn();
         let mut recent = latencies.now.clone();
-        // Both have the same bounds, so that nothing is left out.
+        // Both have the same bounds, so that no value is lost.
         let _ = recent.add(&latencies.before);
         Latency::of(&recent)
     }
@@ -156,7 +156,7 @@ impl Latencies {
         self.now.saturating_record(microseconds);
     }
 
-    /// What is older than a second is before; what is older than two is forgotten.
+    /// Moves values older than a second from `now` to `before`, and drops values older than two.
     fn turn(&mut self) {
         const SECOND: Duration = Duration::from_secs(1);
         let age = self.turned.elapsed();

@@ -12,14 +12,14 @@ static INSERT: Statement = Statement::new(
      VALUES (?, ?, ?, ?, 'reserved', ?, {now}, {now} + ?)",
 );
 
-/// A number that nobody guesses, and that no other order has.
+/// Returns an unpredictable, unique number.
 pub(crate) fn new_number() -> String {
     let mut bytes = [0; 16];
     SystemRandom::new().fill(&mut bytes).expect("the system has random numbers");
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes an order.
+/// Inserts an order.
 pub(crate) async fn insert(
     connection: &mut AnyConnection,
     dialect: Dialect,

@@ -1,86 +1,86 @@
-//! What becomes of somebody's wish to buy.
+//! The outcome of a purchase request.
 
-/// Somebody wants one piece.
+/// A purchase request: a user wants one piece.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
-    /// Of which sale.
+    /// The number of the sale.
     pub sale: i64,
-    /// Who.
+    /// The user.
     pub user: &'a str,
-    /// The key by which the same wish is known again.
+    /// The idempotency key, which identifies repetitions of the same request.
     pub key: &'a str,
 }
 
-/// What became of it.
+/// The outcome of a purchase request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A piece is reserved until it is paid for, or its time is over.
+    /// A piece is reserved until it is paid for, or until its time is over.
     Reserved {
         /// The order's number.
         order: String,
-        /// For how many milliseconds from now.
+        /// The time to pay, in milliseconds from now.
         pay_within: i64,
-        /// How many are left besides, as last seen.
+        /// The number of remaining pieces, as last seen.
         left: i64,
-        /// Whether this was said to the same wish before.
+        /// True if an earlier request with the same key had reserved it.
         replayed: bool,
     },
-    /// This user has one already, by another wish.
+    /// This user has one already, by a request with another key.
     AlreadyBought {
         /// The order's number.
         order: String,
-        /// For how many milliseconds from now it can be paid; nothing if it is.
+        /// The time to pay, in milliseconds from now; `None` if it is paid.
         pay_within: Option<i64>,
     },
-    /// Nothing is left.
+    /// No piece is left.
     SoldOut,
-    /// Somebody was faster, and something may be left.
+    /// Another request was faster; pieces may be left.
     Conflict {
-        /// How many, as last seen.
+        /// The number of remaining pieces, as last seen.
         left: i64,
     },
-    /// Too early.
+    /// The sale is not open yet.
     NotOpen {
-        /// By how many milliseconds.
+        /// The time to the opening, in milliseconds.
         opens_in: i64,
     },
-    /// Too late.
+    /// The sale is over.
     Over,
-    /// What this wish had reserved was not paid in time, and went back.
+    /// The reservation of this request was not paid in time and was returned.
     Expired,
-    /// This user has let a reservation expire, and may not have another one yet.
+    /// This user let a reservation expire, and may not have another one yet.
     Paused {
-        /// For how many milliseconds from now.
+        /// The remaining pause, in milliseconds from now.
         wait: i64,
     },
-    /// The key belongs to a wish for another sale.
+    /// The key belongs to a request for another sale.
     KeyUsed {
-        /// For this one.
+        /// The number of that sale.
         sale: i64,
     },
     /// There is no such sale.
     UnknownSale,
 }
 
-/// What a look at the books says to a wish.
+/// The outcome of a purchase request as far as it can be read without taking a piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prospect {
-    /// It is known what becomes of it: nothing is to be taken.
+    /// The outcome is known: no piece is taken.
     Settled(Outcome),
     /// A piece may be taken.
     Open {
-        /// Of so many, as last seen.
+        /// The number of remaining pieces, as last seen.
         left: i64,
     },
 }
 
 impl Outcome {
-    /// Whether a piece was reserved just now, and not by an earlier try of the same wish.
+    /// Returns true if a piece was reserved just now, and not by an earlier request with the same key.
     pub fn is_new(&self) -> bool {
         matches!(self, Outcome::Reserved { replayed: false, .. })
     }
 
-    /// Whether a piece belongs to this buyer now.
+    /// Returns true if this user has a piece now.
     pub fn is_of_this_buyer(&self) -> bool {
         matches!(self, Outcome::Reserved { .. } | Outcome::AlreadyBought { .. })
     }

@@ -1,14 +1,14 @@
-//! Paying for what is reserved: in time, and once.
+//! Payments for reservations: in time, and once.
 //!
-//! A payment and the expiry of the same order have one winner: one wants the reservation's end to be ahead, the other
-//! wants it to be over, both by the database's clock, and both need the order's row.
+//! Of a payment and the expiry of the same order exactly one succeeds. A payment requires that the reservation has not
+//! ended, an expiry that it has, both by the database's clock, and both need the row of the order.
 
 use sqlx::{AnyConnection, Row};
 use tokio::time::timeout;
 
 use crate::database::{Database, Dialect, Fault, Statement, Tries, abandon};
 
-/// The clock is read twice, and goes on in between: what was in time is written down as such.
+/// The clock is read twice and advances in between: a payment in time is recorded as in time.
 static PAY: Statement = Statement::new(
     "UPDATE orders SET state = 'paid', paid_at = {least}({now}, expires_at - 1)
      WHERE id = ? AND user_id = ? AND state = 'reserved' AND {now} < expires_at",
@@ -28,23 +28,23 @@ static KNOWN: Statement = Statement::new(
      UNION SELECT 1 AS one FROM returns WHERE order_id = ? AND user_id = ?",
 );
 
-/// What became of a payment.
+/// The outcome of a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payment {
     /// The piece is sold.
     Paid {
-        /// What was charged.
+        /// The amount charged.
         cents: i64,
-        /// Whether it was before.
+        /// True if it was paid before.
         again: bool,
     },
-    /// The reservation is over, and the piece went or goes back.
+    /// The reservation is over, and the piece is or will be returned.
     Expired,
-    /// This buyer has no such order.
+    /// This user has no such order.
     UnknownOrder,
 }
 
-/// Pays for an order of this user, unless that was done, or it is too late.
+/// Pays for an order of this user, unless it is paid already or expired.
 pub(crate) async fn pay(database: &Database, order: &str, user: &str) -> Result<Payment, Fault> {
     let mut tries = Tries::default();
     loop {
@@ -68,7 +68,7 @@ async fn pay_on(
     user: &str,
 ) -> Result<Payment, Fault> {
     let dialect = database.dialect();
-    // Whoever pays again costs a look, and locks nothing.
+    // A repeated payment costs one query, and locks nothing.
     if let Some(cents) = charged(connection, dialect, order, user).await? {
         return Ok(Payment::Paid { cents, again: true });
     }
@@ -88,7 +88,7 @@ async fn pay_on(
     Ok(if known.is_some() { Payment::Expired } else { Payment::UnknownOrder })
 }
 
-/// What was charged for an order of this user, if it is paid.
+/// Returns the amount charged for an order of this user, if it is paid.
 async fn charged(
     connection: &mut AnyConnection,
     dialect: Dialect,

@@ -1,4 +1,4 @@
-//! The shop as the harness sees it: its books, read from outside, and its links.
+//! The shop as the harness sees it: its books, read from the database, and its links.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ async fn read(database: &Database, sale: i64) -> Result<Books, Fault> {
                 _ => Entry::Wrong,
             };
             let line = Line { user: row.try_get("user_id")?, key: row.try_get("request_key")?, entry };
-            // An order that is in both tables is seen by the audit.
+            // An order in both tables is a finding of the audit.
             lines.insert(row.try_get("id")?, line);
         }
     }
@@ -108,14 +108,14 @@ fn said(fault: impl std::fmt::Display) -> String {
     fault.to_string()
 }
 
-/// Returns when a reservation ends, by the database's clock; nothing if there is no such order any more.
+/// Returns the end of a reservation, by the database's clock; `None` if there is no such order any more.
 pub async fn expires_at(database: &Database, order: &str) -> Result<Option<i64>, Fault> {
     let asked = sqlx::query(EXPIRES_AT.text(database.dialect())).bind(order);
     let row = asked.fetch_optional(database.pool()).await?;
     Ok(row.map(|row| row.try_get("expires_at")).transpose()?)
 }
 
-/// Returns how many orders of a sale were paid in the last so many milliseconds of their time.
+/// Returns the number of orders of a sale that were paid within this many milliseconds before their end.
 pub async fn paid_at_the_end(database: &Database, sale: i64, within: i64) -> Result<i64, Fault> {
     let asked = sqlx::query(PAID_AT_THE_END.text(database.dialect())).bind(sale).bind(within);
     Ok(asked.fetch_one(database.pool()).await?.try_get("paid")?)

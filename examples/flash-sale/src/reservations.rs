@@ -1,8 +1,8 @@
-//! How many pieces one address reserves.
+//! A limit of the pieces that one address reserves.
 //!
-//! A visitor is a cookie that everybody gets, so "one for each buyer" keeps no one from having many. Reservations are
-//! therefore counted by address, too: at most so many within any time as long as the time to pay, so at no moment more
-//! unpaid ones than that. What was counted is in memory, and a shop that starts again starts with nothing counted.
+//! Every visitor gets a cookie, so one client can be many visitors, and "one for each buyer" does not limit it. So
+//! reservations are counted by address, too: at most so many within any window as long as the time to pay. At no moment
+//! are there more unpaid ones than that. The counts are in memory, and a shop that restarts starts with none.
 
 use std::collections::HashMap;
 use std::num::NonZeroU16;
@@ -11,30 +11,30 @@ use std::time::Duration;
 
 use tidegate::{DAY, Limit, Limiter, SECOND, TrackedTake};
 
-/// Times to pay beyond these count as these: every number of reservations is a valid limit for any time between them.
+/// The bounds of times to pay: between them every number of reservations is a valid limit.
 const SHORTEST: Duration = SECOND;
 const LONGEST: Duration = DAY.saturating_mul(365);
 
 /// The wait that is reported if the limiter reports none.
 const A_WHILE: Duration = Duration::from_secs(1);
 
-/// Counts reservations by address. Clones count together.
+/// A counter of reservations by address. Clones count together.
 #[derive(Clone, Debug)]
 pub(crate) struct Reservations {
     most: NonZeroU16,
-    /// A limiter for each time to pay: sales differ in it.
+    /// A limiter for each time to pay, in which sales differ.
     limiters: Arc<Mutex<HashMap<Duration, Limiter>>>,
 }
 
 impl Reservations {
-    /// At most so many for each address.
+    /// Returns a counter with this maximum for each address.
     pub(crate) fn new(most: NonZeroU16) -> Reservations {
         Reservations { most, limiters: Arc::default() }
     }
 
     /// Counts one more reservation, to be refunded if none is made.
     ///
-    /// If the address has as many as it may, the error is the time after which to try again.
+    /// If the address has reached its maximum, the error is the time to the next try.
     pub(crate) fn take(&self, address: &str, pay_within: Duration) -> Result<TrackedTake, Duration> {
         let (decision, take) = self.limiter(pay_within).admit_tracked(address);
         take.ok_or_else(|| decision.retry_after().unwrap_or(A_WHILE))

@@ -1,4 +1,4 @@
-//! A sale: so many pieces of one thing, for a while.
+//! A sale: a number of pieces of one product, for a limited time.
 
 use std::time::Duration;
 
@@ -22,25 +22,25 @@ static LATEST: Statement = Statement::new(
      FROM sales ORDER BY id DESC LIMIT ?",
 );
 
-/// A sale that is to be.
+/// A sale to be created.
 #[derive(Clone, Debug)]
 pub struct NewSale {
-    /// What is sold.
+    /// The name of the product.
     pub name: String,
-    /// What one piece costs.
+    /// The price of one piece.
     pub price_cents: i64,
-    /// How many pieces there are.
+    /// The number of pieces.
     pub stock: i64,
-    /// From now on.
+    /// The time from now to the opening.
     pub opens_in: Duration,
-    /// From the opening on.
+    /// The time from the opening to the end.
     pub lasts: Duration,
-    /// How long a piece is reserved.
+    /// The time for which a piece is reserved.
     pub pay_within: Duration,
 }
 
 impl NewSale {
-    /// So many pieces, open at once and for an hour, to be paid within two minutes.
+    /// Returns a sale of this stock that opens at once, lasts an hour, and has a time to pay of two minutes.
     pub fn of(stock: i64) -> NewSale {
         NewSale {
             name: "A thing that everybody wants".to_owned(),
@@ -53,26 +53,26 @@ impl NewSale {
     }
 }
 
-/// A sale as it was seen.
+/// A sale as it was last read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sale {
     /// Its number.
     pub id: i64,
-    /// What is sold.
+    /// The name of the product.
     pub name: String,
-    /// What one piece costs.
+    /// The price of one piece.
     pub price_cents: i64,
-    /// How many pieces there were at first.
+    /// The number of pieces at the start.
     pub stock: i64,
-    /// How many are neither reserved nor sold.
+    /// The number of pieces that are neither reserved nor sold.
     pub available: i64,
-    /// When it opens, in milliseconds of the database's clock.
+    /// The time of the opening, in milliseconds of the database's clock.
     pub opens_at: i64,
-    /// From when on nothing is sold any more.
+    /// The time of the end, from which nothing is sold.
     pub closes_at: i64,
-    /// For how many milliseconds a piece is reserved.
+    /// The time for which a piece is reserved, in milliseconds.
     pub pay_within: i64,
-    /// When it was seen.
+    /// The time at which it was read.
     pub now: i64,
 }
 
@@ -93,7 +93,7 @@ impl Sale {
 }
 
 impl Database {
-    /// Makes a sale, and gives its number.
+    /// Creates a sale, and returns its number.
     pub async fn create_sale(&self, sale: &NewSale) -> Result<i64, Fault> {
         let opens_in = milliseconds(sale.opens_in);
         let row = sqlx::query(CREATE.text(self.dialect()))
@@ -109,13 +109,13 @@ impl Database {
         Ok(row.try_get(0)?)
     }
 
-    /// A sale by its number.
+    /// Returns a sale by its number.
     pub async fn sale(&self, id: i64) -> Result<Option<Sale>, Fault> {
         let row = sqlx::query(ONE.text(self.dialect())).bind(id).fetch_optional(self.pool()).await?;
         row.as_ref().map(Sale::read).transpose()
     }
 
-    /// The sales that were made last, so many at most, the last one first.
+    /// Returns the latest sales, at most so many, the latest first.
     pub async fn latest_sales(&self, at_most: i64) -> Result<Vec<Sale>, Fault> {
         let rows = sqlx::query(LATEST.text(self.dialect())).bind(at_most).fetch_all(self.pool()).await?;
         rows.iter().map(Sale::read).collect()
@@ -123,6 +123,6 @@ impl Database {
 }
 
 fn milliseconds(span: Duration) -> i64 {
-    // A hundred years are enough for any sale, and leave room for sums.
+    // A hundred years are enough for any sale, and sums of two do not overflow.
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX).min(100 * 365 * 24 * 3_600_000)
 }

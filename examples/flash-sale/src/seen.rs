@@ -1,7 +1,7 @@
-//! The sales as they were last seen, in memory.
+//! The sales as they were last read, in memory.
 //!
-//! One task looks four times a second, so that whoever looks at a page costs the database nothing, however many they
-//! are. It decides nothing: what is sold is between a buyer and the database.
+//! One task reads them four times a second, so that page views cost the database nothing. It decides nothing: the
+//! database decides what is sold.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,40 +12,40 @@ use tokio::time::Instant;
 use crate::database::{Database, Fault};
 use crate::sale::Sale;
 
-/// How many sales are seen, the newest first.
+/// The number of sales that are read, the newest first.
 const SALES: i64 = 64;
 
-/// What was last seen. Clones share it.
+/// The sales as they were last read. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Seen {
     shelf: Arc<RwLock<Arc<Shelf>>>,
-    /// The sale that is in front; the newest, if none is.
+    /// The number of the featured sale; `None` for the newest.
     front: Option<i64>,
 }
 
 #[derive(Debug)]
 struct Shelf {
     sales: BTreeMap<i64, Sale>,
-    /// The database's clock, and when it was read.
+    /// The time of the database's clock, and the instant at which it was read.
     now: i64,
     at: Instant,
 }
 
 impl Seen {
-    /// Looks for the first time; in front is the sale of this number, or else the newest.
+    /// Reads the sales for the first time. The featured sale is that of this number, or else the newest.
     pub async fn first(database: &Database, front: Option<i64>) -> Result<Seen, Fault> {
         let shelf = Shelf::look(database, front).await?;
         Ok(Seen { shelf: Arc::new(RwLock::new(Arc::new(shelf))), front })
     }
 
-    /// Looks again.
+    /// Reads the sales again.
     pub async fn look(&self, database: &Database) -> Result<(), Fault> {
         let shelf = Arc::new(Shelf::look(database, self.front).await?);
         *self.shelf.write().unwrap_or_else(PoisonError::into_inner) = shelf;
         Ok(())
     }
 
-    /// The sale in front, as it was last seen.
+    /// Returns the featured sale, as it was last read.
     pub fn in_front(&self) -> Option<View> {
         let shelf = self.shelf();
         let sale = match self.front {
@@ -55,18 +55,18 @@ impl Seen {
         sale.map(|sale| View { sale: sale.clone(), now: shelf.now() })
     }
 
-    /// A sale, as it was last seen.
+    /// Returns a sale, as it was last read.
     pub fn sale(&self, id: i64) -> Option<View> {
         let shelf = self.shelf();
         shelf.sales.get(&id).map(|sale| View { sale: sale.clone(), now: shelf.now() })
     }
 
-    /// How many pieces of a sale were left.
+    /// Returns the number of remaining pieces of a sale.
     pub fn left(&self, id: i64) -> Option<i64> {
         self.shelf().sales.get(&id).map(|sale| sale.available)
     }
 
-    /// The time of the database, as far as it is known here: never ahead of it.
+    /// Returns an estimate of the database's time that is never ahead of it.
     pub fn now(&self) -> i64 {
         self.shelf().now()
     }
@@ -95,34 +95,34 @@ impl Shelf {
     }
 }
 
-/// A sale as it was last seen, and what time it is.
+/// A sale as it was last read, and the current time.
 #[derive(Clone, Debug)]
 pub struct View {
     /// The sale.
     pub sale: Sale,
-    /// The time of the database.
+    /// The time of the database's clock.
     pub now: i64,
 }
 
 impl View {
-    /// From when on nothing that was reserved can be paid for any more.
+    /// Returns the time from which no reservation can be paid for.
     pub fn settled_at(&self) -> i64 {
         self.sale.closes_at.saturating_add(self.sale.pay_within)
     }
 
-    /// Whether all is sold, or went back, for good.
+    /// Returns true if all pieces are finally sold or returned.
     pub fn is_settled(&self) -> bool {
         self.settled_at() <= self.now
     }
 
-    /// Milliseconds until the opening, or none.
+    /// Returns the milliseconds to the opening, or zero.
     pub fn opens_in(&self) -> i64 {
         (self.sale.opens_at - self.now).max(0)
     }
 
-    /// What everybody may know about it.
+    /// Returns the public data of the sale.
     pub fn to_json(&self) -> Value {
-        // By the clock; pieces may be left or not.
+        // The state depends on the clock alone, not on the stock.
         let state = match self.now {
             now if now < self.sale.opens_at => "before",
             now if now < self.sale.closes_at => "open",

@@ -1,4 +1,4 @@
-//! The shop: a database, perhaps a hint in front of it, and what was counted.
+//! The shop: a database, an optional hint in front of it, and counters.
 
 use std::sync::Arc;
 
@@ -12,30 +12,30 @@ use crate::outcome::{Outcome, Prospect, Wish};
 use crate::payment::{self, Payment};
 use crate::strategy::{self, Strategy};
 
-/// Everything that buying needs. Clones share it.
+/// The shop. Clones share its parts.
 #[derive(Clone, Debug)]
 pub struct Shop {
-    /// The truth.
+    /// The database, which decides.
     pub database: Database,
-    /// What may be wrong, and saves questions if it is right.
+    /// The hint, which may be wrong, and saves queries if it is right.
     pub hint: Option<Hint>,
-    /// What was counted.
+    /// The counters.
     pub meter: Arc<Meter>,
 }
 
 impl Shop {
-    /// A shop on a database, without a hint.
+    /// Returns a shop on a database, without a hint.
     pub fn new(database: Database) -> Shop {
         Shop { database, hint: None, meter: Arc::new(Meter::new()) }
     }
 
-    /// The same, with a hint in front for [`Strategy::Redis`].
+    /// Returns the same shop with a hint for [`Strategy::Redis`].
     #[must_use]
     pub fn with_hint(self, hint: Hint) -> Shop {
         Shop { hint: Some(hint), ..self }
     }
 
-    /// Reserves a piece for somebody, by a strategy.
+    /// Reserves a piece for a user, by a strategy.
     pub async fn buy(&self, wish: &Wish<'_>, strategy: Strategy) -> Result<Outcome, Fault> {
         let Some(hint) = self.hint.as_ref().filter(|_| strategy == Strategy::Redis) else {
             return self.attempt(wish, strategy).await;
@@ -47,20 +47,21 @@ impl Shop {
         }
         let outcome = self.attempt(wish, strategy).await;
         match &outcome {
-            // The hint has to let them pass when they ask again, also if it knows nothing of them yet.
+            // The hint has to allow this buyer's next request, even if it does not have the buyer yet.
             Ok(outcome) if outcome.is_of_this_buyer() => {
                 if hinted == Hinted::Unknown {
                     hint.know(wish.sale, &[wish.user.to_owned()]).await;
                 }
             }
-            // What they were told, they are told again; and after a fault nobody knows what was done.
+            // A repeated request gets the same reply; after a fault the result is unknown.
             Ok(Outcome::Expired | Outcome::Paused { .. }) | Err(_) => {}
             Ok(_) => hint.give_back(wish.sale, wish.user).await,
         }
         outcome
     }
 
-    /// Looks what can be said to a wish without taking anything. Only a wish that is settled by it counts as an attempt.
+    /// Reads the outcome of a purchase request as far as possible without taking a piece. It counts as an attempt only
+    /// if the outcome is known.
     pub async fn look(&self, wish: &Wish<'_>) -> Result<Prospect, Fault> {
         let began = Instant::now();
         let settled = match strategy::look(&self.database, wish).await {
@@ -77,7 +78,7 @@ impl Shop {
         payment::pay(&self.database, order, user).await
     }
 
-    /// Returns reservations that are over to the stock, and says how many.
+    /// Puts expired reservations back into the stock, and returns their number.
     pub async fn expire(&self) -> Result<u64, Fault> {
         expiry::expire(&self.database).await
     }
@@ -90,7 +91,7 @@ impl Shop {
                 Strategy::Naive => strategy::attempt_naively(&self.database, wish).await,
                 _ => strategy::attempt(&self.database, wish, strategy).await,
             };
-            // To try again after half of it was done would be wrong in another way than it is meant to be.
+            // A retry after half of the naive attempt would be wrong in another way than intended.
             if strategy == Strategy::Naive || !tries.again(&done).await {
                 self.meter.attempted(began.elapsed(), &done);
                 return done;

@@ -1,4 +1,4 @@
-//! Async functions, on two runtimes and by hand.
+//! Async functions, on two runtimes and polled by hand.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -89,7 +89,7 @@ fn who_stops_waiting_has_spent_nothing() {
     assert!(smol::block_on(send("ana")).is_ok());
     let mut context = Context::from_waker(Waker::noop());
     for _ in 0..5 {
-        // Behind another one it would have to wait for two hours, which is too long.
+        // Behind another waiter it would have to wait for two hours, which is too long.
         let mut waiting = pin!(send("ana"));
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         assert!(matches!(pin!(send("ana")).poll(&mut context), Poll::Ready(Err(_))));

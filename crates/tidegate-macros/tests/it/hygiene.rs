@@ -1,10 +1,10 @@
-//! Names of the attribute and names of the user do not meet, whatever they are.
+//! Names of the attribute and names of the user never collide.
 
 #![deny(warnings, clippy::all, clippy::pedantic)]
 
 use tidegate_macros::rate_limit;
 
-/// Everything that the expansion could mean by a short name is something else here.
+/// Redefinitions of every short name that the expansion could use.
 mod shadowed {
     #![allow(dead_code, non_camel_case_types, reason = "only the names matter")]
 

@@ -1,4 +1,4 @@
-//! What may be a key: anything that names a subject, looked at where it lies.
+//! Keys of any type that implements `IntoKey`, by reference.
 
 use std::net::IpAddr;
 use std::sync::Mutex;

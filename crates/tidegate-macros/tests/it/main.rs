@@ -1,4 +1,4 @@
-//! What the attribute does, and what it says to those who use it wrongly.
+//! The behavior of the attribute, and its error messages.
 
 mod awaited;
 mod hygiene;

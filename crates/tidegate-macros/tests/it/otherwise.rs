@@ -1,4 +1,4 @@
-//! What happens instead of what was refused.
+//! Functions that run in place of a denied call.
 
 use tidegate::Refusal;
 use tidegate_macros::rate_limit;

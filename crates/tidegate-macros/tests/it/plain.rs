@@ -1,4 +1,4 @@
-//! Functions and methods of every shape, each held to its own limit.
+//! Functions and methods of every shape, each with a limit of its own.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -72,7 +72,7 @@ fn a_heavy_call_spends_its_cost() {
     assert!(upload(&[1; 11]).expect_err("more than it can hold").is_impossible());
 }
 
-/// As of the layers of `tidegate-tower`.
+/// The same rule as for the layers of `tidegate-tower`.
 #[test]
 fn a_call_that_costs_nothing_passes_and_spends_nothing() {
     #[rate_limit("2/h", cost = items.len() as u64)]
@@ -266,7 +266,7 @@ fn methods_of_traits_are_held_where_they_have_a_body() {
     assert!(8_u64.remind().is_err(), "a body has one limiter, whatever it is called on");
 }
 
-/// Functions with what stands before and after `fn`.
+/// Functions with qualifiers before and after `fn`.
 mod qualified {
     use super::rate_limit;
 

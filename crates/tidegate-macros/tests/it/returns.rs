@@ -1,4 +1,4 @@
-//! What a refusal becomes by the type that a function returns.
+//! Denials as values of the return types of functions.
 
 use std::error::Error;
 use std::fmt;

@@ -1,6 +1,6 @@
-//! What is said to those who use the attribute wrongly: each case of `tests/ui` with its message beside it.
+//! Error messages of the attribute: each case of `tests/ui` has its message beside it.
 //!
-//! The messages are those of one compiler; `TRYBUILD=overwrite` writes them anew.
+//! The messages are those of one compiler; `TRYBUILD=overwrite` writes them again.
 
 use std::process::Command;
 

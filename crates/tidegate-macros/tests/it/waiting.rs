@@ -1,4 +1,4 @@
-//! Waiting for one's turn: on a thread, and in a task of any runtime.
+//! Waits for admission: on a thread, and in a task of any runtime.
 
 use std::sync::Mutex;
 use std::thread;

@@ -1,4 +1,4 @@
-//! What is learned, by hand-made answers.
+//! State updates, by hand-made responses.
 
 use proptest::prelude::*;
 use tidegate::SECOND;
@@ -116,7 +116,7 @@ fn every_policy_holds_by_itself() {
     learn(&mut course, at(0), &quota("burst", 0, 1), (1, 2, 0));
     learn(&mut course, at(0), &quota("daily", 7, 600), (1, 2, 0));
     assert_eq!(waits_until(&mut course, at(0)), at(1));
-    // Once "burst" is back they leave a few at a time, until it is told how much is left of it.
+    // After "burst" is full again calls leave by slow start, until its remaining quota is reported.
     learn(&mut course, at(1), &quota("burst", 100, 1), (3, 4, 0));
     assert_eq!(leaving(&mut course, at(1)), 7);
     assert_eq!(waits_until(&mut course, at(1)), at(600));
@@ -180,7 +180,7 @@ fn jitter_only_makes_a_wait_longer_and_by_no_more_than_its_share() {
 }
 
 proptest! {
-    /// However answers come in, no more leave than the strictest of those that are surely newest allows.
+    /// In whatever order responses arrive, no more calls leave than the strictest of the certainly newest ones allows.
     #[test]
     fn after_any_answers_no_more_leave_than_the_last_of_its_own_said(
         lefts in proptest::collection::vec(0_u64..20, 1..20),
@@ -207,7 +207,7 @@ proptest! {
     }
 }
 
-/// Whether nothing is known that would hold a call back.
+/// Returns true if no state holds a call back.
 fn is_clear(course: &mut Course, now: Timestamp) -> bool {
     course.looseness(&terms(), now) == Some(i128::MAX)
 }

@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order.
+//! Any events in any order.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::*;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Call,
-    /// One of those on their way is answered: with a refusal for so many seconds, or not.
+    /// A call in flight gets a response: a denial with this hold in seconds, or a success.
     Answer {
         which: usize,
         hold: Option<u8>,
@@ -33,12 +33,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What must hold, step by step.
+/// The invariants, checked at each step.
 struct Watch {
     bench: Bench,
     calls: BTreeMap<u32, Call>,
     on_their_way: Vec<u32>,
-    /// Nothing may arrive before this.
+    /// No call may arrive before this.
     held_until: Timestamp,
     arrivals: Vec<(Timestamp, u32)>,
 }
@@ -72,7 +72,7 @@ impl Watch {
         }
     }
 
-    /// Sees what has arrived.
+    /// Checks the calls that have arrived.
     fn look(&mut self) {
         let now = self.bench.clock.now();
         for number in self.bench.server.arrived() {
@@ -124,7 +124,7 @@ impl Watch {
         }
     }
 
-    /// In the end everybody who stayed has arrived, and nobody waits.
+    /// Checks that in the end all calls that were not dropped have arrived, and none waits.
     fn end(&mut self) {
         for _ in 0..1000 {
             self.bench.clock.advance(SECOND);

@@ -1,4 +1,4 @@
-//! Many calls, many places.
+//! Many calls, many servers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
@@ -16,7 +16,7 @@ fn ten_thousand_calls_in_one_task_leave_in_order_without_a_thread_each() {
     let before = threads();
     let mut arrived = bench.arrived(&mut calls);
     assert_eq!(bench.layer.waiting(), 9_999);
-    // Where tests share a process, others start threads meanwhile.
+    // If tests share a process, other tests start threads meanwhile.
     assert!(threads() < before + 100, "a thread for each who waits");
     while arrived.len() < 10_000 {
         bench.clock.advance(SECOND / 1000);
@@ -41,7 +41,7 @@ fn a_thousand_random_cancellations_leave_no_gap() {
     assert!(poll(&mut calls[0].1).is_pending());
     let (mut on_their_way, mut passed) = (vec![calls.remove(0).1], 0);
     assert_eq!(bench.server.arrived(), [0]);
-    // One of three leaves as the head, some of them after they were let go.
+    // One of three is dropped at the head of the queue, some of them after they were released.
     for _ in 0..1000 {
         if random(4) == 0 {
             bench.clock.advance(SECOND / 1000);
@@ -110,14 +110,14 @@ fn when_all_places_are_in_use_newcomers_share_a_line_and_none_leaves_too_early()
         answer(&mut bench.call_to(&format!("host-{number}.example")));
     }
     bench.server.arrived();
-    // There is no line for this one any more; it says so, and is obeyed.
+    // There is no queue for this server any more. It asks for a hold, and the layer obeys.
     bench.server.answer(bench.sent, 429, &[("retry-after", "20")]);
     answer(&mut bench.call_to("newcomer.example"));
     bench.server.arrived();
     let mut calls = [bench.call_to("newcomer.example"), bench.call_to("another.example")];
     assert_eq!(bench.arrived(&mut calls), [0_u32; 0]);
     bench.clock.advance(10 * SECOND);
-    // By now the others are over, so there would be room; but what it was told still holds.
+    // By now the others are over, so there would be space; but its hold still applies.
     let mut again = [bench.call_to("newcomer.example")];
     assert_eq!((bench.arrived(&mut calls), bench.arrived(&mut again)), (vec![], vec![]));
     let mut known = [bench.call_to("host-0.example")];
@@ -205,7 +205,7 @@ fn a_waker_that_panics_keeps_nobody_from_being_woken() {
         let waker = Waker::from(Arc::clone(counts));
         assert!(call.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     }
-    // The first leaves, and the second when nothing was heard of it.
+    // The first leaves; the second leaves after a second without a response to the first.
     bench.clock.advance(SECOND);
     bench.clock.advance(SECOND);
     assert_eq!(wakes.map(|counts| counts.0.load(Ordering::SeqCst)), [1, 1]);

@@ -1,4 +1,4 @@
-//! What leaves after a hold, and what is learned from whom.
+//! Departures after a hold, and the effects of responses on slow start.
 
 use tidegate::SECOND;
 

@@ -1,4 +1,4 @@
-//! Readiness is the inner service's: who waits holds none of it, and who leaves has it.
+//! Readiness is that of the inner service: a waiter holds none of it, and a call that leaves has it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use tidegate::{Clock, SECOND, Timestamp};
 use super::*;
 use tidegate_tower::key;
 
-/// A service with a few places: ready means that one is reserved, and a clone has none reserved.
+/// A service with a few slots: a ready clone has reserved one, and a new clone has none reserved.
 #[derive(Debug)]
 struct Few {
     server: Server,

@@ -1,4 +1,4 @@
-//! The spans that the layer has by itself, one step before and one step after each.
+//! The built-in time constants, one step before and one step after each.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tidegate::{MILLISECOND, SECOND};
 
 use super::*;
 
-/// A client that was just refused for 30 seconds.
+/// Returns a client that was just denied for 30 seconds.
 fn held_for_thirty_seconds() -> Bench {
     let mut bench = Bench::new(Outgoing::new());
     bench.clock.advance(100 * SECOND);
@@ -41,7 +41,7 @@ fn calls_leave_one_at_a_time_after_a_hold_until_none_has_left_for_a_minute() {
 
 #[test]
 fn a_clock_steps_back_from_a_millisecond_on() {
-    // What holds moves with a step, and not with less: many times a little would end it too early.
+    // A hold moves with a step of the clock, and not with less: many small steps would end it too early.
     let just_less = MILLISECOND - Duration::from_nanos(1);
     for (back, early) in [(MILLISECOND, 0), (2 * MILLISECOND, 0), (just_less, 1), (Duration::ZERO, 0)] {
         let mut bench = held_for_thirty_seconds();

@@ -1,4 +1,4 @@
-//! Who waits, for how long, and in which order.
+//! Waiters: their max wait and their order.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ fn calls_on_their_way_are_taken_off_by_every_answer_for_answers_may_cross() {
     let mut on_their_way = [bench.call(), bench.call(), bench.call()];
     assert_eq!(bench.arrived(&mut on_their_way), [0, 1, 2]);
     bench.call_answered(200, &[("ratelimit", "\"api\";r=10;t=30")]);
-    // The server has counted this one before the three.
+    // The server has counted this call before the three.
     bench.call_answered(200, &[("ratelimit", "\"api\";r=9;t=30")]);
     let mut calls: Vec<_> = (0..9).map(|_| bench.call()).collect();
     assert_eq!(bench.arrived(&mut calls).len(), 6);

@@ -1,8 +1,8 @@
-//! Base64 as header fields write it: the usual alphabet, with padding or without.
+//! Base64 of header fields: the standard alphabet, with or without padding.
 
-/// The bytes that this text stands for.
+/// Decodes the text; `None` if it is invalid.
 ///
-/// Padding may be left out, wholly or in part; what is written of it has to be in its place.
+/// Padding may be omitted, wholly or in part. Padding that is present has to be at its place.
 pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let symbols = text.len() - text.iter().rev().take_while(|byte| **byte == b'=').count();
     let most_padding = match symbols % 4 {
@@ -19,7 +19,7 @@ pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
         for symbol in group {
             bits = bits << 6 | u32::from(value(*symbol)?);
         }
-        // A group of n symbols holds n - 1 bytes; the bits that are left over mean nothing.
+        // A group of n symbols contains n - 1 bytes; the remaining bits are ignored.
         let aligned = bits << (6 * (4 - group.len()) + 8);
         bytes.extend_from_slice(&aligned.to_be_bytes()[..group.len() - 1]);
     }

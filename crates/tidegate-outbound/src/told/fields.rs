@@ -1,4 +1,4 @@
-//! How much is left, in the dialects in which servers say so.
+//! The remaining quota, in the header fields that servers use for it.
 
 use http::header::HeaderName;
 
@@ -8,14 +8,14 @@ use super::{Quota, structured};
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// What is left and when it is all back, for those who say it in two fields.
+/// The fields of the remaining quota and of its reset, for servers that use two fields.
 const PAIRS: [(HeaderName, HeaderName); 3] = [
     (HeaderName::from_static("ratelimit-remaining"), HeaderName::from_static("ratelimit-reset")),
     (HeaderName::from_static("x-ratelimit-remaining"), HeaderName::from_static("x-ratelimit-reset")),
     (HeaderName::from_static("x-rate-limit-remaining"), HeaderName::from_static("x-rate-limit-reset")),
 ];
 
-/// Every quota of which an answer speaks.
+/// Returns every quota that a response reports.
 pub(super) fn quotas(there: There<'_>, headers: &http::HeaderMap) -> Vec<Quota> {
     let mut quotas = Vec::new();
     for value in headers.get_all(RATE_LIMIT) {
@@ -27,7 +27,7 @@ pub(super) fn quotas(there: There<'_>, headers: &http::HeaderMap) -> Vec<Quota> 
     quotas
 }
 
-/// `"name";r=0;t=30`, of which there may be several, or as older drafts have it `limit=9, remaining=0, reset=30`.
+/// Parses `"name";r=0;t=30`, one or several, or as in older drafts `limit=9, remaining=0, reset=30`.
 fn rate_limit(text: &[u8], headers: &http::HeaderMap) -> Vec<Quota> {
     if let Some(members) = structured::list(text) {
         return members.iter().filter_map(|member| named(member, headers)).collect();
@@ -48,14 +48,14 @@ fn named(member: &structured::Member<'_>, headers: &http::HeaderMap) -> Option<Q
     let left = u64::try_from(member.integer("r")?).ok()?;
     let seconds = match member.integer("t") {
         Some(seconds) => u64::try_from(seconds).ok()?,
-        // Nothing is left, and nobody says until when: at the latest when the window is over.
+        // No quota remains, and no reset is reported: it is at the latest the end of the window.
         None if left == 0 && !member.has("t") => window(name, headers)?,
         None => return None,
     };
     Some(Quota::new(name, left, seconds))
 }
 
-/// How long the window of this policy is.
+/// Returns the length of this policy's window, in seconds.
 fn window(name: &[u8], headers: &http::HeaderMap) -> Option<u64> {
     headers.get_all(POLICY).iter().find_map(|value| {
         let members = structured::list(value.as_bytes())?;
@@ -64,7 +64,7 @@ fn window(name: &[u8], headers: &http::HeaderMap) -> Option<u64> {
     })
 }
 
-/// Of lines that stand there several times, the strictest count.
+/// Parses a pair of fields. If a field occurs several times, the strictest value applies.
 fn pair(there: There<'_>, remaining: &HeaderName, reset: &HeaderName) -> Option<Quota> {
     let left = there.each(remaining, whole).min()?;
     let lasts = there.each(reset, |text| there.reset(text)).max()?;

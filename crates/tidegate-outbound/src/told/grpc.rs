@@ -1,7 +1,7 @@
-//! How long a gRPC server wants to be left alone, from an answer without messages.
+//! The hold that a gRPC server asks for, in a response without messages.
 //!
-//! It says so in `grpc-retry-pushback-ms`, or by a `google.rpc.RetryInfo` among the details of the status:
-//! protocol buffers, of which only the few fields on the way there are read.
+//! It is in `grpc-retry-pushback-ms`, or in a `google.rpc.RetryInfo` among the details of the status. The details are
+//! protocol buffers, of which only the fields on the path to it are read.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use super::base64;
 use super::when::digits;
 use tidegate_tower::ResponseHead;
 
-/// Statuses that speak of load: `RESOURCE_EXHAUSTED` and `UNAVAILABLE`. Others ask for one call to be repeated.
+/// The statuses of overload: `RESOURCE_EXHAUSTED` and `UNAVAILABLE`. Others ask for a retry of a single call.
 const OF_LOAD: [u32; 2] = [8, 14];
 
 const RETRY_INFO: &[u8] = b"google.rpc.RetryInfo";
 
-/// The longer of both, if the answer is a refusal for want of capacity.
+/// Returns the longer of both, if the response is a denial for lack of capacity.
 pub(super) fn hold(head: ResponseHead<'_>) -> Option<Duration> {
     if !head.is_grpc() || !OF_LOAD.contains(&head.grpc_status()?) {
         return None;
     }
-    // A negative one asks not to try this call again, and says nothing about others.
+    // A negative value asks not to retry this call, and does not apply to others.
     let pushback = head.header("grpc-retry-pushback-ms").and_then(|text| digits(text.as_bytes()));
     let details = head.header("grpc-status-details-bin").and_then(|text| base64::decode(text.as_bytes()));
     let delay = details.and_then(|details| retry_delay(&details));
     pushback.map(Duration::from_millis).max(delay)
 }
 
-/// The delay of the first `RetryInfo` among the details of a `google.rpc.Status`.
+/// Returns the delay of the first `RetryInfo` among the details of a `google.rpc.Status`.
 fn retry_delay(status: &[u8]) -> Option<Duration> {
     for field in (Fields { bytes: status }) {
         let (3, Value::Bytes(detail)) = field? else { continue };
@@ -37,7 +37,7 @@ fn retry_delay(status: &[u8]) -> Option<Duration> {
     None
 }
 
-/// What a `google.protobuf.Any` holds, if it is a `RetryInfo`.
+/// Returns the delay in a `google.protobuf.Any`, if it is a `RetryInfo`.
 fn retry_info(any: &[u8]) -> Option<Duration> {
     let kind = message(any, 1)?;
     if kind.rsplit(|byte| *byte == b'/').next() != Some(RETRY_INFO) {
@@ -50,19 +50,19 @@ fn retry_info(any: &[u8]) -> Option<Duration> {
     Some(Duration::new(seconds, nanoseconds))
 }
 
-/// The last message or text of this number, which is the one that counts; nothing of a message that cannot be read.
+/// Returns the last message or text of this field, which overrides earlier ones; `None` if the message is invalid.
 fn message(bytes: &[u8], wanted: u64) -> Option<&[u8]> {
     last(bytes, wanted, |value| if let Value::Bytes(bytes) = value { Some(bytes) } else { None })?
 }
 
-/// The last number of this field; zero where it is not written.
+/// Returns the last number of this field; zero if it is absent.
 fn number(bytes: &[u8], wanted: u64) -> Option<i64> {
     let last =
         last(bytes, wanted, |value| if let Value::Number(number) = value { Some(number) } else { None })?;
     Some(last.unwrap_or(0).cast_signed())
 }
 
-/// The last value of this field that is of the kind asked for; `None` for a message that cannot be read.
+/// Returns the last value of this field that is of the given kind; `None` if the message is invalid.
 fn last<'a, T>(bytes: &'a [u8], wanted: u64, of_kind: fn(Value<'a>) -> Option<T>) -> Option<Option<T>> {
     let mut last = None;
     for field in (Fields { bytes }) {
@@ -80,7 +80,7 @@ enum Value<'a> {
     Other,
 }
 
-/// The fields of a message, one after the other; `None` for one that cannot be read, which is the last.
+/// The fields of a message, in order. An invalid field is `None`, and the last item.
 struct Fields<'a> {
     bytes: &'a [u8],
 }
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// The head that tonic writes for this status.
+    /// Returns the hold in the head that tonic writes for this status.
     fn told(status: tonic::Status) -> Option<Duration> {
         let response: Response<()> = status.into_http();
         hold(ResponseHead::of(&response))

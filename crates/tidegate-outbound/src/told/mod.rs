@@ -1,7 +1,7 @@
-//! What an answer tells about when the next call may come.
+//! The limits that a response reports for further calls.
 //!
-//! Servers say it in many ways; all of them become one of two things here. A hold: nothing for so long.
-//! A quota: at most so many for so long. What cannot be read, is negative or already over tells nothing.
+//! Servers report them in many forms; each becomes one of two things. A hold: no calls for some time. A quota: at most
+//! so many calls for some time. Values that are invalid, negative or already over are ignored.
 
 mod base64;
 mod fields;
@@ -16,33 +16,33 @@ use http::StatusCode;
 use self::when::There;
 use tidegate_tower::ResponseHead;
 
-/// More policies than this nobody has; of more, those with the least left count.
+/// The maximum number of policies. Of more policies, those with the least remaining quota apply.
 pub(super) const MAX_POLICIES: usize = 8;
 
-/// What an answer told.
+/// The limits that a response reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
-    /// Nothing may come for so long.
+    /// The time for which no call may leave.
     pub(super) hold: Option<Duration>,
     pub(super) quotas: Vec<Quota>,
     pub(super) went: Went,
 }
 
-/// What became of a call.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Went {
-    /// Nobody knows.
+    /// There is no response.
     #[default]
     Unanswered,
     Answered,
-    /// There were too many.
+    /// The server denied it for overload.
     Refused,
 }
 
-/// At most so many for so long.
+/// A quota: at most so many calls for some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Quota {
-    /// What the server calls it.
+    /// The name that the server uses.
     pub(super) policy: Box<[u8]>,
     pub(super) left: u64,
     pub(super) lasts: Duration,
@@ -55,19 +55,19 @@ impl Quota {
 }
 
 impl Told {
-    /// What this answer tells; dates without a `Date` beside them are compared with `wall`.
+    /// Reads the limits of a response; dates are compared with its `Date`, or with `wall` if it has none.
     pub(super) fn by(head: ResponseHead<'_>, wall: fn() -> SystemTime) -> Told {
         let there = There::new(head.headers(), wall);
         let is_error = head.status().is_client_error() || head.status().is_server_error();
         let retry_after = if is_error { there.retry_after() } else { None };
-        // An answer out of a cache says when to come back, so much earlier, and nothing about what is left now.
+        // A response from a cache has a valid retry time, reduced by its age. Its remaining quota is out of date.
         let age = there.age();
         let retry_after = retry_after.map(|wait| wait.saturating_sub(age));
         let hold = retry_after.max(grpc::hold(head)).filter(|hold| !hold.is_zero());
         let mut quotas = if age.is_zero() { fields::quotas(there, head.headers()) } else { Vec::new() };
         quotas.retain(|quota| !quota.lasts.is_zero());
         if let Some(hold) = hold {
-            // When both speak of the same wait, the one that was written for it counts.
+            // If both report the same wait, the field that is meant for it applies.
             for quota in quotas.iter_mut().filter(|quota| quota.left == 0) {
                 quota.lasts = hold;
             }
@@ -83,13 +83,13 @@ impl Told {
     }
 }
 
-/// Whether it says that there were too many, by HTTP or by gRPC.
+/// Returns true if the server denied the call for overload, in HTTP or in gRPC.
 fn is_refusal(head: ResponseHead<'_>) -> bool {
     matches!(head.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
         || matches!(head.grpc_status(), Some(8 | 14))
 }
 
-/// The time of day, for dates that came without one.
+/// Returns the time of the wall clock, for dates of servers that send no `Date`.
 #[expect(clippy::disallowed_methods, reason = "a date that a server wrote can be compared with nothing else")]
 pub(super) fn wall_clock() -> SystemTime {
     SystemTime::now()

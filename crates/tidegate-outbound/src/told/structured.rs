@@ -1,21 +1,21 @@
-//! Structured fields (RFC 9651): lists, dictionaries and what stands in them.
+//! Structured fields (RFC 9651): lists, dictionaries and their members.
 //!
-//! The whole grammar is read, strictly, so that a field is either understood or left alone; kept is only what
-//! limits are told with: names, numbers and the numbers among the parameters. The text is borrowed.
+//! The whole grammar is parsed strictly, so that a field is either valid or ignored. Only names, numbers and integer
+//! parameters are stored, because limits are reported by these. The text is borrowed.
 
 use super::base64;
 
-/// A value without its parameters. Of what nobody asks for only the kind is kept.
+/// A value without its parameters. Of values that are not used only the kind is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bare<'a> {
     Integer(i64),
-    /// The text between the quotes, with its escapes: two texts are the same name if these bytes are.
+    /// The text between the quotes, with its escapes: two texts are the same name if these bytes are equal.
     String(&'a [u8]),
     Token(&'a [u8]),
     Other,
 }
 
-/// A member of a list or dictionary: its value, and those parameters that are integers.
+/// A member of a list or dictionary: its value and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Member<'a> {
     /// `None` for an inner list.
@@ -24,18 +24,18 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// The parameter of this name, if it is an integer.
+    /// Returns the parameter of this name, if it is an integer.
     pub(super) fn integer(&self, name: &str) -> Option<i64> {
         let (_, value) = self.parameters.iter().rev().find(|(key, _)| *key == name.as_bytes())?;
         value.integer()
     }
 
-    /// Whether there is a parameter of this name, of whatever kind.
+    /// Returns true if there is a parameter of this name, of any kind.
     pub(super) fn has(&self, name: &str) -> bool {
         self.parameters.iter().any(|(key, _)| *key == name.as_bytes())
     }
 
-    /// The value, if it is a name.
+    /// Returns the value, if it is a name.
     pub(super) fn name(&self) -> Option<&'a [u8]> {
         match self.value? {
             Bare::String(name) | Bare::Token(name) => Some(name),
@@ -50,13 +50,13 @@ impl Bare<'_> {
     }
 }
 
-/// The members of a list; `None` if this is no list.
+/// Returns the members of a list; `None` if the text is not a list.
 pub(super) fn list(text: &[u8]) -> Option<Vec<Member<'_>>> {
     members(text, Reader::member)
 }
 
-/// The members of a dictionary with their keys, in which a later one takes the place of an earlier one of the
-/// same key; `None` if this is no dictionary.
+/// Returns the members of a dictionary with their keys, in which a later member replaces an earlier one of the same
+/// key; `None` if the text is not a dictionary.
 pub(super) fn dictionary(text: &[u8]) -> Option<Vec<(&[u8], Member<'_>)>> {
     members(text, |reader| {
         let key = reader.key()?;
@@ -88,7 +88,7 @@ fn members<'a, T>(text: &'a [u8], one: impl Fn(&mut Reader<'a>) -> Option<T>) ->
     Some(members)
 }
 
-/// What is still to be read.
+/// The text that is not parsed yet.
 struct Reader<'a> {
     text: &'a [u8],
 }
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         Some(Member { value, parameters: self.parameters()? })
     }
 
-    /// The rest of an inner list, which is checked and not kept.
+    /// Parses the rest of an inner list, which is validated and not stored.
     fn inner_list(&mut self) -> Option<()> {
         loop {
             self.skip(|byte| byte == b' ');
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An integer of up to fifteen digits, or a decimal of up to twelve and three.
+    /// Parses an integer of up to fifteen digits, or a decimal of up to twelve and three.
     fn number(&mut self) -> Option<Bare<'a>> {
         let is_negative = self.eat(b'-');
         let whole = self.take_while(|byte| byte.is_ascii_digit());
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
         self.eat(b':').then_some(Bare::Other)
     }
 
-    /// Text in which what is not plain is written as `%` and two lower-case hexadecimal digits.
+    /// Parses a text in which special characters are written as `%` and two lower-case hexadecimal digits.
     fn display_string(&mut self) -> Option<Bare<'a>> {
         self.take(1);
         if !self.eat(b'"') {

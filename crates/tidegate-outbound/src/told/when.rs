@@ -1,18 +1,18 @@
-//! When: seconds from now, a date, or a moment counted from 1970.
+//! Times in header fields: seconds from now, a date, or a Unix time.
 //!
-//! A date of a server is compared with the server's own idea of the time, its `Date` field; only where there is none
-//! is our wall clock asked. Whatever cannot be read is left alone.
+//! A date of a server is compared with the server's own time, its `Date` field; without one, with the wall clock.
+//! Invalid values are ignored.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderValue, header};
 
-/// From this number on a moment is meant, not a span: in seconds, September 2001.
+/// The smallest number that is a Unix time, not a number of seconds from now: in seconds, September 2001.
 const MOMENTS: u64 = 1_000_000_000;
-/// From this number on the moment is in milliseconds: in seconds it would be the year 5138.
+/// The smallest number that is a Unix time in milliseconds: in seconds it would be the year 5138.
 const MOMENTS_IN_MILLISECONDS: u64 = 100_000_000_000;
 
-/// The time of day where an answer came from.
+/// The wall clock of the server that sent a response.
 #[derive(Clone, Copy)]
 pub(super) struct There<'r> {
     headers: &'r HeaderMap,
@@ -29,12 +29,13 @@ impl<'r> There<'r> {
         date.unwrap_or_else(|| (self.wall)())
     }
 
-    /// The time from now to this moment there; none if it is over.
+    /// Returns the time from now to this moment on the server; zero if it is over.
     fn until(self, moment: SystemTime) -> Duration {
         moment.duration_since(self.now()).unwrap_or_default()
     }
 
-    /// What `Retry-After` says: whole seconds, or one of the three forms of a date; the longest, if it says several.
+    /// Returns the value of `Retry-After`: whole seconds, or one of the three forms of a date; the longest, if there
+    /// are several.
     pub(super) fn retry_after(self) -> Option<Duration> {
         let span = |value: &HeaderValue| match digits(value.as_bytes()) {
             Some(seconds) => Some(Duration::from_secs(seconds)),
@@ -43,13 +44,13 @@ impl<'r> There<'r> {
         self.headers.get_all(header::RETRY_AFTER).iter().filter_map(span).max()
     }
 
-    /// For how long it was kept by caches.
+    /// Returns the time for which caches have stored the response.
     pub(super) fn age(self) -> Duration {
         let ages = self.headers.get_all(header::AGE).iter().filter_map(|age| digits(age.as_bytes()));
         Duration::from_secs(ages.max().unwrap_or(0))
     }
 
-    /// What a reset field says: seconds from now, or when large a moment in seconds or milliseconds since 1970.
+    /// Parses a reset field: seconds from now, or if large a Unix time in seconds or milliseconds.
     pub(super) fn reset(self, text: &[u8]) -> Option<Duration> {
         let (whole, fraction) = match text.iter().position(|byte| *byte == b'.') {
             Some(point) => (&text[..point], digits(&text[point + 1..])?),
@@ -59,7 +60,7 @@ impl<'r> There<'r> {
         Some(match number {
             0..MOMENTS => Duration::from_secs(number),
             MOMENTS..MOMENTS_IN_MILLISECONDS => self.until(UNIX_EPOCH + Duration::from_secs(number)),
-            // What is too late for a date is as good as never.
+            // A moment that is too late for a date is as good as never.
             _ => match UNIX_EPOCH.checked_add(Duration::from_millis(number)) {
                 Some(moment) => self.until(moment),
                 None => Duration::MAX,
@@ -67,7 +68,7 @@ impl<'r> There<'r> {
         })
     }
 
-    /// What is read from the lines of a field, of those that can be read.
+    /// Returns the values of all lines of a field that `read` accepts.
     pub(super) fn each<T>(
         self,
         name: &header::HeaderName,
@@ -77,7 +78,7 @@ impl<'r> There<'r> {
     }
 }
 
-/// The whole part of a number, which may have a fraction.
+/// Returns the integer part of a number, which may have a fraction.
 pub(super) fn whole(text: &[u8]) -> Option<u64> {
     match text.iter().position(|byte| *byte == b'.') {
         Some(point) => digits(&text[point + 1..]).and_then(|_| digits(&text[..point])),
@@ -85,7 +86,7 @@ pub(super) fn whole(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// A number of nothing but digits; what is too large is the largest.
+/// Parses a number of only digits; a number that is too large becomes the maximum.
 pub(super) fn digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -102,7 +103,7 @@ fn date_of(text: &[u8]) -> Option<SystemTime> {
 mod tests {
     use super::*;
 
-    /// 1994-11-06 08:49:37, the moment of the examples in the standard.
+    /// 1994-11-06 08:49:37, the time of the examples in the standard.
     const MOMENT: u64 = 784_111_777;
 
     fn wall() -> SystemTime {

@@ -1,4 +1,4 @@
-//! A guard and [`Outgoing`] around one client, in both orders.
+//! A circuit breaker and [`Outgoing`] around one client, in both orders.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn response(status: StatusCode) -> Response<String> {
     Response::builder().status(status).body(String::new()).expect("a response")
 }
 
-/// A server that asks to be left alone.
+/// Replies like a server that asks for a hold.
 async fn asks_to_wait(_: Request<()>) -> Result<Response<String>, Infallible> {
     let mut response = response(StatusCode::TOO_MANY_REQUESTS);
     response.headers_mut().insert("retry-after", "30".parse().expect("a value"));

@@ -1,6 +1,6 @@
 //! The layer for clients around real clients, and with the layers of `tidegate-tower`.
 //!
-//! All of it is for tests only and says so, because then also the helpers may unwrap.
+//! All modules are `cfg(test)`, so that the helpers may unwrap, too.
 
 #[cfg(test)]
 mod layers;

@@ -1,5 +1,5 @@
-//! However a call ends, it keeps nothing of the readiness that was reserved for it: each layer around a service with one
-//! place, of which every other clone is ready as soon as the call is over or waits.
+//! However a call ends, it keeps none of the readiness that was reserved for it. Each layer is tested around a service
+//! with one slot: every other clone is ready as soon as the call is over or waits.
 
 use std::cell::Cell;
 use std::future::ready;
@@ -19,16 +19,16 @@ use tidegate_tower::{Guarded, InFlight, RateLimit, key};
 use tower::limit::ConcurrencyLimit;
 use tower::{Layer, Service};
 
-/// How a call ends.
+/// The end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Answered(u16),
     Failed,
     PanickedInCall,
     Panicked,
-    /// The service never answers, and the caller gives it up.
+    /// The service never responds, and the caller gives up.
     GivenUp,
-    /// The caller does not even wait.
+    /// The caller does not poll it.
     DroppedAtOnce,
 }
 
@@ -42,7 +42,7 @@ const ENDINGS: [Ending; 7] = [
     Ending::DroppedAtOnce,
 ];
 
-/// A service that ends its calls as they ask for it, and says whether it was called.
+/// A service that ends its calls as their requests specify, and records that it was called.
 #[derive(Clone)]
 struct Scripted(Rc<Cell<bool>>);
 
@@ -85,7 +85,7 @@ fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
-/// Calls a service as it is to end, and checks that all others are ready when it is over, or while it waits.
+/// Calls a service with this end, and checks that all other clones are ready when it is over, or while it waits.
 fn call<S>(service: &mut S, called: &Cell<bool>, ending: Ending, case: &str)
 where
     S: Service<Request<Ending>> + Clone,
@@ -109,7 +109,7 @@ where
     assert!(others_are_ready(service), "{case}: it keeps readiness when it is gone");
 }
 
-/// Every three calls one after the other, on a layer of its own.
+/// Makes every sequence of three calls, each on a layer of its own.
 fn check<L>(name: &str, layer: impl Fn() -> L)
 where
     L: Layer<Narrow>,
@@ -155,7 +155,7 @@ fn around_a_rate_limit() {
     check("a place in flight", || RateLimit::new("1/1h concurrency".parse().unwrap(), key::everyone()));
 }
 
-/// A place that somebody holds for good.
+/// Returns a concurrency limiter whose only permit is held forever.
 fn occupied(line: usize) -> Places {
     let places = Places::at_most(1).line(line);
     std::mem::forget(places.enter(0).unwrap());

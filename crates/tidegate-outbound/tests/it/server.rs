@@ -6,7 +6,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// A server that ends with this.
+/// A server that stops when this is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     task: JoinHandle<()>,

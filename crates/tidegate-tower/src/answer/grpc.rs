@@ -1,7 +1,7 @@
-//! A refusal as gRPC has it: an answer of trailers only, which stand in the header fields.
+//! Denials of gRPC calls: a trailers-only response, whose trailers are the header fields.
 //!
-//! `grpc-status-details-bin` is a `google.rpc.Status` with a `RetryInfo`, by which clients know when to try again;
-//! `grpc-retry-pushback-ms` says the same to those who retry by themselves, or not to.
+//! `grpc-status-details-bin` is a `google.rpc.Status` with a `RetryInfo`, which contains the time to the next try.
+//! `grpc-retry-pushback-ms` contains the same for clients that retry automatically, or tells them not to retry.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 const RETRY_INFO: &[u8] = b"type.googleapis.com/google.rpc.RetryInfo";
-/// What a message has for bytes that have a length before them.
+/// The wire type of length-delimited bytes in protobuf.
 const BYTES: u8 = 2;
-/// What a message has for a number.
+/// The wire type of a varint in protobuf.
 const NUMBER: u8 = 0;
 
-/// How gRPC numbers what went wrong.
+/// A gRPC status code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
     InvalidArgument = 3,
@@ -33,7 +33,7 @@ pub(super) enum Code {
     Unavailable = 14,
 }
 
-/// The answer: this code and message, and when to try again.
+/// Returns the response with this code, this message and the time to the next try.
 pub(super) fn answer(code: Code, message: &str, retry: Retry, kind: Option<&HeaderValue>) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     let headers = response.headers_mut();
@@ -59,12 +59,12 @@ fn put_retry(headers: &mut HeaderMap, code: Code, message: &str, retry: Retry) {
     }
 }
 
-/// A value that was made here: plain letters, digits and punctuation.
+/// Returns a header field value of plain ASCII.
 fn value(bytes: &[u8]) -> HeaderValue {
     HeaderValue::from_bytes(bytes).expect("plain ASCII may be in a header field")
 }
 
-/// `google.rpc.Status { code = 1, message = 2, details = 3 }`, each detail as `google.protobuf.Any`.
+/// Encodes `google.rpc.Status { code = 1, message = 2, details = 3 }`, each detail as `google.protobuf.Any`.
 fn status(code: u64, message: &str, details: &[(&[u8], &[u8])]) -> Vec<u8> {
     let mut status = Vec::new();
     put_number(&mut status, 1, code);
@@ -78,7 +78,7 @@ fn status(code: u64, message: &str, details: &[(&[u8], &[u8])]) -> Vec<u8> {
     status
 }
 
-/// `google.rpc.RetryInfo { retry_delay = 1 }`, which is `google.protobuf.Duration { seconds = 1, nanos = 2 }`.
+/// Encodes `google.rpc.RetryInfo { retry_delay = 1 }`, a `google.protobuf.Duration { seconds = 1, nanos = 2 }`.
 fn retry_info(wait: Duration) -> Vec<u8> {
     let (mut duration, mut info) = (Vec::new(), Vec::new());
     put_number(&mut duration, 1, wait.as_secs());
@@ -87,7 +87,7 @@ fn retry_info(wait: Duration) -> Vec<u8> {
     info
 }
 
-/// A number that is zero is left out, as protobuf wants it.
+/// Appends a number. Zero is omitted, as in protobuf.
 fn put_number(out: &mut Vec<u8>, field: u8, number: u64) {
     if number > 0 {
         out.push(field << 3 | NUMBER);
@@ -109,7 +109,7 @@ fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Without padding, as gRPC writes it.
+/// Encodes in base64 without padding, as gRPC does.
 fn base64(bytes: &[u8]) -> Vec<u8> {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -122,7 +122,7 @@ fn base64(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// What is not plain ASCII is written as `%41`, and so is the percent sign.
+/// Encodes bytes that are not printable ASCII, and the percent sign, as `%41`.
 fn percent_encoded(text: &[u8]) -> Vec<u8> {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut encoded = Vec::with_capacity(text.len());

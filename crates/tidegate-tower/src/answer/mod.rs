@@ -11,7 +11,7 @@ pub use tidegate_support::Dialect;
 
 use std::time::Duration;
 
-/// When to try again.
+/// The time to the next try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Retry {
     After(Duration),

@@ -9,17 +9,17 @@ use http::{HeaderValue, StatusCode};
 use tidegate::{Ask, Decision, Limit, State, Timestamp};
 use tidegate_support::{LimitStatus, PolicyHeader, Problem, ProblemKind, RecentCache, policy_value};
 
-/// The longest name.
+/// The maximum length of a name.
 const MAX_NAME: usize = 128;
 
-/// A limit as callers see it.
+/// The parts of a reply that depend on a limit and its name: the policy header field and the problem documents.
 #[derive(Clone, Debug)]
 pub(crate) struct Promise {
     name: Box<str>,
     policy: HeaderValue,
-    /// The document of a denial that passes later.
+    /// The problem document of a denial that passes later.
     pub(super) exceeded: Bytes,
-    /// The document of a denial that never passes.
+    /// The problem document of a denial that never passes.
     pub(super) too_much: Bytes,
 }
 
@@ -41,11 +41,11 @@ impl Promise {
     }
 }
 
-/// A cache of promises: rules come and go, and overrides have limits of their own.
+/// A cache of [`Promise`]s. Rules are added and removed, and overrides have limits of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Promises(Mutex<RecentCache<Known>>);
 
-/// A limit and its name as it was given, which may be reported otherwise.
+/// A limit and its name as it was given. Replies may contain it in another form, see [`plain`].
 #[derive(Debug)]
 struct Known {
     limit: Limit,
@@ -67,13 +67,13 @@ impl Promises {
     }
 }
 
-/// The problem document of a limit. It does not depend on the moment, which is in `Retry-After`, so it is made once.
+/// Returns the problem document of a limit. The time is only in `Retry-After`, so the document is made once.
 fn quota_exceeded(name: &str, detail: fmt::Arguments<'_>) -> Bytes {
     let problem = Problem { kind: ProblemKind::QuotaExceeded, status: StatusCode::TOO_MANY_REQUESTS, detail };
     problem.document(Some(name)).into()
 }
 
-/// The problem document of a request that has to wait for this limit.
+/// Returns the problem document of a request that has to wait for this limit.
 pub(super) fn exceeded(name: &str) -> Bytes {
     quota_exceeded(
         name,
@@ -81,7 +81,7 @@ pub(super) fn exceeded(name: &str) -> Bytes {
     )
 }
 
-/// The problem document of a request whose cost is more than this limit can hold.
+/// Returns the problem document of a request whose cost is more than this limit can hold.
 fn too_much(name: &str, limit: &Limit) -> Bytes {
     let most = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).limit();
     quota_exceeded(
@@ -90,7 +90,7 @@ fn too_much(name: &str, limit: &Limit) -> Bytes {
     )
 }
 
-/// A name that may stand within quotes anywhere.
+/// Returns the name in a form that is valid within quotes: other characters become `_`.
 fn plain(name: &str) -> String {
     let is_plain = |letter: char| matches!(letter, ' '..='~') && letter != '"' && letter != '\\';
     name.chars().take(MAX_NAME).map(|letter| if is_plain(letter) { letter } else { '_' }).collect()

@@ -1,4 +1,4 @@
-//! A refusal, and the answer that tells it.
+//! A denial, and the response to it.
 
 use std::time::Duration;
 
@@ -15,28 +15,28 @@ use crate::head::Head;
 
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 
-/// Why a request was refused.
+/// The reason of a denial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
     /// A limit is used up: 429, in gRPC `RESOURCE_EXHAUSTED`.
     Quota,
-    /// There is no room, whoever asks: 503, in gRPC `UNAVAILABLE`.
+    /// There is no capacity, for any caller: 503, in gRPC `UNAVAILABLE`.
     Capacity,
-    /// The store has no room for another key: 429, in gRPC `RESOURCE_EXHAUSTED`. Known keys are decided as ever.
+    /// The store has no memory for another key: 429, in gRPC `RESOURCE_EXHAUSTED`. Known keys are decided as usual.
     StoreFull,
-    /// A rule refuses such requests: 403, in gRPC `PERMISSION_DENIED`.
+    /// A rule denies such requests: 403, in gRPC `PERMISSION_DENIED`.
     Forbidden,
-    /// It lacks what it is counted by, and the extractor says `or_refuse`; or it has several values of that, and the
-    /// extractor denies it: 400, in gRPC `INVALID_ARGUMENT`.
+    /// A part of the key is missing and its extractor has `or_refuse`, or it is repeated and its extractor denies that:
+    /// 400, in gRPC `INVALID_ARGUMENT`.
     Missing,
-    /// It is counted by an address that no server has noted, which is a mistake of the program: 500, in gRPC `INTERNAL`.
+    /// The key is a peer address that no server has added, which is a mistake of the program: 500, in gRPC `INTERNAL`.
     NoPeer,
-    /// Nobody could decide: 503, in gRPC `UNAVAILABLE`.
+    /// No decision was possible: 503, in gRPC `UNAVAILABLE`.
     Undecided,
 }
 
-/// A request that was refused, to be answered.
+/// A denied request, for which a response is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused<'a> {
     head: Head<'a>,
@@ -47,7 +47,7 @@ pub struct Refused<'a> {
 }
 
 impl<'a> Refused<'a> {
-    /// A limit has decided so.
+    /// Returns a denial by a decision of a limit.
     #[inline]
     pub(crate) fn by_limit(head: Head<'a>, promise: &'a Promise, decision: Decision) -> Refused<'a> {
         let retry_after = decision.retry_after();
@@ -55,50 +55,50 @@ impl<'a> Refused<'a> {
         Refused { head, reason, promise: Some(promise), decision: Some(decision), retry_after }
     }
 
-    /// The same for another reason.
+    /// Returns the same denial with another reason.
     pub(crate) fn for_reason(self, reason: Reason) -> Refused<'a> {
         Refused { reason, ..self }
     }
 
-    /// There is no room; perhaps there will be after this wait.
+    /// Returns a denial for lack of capacity, which may pass after this wait.
     pub(crate) fn for_want_of_room(head: Head<'a>, retry_after: Option<Duration>) -> Refused<'a> {
         Refused { head, reason: Reason::Capacity, promise: None, decision: None, retry_after }
     }
 
-    /// For any other reason.
+    /// Returns a denial for any other reason.
     pub(crate) fn because(head: Head<'a>, reason: Reason) -> Refused<'a> {
         Refused { head, reason, promise: None, decision: None, retry_after: None }
     }
 
-    /// Whose request it was.
+    /// Returns the head of the request.
     pub fn head(&self) -> Head<'a> {
         self.head
     }
 
-    /// Why.
+    /// Returns the reason.
     pub fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// The name of the limit that decided.
+    /// Returns the name of the limit that denied the request.
     pub fn policy(&self) -> Option<&'a str> {
         self.promise.map(Promise::name)
     }
 
-    /// What a limit decided.
+    /// Returns the decision of the limit.
     pub fn decision(&self) -> Option<Decision> {
         self.decision
     }
 
-    /// After which wait to try again, if that is known and of any use.
+    /// Returns the time to the next try, if it is known and a retry can pass.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// The status that our own answer has in HTTP.
+    /// Returns the HTTP status of the default response.
     pub fn status(&self) -> StatusCode {
         match self.reason {
-            // A status of 500 and above would have many a proxy go on as if the request were allowed.
+            // Many proxies handle a status of 500 and above as if the request were allowed.
             Reason::Quota | Reason::StoreFull => StatusCode::TOO_MANY_REQUESTS,
             Reason::Capacity | Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
             Reason::Forbidden => StatusCode::FORBIDDEN,
@@ -107,7 +107,7 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// The decision as header fields report it.
+    /// Returns the decision as header fields report it.
     pub(crate) fn limit_status(&self) -> Option<LimitStatus<'_>> {
         Some(self.promise?.status(self.decision.as_ref()?))
     }
@@ -178,8 +178,8 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// The answer: a problem, or in gRPC a status. Where a limit has decided, fields that tell what is left are still to be
-/// written, and `Retry-After` with them.
+/// Returns the response: a problem document, or in gRPC a status. After a decision of a limit, the caller adds the
+/// header fields with the remaining quota and `Retry-After`.
 pub(crate) fn refuse(refused: &Refused<'_>) -> Response<Bytes> {
     if refused.head.is_grpc() {
         let kind = refused.head.header(header::CONTENT_TYPE);

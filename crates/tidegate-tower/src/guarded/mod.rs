@@ -1,6 +1,6 @@
-//! A service that fails is asked less, by a [`Guard`].
+//! A layer with a circuit breaker: a [`Guard`] reduces the calls of a service that fails.
 //!
-//! While too many calls fail, only a share of them reaches the service; the others are refused at once with 503,
+//! While too many calls fail, only a share of them reaches the service. The others are denied at once with 503,
 //! `Retry-After` and `application/problem+json`, or in gRPC with `UNAVAILABLE` and a pushback.
 //!
 //! ```
@@ -15,12 +15,12 @@
 //! # let _ = app;
 //! ```
 //!
-//! How a call went is judged by the head of its answer, as [`outcome_of`](crate::outcome_of) does it unless told otherwise. An error of the
-//! service counts against it; a call that goes away says nothing, unless it is told after which time it does
-//! ([`Guarded::overloaded_after`]).
+//! The head of the response decides the outcome of a call, by [`outcome_of`](crate::outcome_of) unless
+//! [`Guarded::outcome`] is set. An error of the service counts as a failure. A dropped call reports no outcome, unless
+//! [`Guarded::overloaded_after`] is set.
 //!
-//! Its place is inside of a [`RateLimit`](crate::RateLimit) and outside of an [`InFlight`](crate::InFlight). What other
-//! layers of this crate refuse says nothing about how the service is, wherever they are.
+//! Put this layer inside of a [`RateLimit`](crate::RateLimit) and outside of an [`InFlight`](crate::InFlight). Denials
+//! by other layers of this crate do not count as outcomes of the service, wherever those layers are.
 
 mod service;
 
@@ -39,7 +39,7 @@ use crate::answer::Refused;
 use crate::head::ResponseHead;
 use crate::in_flight::{Otherwise, OutcomeOf};
 
-/// A layer that lets pass what its guard lets pass; clones share the guard.
+/// A layer that admits the calls that its circuit breaker admits; clones share the breaker.
 #[derive(Clone)]
 pub struct Guarded {
     settings: Arc<Settings>,
@@ -54,28 +54,30 @@ struct Settings {
 }
 
 impl Guarded {
-    /// A layer by this guard.
+    /// Returns a layer with this circuit breaker.
     pub fn new(guard: Guard) -> Guarded {
         let settings = Settings { guard, outcome: None, otherwise: None, overloaded_after: None };
         Guarded { settings: Arc::new(settings) }
     }
 
-    /// Says how a call went, by the head of its answer; [`outcome_of`](crate::outcome_of) unless set.
+    /// Sets the function that classifies the outcome of a call by the head of its response;
+    /// [`outcome_of`](crate::outcome_of) unless set.
     #[must_use]
     pub fn outcome(self, outcome: impl Fn(ResponseHead<'_>) -> Outcome + Send + Sync + 'static) -> Guarded {
         self.set(|settings| settings.outcome = Some(Arc::new(outcome)))
     }
 
-    /// Counts a call that goes away unanswered after at least this time as [`Overloaded`](Outcome::Overloaded): its
-    /// caller has given it up, because it took too long. Unless set, whoever goes away says nothing.
+    /// Counts a call that is dropped without a response after at least this time as
+    /// [`Overloaded`](Outcome::Overloaded): its caller gave up because it took too long. Unless set, a dropped call
+    /// reports no outcome.
     ///
-    /// For a layer of time-outs that is outside of this one, which ends a call by dropping it.
+    /// Use it with a timeout layer outside of this one, which drops the call.
     #[must_use]
     pub fn overloaded_after(self, long: Duration) -> Guarded {
         self.set(|settings| settings.overloaded_after = Some(long))
     }
 
-    /// Answers in its own way whoever is refused.
+    /// Sets the response to denied calls, in place of the default one.
     #[must_use]
     pub fn otherwise(
         self,

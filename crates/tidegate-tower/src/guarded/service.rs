@@ -1,4 +1,4 @@
-//! The service that the layer makes, and what its calls are while they last.
+//! The service of the layer, and the future of its responses.
 
 use std::fmt;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::body::{Answered, refusal};
 use crate::head::{Head, ResponseHead};
 use crate::in_flight::{Ongoing, judge, refuse_by};
 
-/// A service that a guard watches; made by [`Guarded`](super::Guarded).
+/// A service behind a circuit breaker; made by [`Guarded`](super::Guarded).
 #[derive(Clone)]
 pub struct GuardedService<S> {
     inner: S,
@@ -51,7 +51,7 @@ where
             }
             Err(refusal) => {
                 let response = refuse_by(self.settings.otherwise.as_deref(), Head::of(&request), refusal);
-                // What was reserved for this call is of use to others.
+                // The readiness that was reserved for this call is released for other calls.
                 self.inner = self.inner.clone();
                 Stage::Refused { response: Some(response) }
             }
@@ -61,7 +61,8 @@ where
 }
 
 pin_project! {
-    /// A call, from asking the guard to the head of its answer. Dropped, it says nothing about how it went.
+    /// A call, from the decision of the circuit breaker to the head of its response. Dropped earlier, it reports no
+    /// outcome.
     pub struct GuardedFuture<F> {
         #[pin]
         stage: Stage<F>,

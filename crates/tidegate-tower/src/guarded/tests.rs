@@ -1,4 +1,4 @@
-//! The layer over services of the tests' own, by a clock that is set by hand.
+//! The layer over services of the tests, with a manual clock.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -11,7 +11,7 @@ use tower_service::Service;
 use super::*;
 use crate::body::Answered;
 
-/// Answers each request as its body says: with a status, with an error, or not at all.
+/// A service that replies as the body of each request specifies: with a status, with an error, or not at all.
 #[derive(Clone, Debug, Default)]
 struct Echo;
 
@@ -22,7 +22,7 @@ enum Wanted {
     Error,
     /// A panic in the call itself.
     Panic,
-    /// A panic when it is awaited.
+    /// A panic while the call is awaited.
     PanicLater,
     Nothing,
 }
@@ -84,7 +84,7 @@ impl Bench {
         self.call_as("text/plain", wanted)
     }
 
-    /// What the guard does after so many calls that went so, some of which it may have refused.
+    /// Returns the state of the breaker after so many calls with this result, some of which it may have denied.
     fn after(&mut self, calls: u32, wanted: Wanted) -> GuardState {
         for _ in 0..calls {
             let _ = catch_unwind(AssertUnwindSafe(|| self.call(wanted)));
@@ -92,7 +92,7 @@ impl Bench {
         self.guard.state()
     }
 
-    /// Calls as often, and counts those that the service has seen.
+    /// Makes as many calls, and counts those that reached the service.
     fn passing(&mut self, calls: u32, wanted: Wanted) -> usize {
         let is_passed = |answer: Poll<Result<Response<Answered<()>>, _>>| match answer {
             Poll::Ready(Ok(response)) => !response.body().is_refusal(),
@@ -169,7 +169,7 @@ fn what_another_layer_of_ours_refused_says_nothing_about_the_service() {
     assert_eq!(guard.state(), GuardState::Clear);
 }
 
-/// As behind a layer that catches panics: the call is dropped when the panic is over.
+/// A layer that catches panics drops the call after the panic.
 #[test]
 fn a_panic_counts_also_where_it_is_caught_before_the_call_is_dropped() {
     let mut bench = Bench::new(as_it_is);

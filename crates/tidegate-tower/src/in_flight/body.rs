@@ -1,4 +1,4 @@
-//! A body that keeps a place until it has ended.
+//! A response body that holds a concurrency permit until it has ended.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use tidegate::{Outcome, Place};
 use super::outcome::outcome_of_grpc;
 
 pin_project! {
-    /// The body of a service's answer. Where the layer says [`until_body_ends`](super::InFlight::until_body_ends), it
-    /// keeps the place in flight until then; dropped before, it says nothing about how the call went.
+    /// The body of a service's response. With [`until_body_ends`](super::InFlight::until_body_ends) it holds the
+    /// concurrency permit until it has ended. A body that is dropped earlier reports no outcome.
     pub struct Kept<B>
     where
         B: Body,
@@ -33,22 +33,22 @@ pin_project! {
             if kept.is_being_read {
                 kept.place.done(Outcome::Failed);
             } else if kept.is_whole() || this.body.is_end_stream() {
-                // Who reads a body may stop as soon as it knows that nothing more will come, by the body or by its length.
+                // A reader may stop as soon as the body or its length shows that no more data follows.
                 kept.done();
             }
         }
     }
 }
 
-/// A place, and what will be said of its call when it has ended.
+/// A concurrency permit, with the outcome to report when the body has ended.
 struct Keeping {
     place: Place,
     outcome: Outcome,
-    /// Whether the status in the trailers counts: in gRPC it is there.
+    /// True if the status in the trailers decides the outcome, as in gRPC.
     reads_trailers: bool,
-    /// How many bytes are still to come, if that was said.
+    /// The number of bytes still to come, if the length is known.
     to_come: Option<u64>,
-    /// Whether the body is being read now, in a call that has to return.
+    /// True while the body is polled. It stays true after a panic.
     is_being_read: bool,
 }
 
@@ -63,12 +63,12 @@ impl Keeping {
 }
 
 impl<B: Body> Kept<B> {
-    /// A body that keeps nothing.
+    /// Returns a body that holds no permit.
     pub(super) fn nothing(body: B) -> Kept<B> {
         Kept { body, kept: None }
     }
 
-    /// A body that keeps this place, unless it has ended already.
+    /// Returns a body that holds this permit, unless the body has ended already.
     pub(super) fn place(
         body: B,
         place: Place,
@@ -95,7 +95,7 @@ impl<B: Body> Body for Kept<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let this = self.project();
-        // A body that panics has failed, also where somebody catches the panic before this is dropped.
+        // A body that panics has failed, even if the panic is caught before this is dropped.
         let set_being_read = |kept: &mut Option<Keeping>, is_being_read| {
             kept.iter_mut().for_each(|kept| kept.is_being_read = is_being_read);
         };

@@ -1,7 +1,8 @@
-//! So many calls in flight at a time, by any [`Places`]: a fixed number or one that adapts, with classes, with a line.
+//! A layer that limits the concurrency of requests by any [`Places`]: a fixed or an adaptive limit, with priority
+//! classes and a queue.
 //!
-//! Whoever finds no place is refused with 503, `Retry-After` and `application/problem+json`, or if it is a call of gRPC
-//! with `UNAVAILABLE` and a pushback; or it waits, if the layer says so and the places have a line.
+//! A request beyond the limit is denied with 503, `Retry-After` and `application/problem+json`; a gRPC call with
+//! `UNAVAILABLE` and a pushback. If [`InFlight::wait`] is set and the [`Places`] have a queue, it waits instead.
 //!
 //! ```
 //! use std::time::Duration;
@@ -26,16 +27,16 @@
 //! # let _ = app;
 //! ```
 //!
-//! How a call went is told to the places when the head of its answer is there, or when its body has ended; [`outcome_of`]
-//! says how an answer is judged. A number of places that adapts learns from it. A connection that is upgraded (101) gives
-//! its place back when the head of the response is sent.
+//! The layer reports the outcome of a call when the head of its response is there, or when its body has ended. An
+//! adaptive limit is derived from these outcomes; [`outcome_of`] classifies responses. A connection that is upgraded
+//! (101) releases its permit when the head of the response is sent.
 //!
-//! An error of the service in place of an answer counts as [`Overloaded`](Outcome::Overloaded): behind layers of tower it
-//! is a time-out, shed load or a connection that nobody accepted. So a time-out inside of this layer is heard; for one
-//! outside of it, which drops the call, say [`InFlight::overloaded_after`].
+//! An error of the service in place of a response counts as [`Overloaded`](Outcome::Overloaded): from layers of tower
+//! it is a timeout, shed load or a connection that was not accepted. So a timeout layer inside of this one is taken
+//! into account. A timeout layer outside of this one drops the call; for that, set [`InFlight::overloaded_after`].
 //!
-//! The place of this layer is next to the service: a [`RateLimit`](crate::RateLimit) goes outside, so that who is refused
-//! by it takes no place. Where it is inside after all, its refusals say nothing about how the service is.
+//! Put this layer next to the service and a [`RateLimit`](crate::RateLimit) outside of it, so that requests which the
+//! rate limit denies take no permit. If the rate limit is inside, its denials do not count as outcomes of the service.
 
 mod body;
 mod not_sent;
@@ -66,10 +67,10 @@ use crate::answer::{Refused, refuse};
 use crate::body::Answered;
 use crate::head::{Head, ResponseHead};
 
-/// A layer that lets as many calls be in flight as there are places; clones share them.
+/// A layer that limits the number of requests in flight; clones share the limit.
 ///
-/// The layer is ready when the service is. A call that waits holds no readiness: it waits with a clone of the service,
-/// which is asked whether it is ready when there is a place.
+/// The layer is ready when the service is. A waiting request holds no readiness: it waits with a clone of the service,
+/// which is polled for readiness when the request has a permit.
 #[derive(Clone)]
 pub struct InFlight {
     settings: Arc<Settings>,
@@ -91,7 +92,7 @@ struct Settings {
 }
 
 impl InFlight {
-    /// A layer over these places. All calls are of the first class, and none waits.
+    /// Returns a layer over this concurrency limiter. All calls are of the first class, and none waits.
     pub fn new(places: Places) -> InFlight {
         let settings = Settings {
             places,
@@ -105,45 +106,46 @@ impl InFlight {
         InFlight { settings: Arc::new(settings) }
     }
 
-    /// Says of which class a call is: its rank, as given to [`Places::classes`].
+    /// Sets the function that returns the class of a call: its rank, which is its index in [`Places::classes`].
     #[must_use]
     pub fn class(self, class: impl Fn(Head<'_>) -> usize + Send + Sync + 'static) -> InFlight {
         self.set(|settings| settings.class = Some(Arc::new(class)))
     }
 
-    /// Lets a call that finds no place wait for one, this long or as long as its `grpc-timeout` says if that is shorter.
+    /// Queues a call beyond the limit for at most this time, or for its `grpc-timeout` if that is shorter.
     ///
-    /// How many may wait is said by [`Places::line`]: none, unless set.
+    /// [`Places::line`] sets the capacity of the queue. It is 0 unless set.
     #[must_use]
     pub fn wait(self, longest: Duration) -> InFlight {
         self.set(|settings| settings.wait = longest)
     }
 
-    /// Says how a call went, by the head of its answer; [`outcome_of`] unless set.
+    /// Sets the function that classifies the outcome of a call by the head of its response; [`outcome_of`] unless set.
     #[must_use]
     pub fn outcome(self, outcome: impl Fn(ResponseHead<'_>) -> Outcome + Send + Sync + 'static) -> InFlight {
         self.set(|settings| settings.outcome = Some(Arc::new(outcome)))
     }
 
-    /// Keeps the place until the body of the answer has ended or was dropped, not only until its head is there.
+    /// Holds the permit until the body of the response has ended or is dropped, not only until its head is there.
     ///
-    /// Of calls by gRPC the status in the trailers counts then, unless [`InFlight::outcome`] is set.
+    /// The outcome of a gRPC call is then read from the status in the trailers, unless [`InFlight::outcome`] is set.
     #[must_use]
     pub fn until_body_ends(self) -> InFlight {
         self.set(|settings| settings.until_body_ends = true)
     }
 
-    /// Counts a call that goes away unanswered after at least this time as [`Overloaded`](Outcome::Overloaded): its
-    /// caller has given it up, because it took too long. Unless set, whoever goes away says nothing.
+    /// Counts a call that is dropped without a response after at least this time as
+    /// [`Overloaded`](Outcome::Overloaded): its caller gave up because it took too long. Unless set, a dropped call
+    /// reports no outcome.
     ///
-    /// For a layer of time-outs that is outside of this one, which ends a call by dropping it: set the time that it
-    /// gives, or a little less.
+    /// Use it with a timeout layer outside of this one, which drops the call. Set the time of that layer, or a little
+    /// less.
     #[must_use]
     pub fn overloaded_after(self, long: Duration) -> InFlight {
         self.set(|settings| settings.overloaded_after = Some(long))
     }
 
-    /// Answers in its own way whoever is refused.
+    /// Sets the response to denied calls, in place of the default one.
     #[must_use]
     pub fn otherwise(
         self,
@@ -163,7 +165,7 @@ impl Settings {
         self.class.as_ref().map_or(0, |class| class(head))
     }
 
-    /// How long a call may wait, if at all.
+    /// Returns the max wait of a call; `None` if it may not wait.
     fn patience(&self, head: Head<'_>) -> Option<Duration> {
         let patience = head.timeout().map_or(self.wait, |timeout| timeout.min(self.wait));
         (!patience.is_zero()).then_some(patience)
@@ -177,7 +179,7 @@ impl Settings {
         Ongoing::new(place, self.overloaded_after)
     }
 
-    /// What is done with an answer.
+    /// Reports the outcome of a call, or passes the permit to the body, and returns the response.
     fn conclude<R: Body>(&self, response: Response<R>, place: Place) -> Response<Answered<Kept<R>>> {
         let outcome = judge(self.outcome.as_deref(), ResponseHead::of(&response));
         if !self.until_body_ends {
@@ -192,7 +194,7 @@ impl Settings {
     }
 }
 
-/// The answer to a call for which there was no room.
+/// Returns the response to a call that was denied for lack of capacity.
 pub(crate) fn refuse_by(otherwise: Option<&Otherwise>, head: Head<'_>, refusal: Refusal) -> Response<Bytes> {
     let refused = Refused::for_want_of_room(head, refusal.retry_after());
     match otherwise {

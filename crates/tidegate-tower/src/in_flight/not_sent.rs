@@ -6,14 +6,14 @@ use std::fmt;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// The source of every error that says that a call was not sent, as `Held` of `tidegate-outbound` does.
+/// The source of every error that means that a call was not sent, such as `Held` of `tidegate-outbound`.
 ///
-/// Such an error says nothing about the service: adaptive limits and circuit breakers ignore it.
+/// Such an error is no outcome of the service: adaptive limits and circuit breakers ignore it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotSent;
 
 impl NotSent {
-    /// Returns true if this is among the sources of an error of a service, in whatever boxes layers have put it.
+    /// Returns true if this is among the sources of an error of a service, however layers have boxed it.
     pub(super) fn is_cause_of<E: 'static>(error: &E) -> bool {
         let error: &dyn Any = error;
         let boxed = error.downcast_ref::<BoxError>().map(|boxed| &**boxed as &(dyn Error + 'static));

@@ -1,4 +1,4 @@
-//! A call while it lasts, and what is said of it if it goes away before it was answered.
+//! A call in progress, and its outcome if it is dropped before it has a response.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,7 +10,7 @@ use super::not_sent::NotSent;
 
 const OVER: &str = "polled again after it was over";
 
-/// What is told how a call ended.
+/// The recipient of a call's outcome: a concurrency permit or the permit of a circuit breaker.
 pub(crate) trait Listens {
     fn lasted(&self) -> Duration;
     fn tell(self, outcome: Outcome);
@@ -36,22 +36,21 @@ impl Listens for Passage {
     }
 }
 
-/// A call that has begun. Dropped, its caller has given it up, or the service has panicked.
+/// A call that has begun. It is dropped if its caller gives up or if the service panics.
 pub(crate) struct Ongoing<L: Listens> {
     listener: Option<L>,
     overloaded_after: Option<Duration>,
-    /// Whether the service is working on it now, in a call that has to return.
+    /// True while the service runs. It stays true after a panic.
     is_in_service: bool,
 }
 
 impl<L: Listens> Ongoing<L> {
-    /// If it is given up after this time, it is for want of capacity.
+    /// Returns a call that counts as overloaded if it is dropped after at least `overloaded_after`.
     pub(crate) fn new(listener: L, overloaded_after: Option<Duration>) -> Ongoing<L> {
         Ongoing { listener: Some(listener), overloaded_after, is_in_service: false }
     }
 
-    /// Lets the service work. If that panics, the call has failed, also where somebody catches the panic before this is
-    /// dropped.
+    /// Runs the service. If it panics, the call has failed, even if the panic is caught before this is dropped.
     pub(crate) fn work<T>(&mut self, work: impl FnOnce() -> T) -> T {
         self.is_in_service = true;
         let result = work();
@@ -59,7 +58,7 @@ impl<L: Listens> Ongoing<L> {
         result
     }
 
-    /// Polls the service for its answer. Returns also who is to be told how the call went; after an error that is done.
+    /// Polls the service for its response. Returns it with the listener; an error is reported to the listener here.
     pub(crate) fn poll<F, T, E: 'static>(
         call: &mut Option<Ongoing<L>>,
         future: Pin<&mut F>,
@@ -80,7 +79,7 @@ impl<L: Listens> Ongoing<L> {
         })
     }
 
-    /// The service gave an error before it was called.
+    /// Reports an error that the service returned before it was called.
     pub(crate) fn failed<E: 'static>(mut self, error: &E) {
         if let Some(listener) = self.listener.take() {
             listener.tell(outcome_of_error(error));
@@ -88,10 +87,10 @@ impl<L: Listens> Ongoing<L> {
     }
 }
 
-/// How a call went whose service gave an error in place of an answer.
+/// Returns the outcome of a call whose service returned an error in place of a response.
 ///
-/// Behind layers of tower that is a time-out, shed load or a connection that nobody accepted: want of capacity. A call
-/// that was [`NotSent`] says nothing.
+/// From layers of tower such an error is a timeout, shed load or a connection that was not accepted: a lack of
+/// capacity. A call that was [`NotSent`] is ignored.
 fn outcome_of_error<E: 'static>(error: &E) -> Outcome {
     if NotSent::is_cause_of(error) { Outcome::Ignored } else { Outcome::Overloaded }
 }

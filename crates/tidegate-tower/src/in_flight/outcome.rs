@@ -1,4 +1,4 @@
-//! How a call went, as far as the head of its answer says.
+//! The outcome of a call, by the head of its response.
 
 use http::StatusCode;
 use tidegate::Outcome;
@@ -7,11 +7,11 @@ use super::OutcomeOf;
 use crate::body::OurRefusal;
 use crate::head::ResponseHead;
 
-/// How a call went, by the status of its answer.
+/// Returns the outcome of a call by the status of its response.
 ///
-/// | answer | outcome |
+/// | response | outcome |
 /// |---|---|
-/// | a refusal by a layer of this crate, whatever its status | [`Ignored`](Outcome::Ignored) |
+/// | a denial by a layer of this crate, whatever its status | [`Ignored`](Outcome::Ignored) |
 /// | 408, 429 | [`Ignored`](Outcome::Ignored): one caller was slow, or has used up its own quota |
 /// | 503, 504 | [`Overloaded`](Outcome::Overloaded) |
 /// | any other 5xx | [`Failed`](Outcome::Failed) |
@@ -20,14 +20,14 @@ use crate::head::ResponseHead;
 /// | gRPC `CANCELLED`, `RESOURCE_EXHAUSTED` | [`Ignored`](Outcome::Ignored) |
 /// | anything else | [`Done`](Outcome::Done) |
 ///
-/// A service that answers 429 because it is full as a whole says so by `.outcome(..)` of the layer.
-/// The status of gRPC is known from the head only where there are no messages, as in most refusals and errors.
+/// If a service sends 429 because it is overloaded as a whole, set `.outcome(..)` of the layer.
+/// The head contains the gRPC status only if the response has no messages, as in most denials and errors.
 pub fn outcome_of(head: ResponseHead<'_>) -> Outcome {
     if is_our_refusal(head) {
         return Outcome::Ignored;
     }
     match head.status() {
-        // Whoever can provoke these at will would shut out everybody else.
+        // One caller can provoke these at will, and would lower the limit for all others.
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Outcome::Ignored,
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => Outcome::Overloaded,
         status if status.is_server_error() => Outcome::Failed,
@@ -35,9 +35,9 @@ pub fn outcome_of(head: ResponseHead<'_>) -> Outcome {
     }
 }
 
-/// How a call went: by a function, if there is one, or else by [`outcome_of`].
+/// Returns the outcome of a call: by a function, if there is one, or else by [`outcome_of`].
 ///
-/// A refusal by a layer further in says how its caller behaves, and nothing about the service, which was never asked.
+/// A denial by an inner layer depends on its caller. It is no outcome of the service, which was not called.
 pub(crate) fn judge(outcome: Option<&OutcomeOf>, head: ResponseHead<'_>) -> Outcome {
     match outcome {
         Some(outcome) if !is_our_refusal(head) => outcome(head),
@@ -45,12 +45,12 @@ pub(crate) fn judge(outcome: Option<&OutcomeOf>, head: ResponseHead<'_>) -> Outc
     }
 }
 
-/// Returns true if a layer of this crate has denied the request, so that the response is not the word of the service.
+/// Returns true if a layer of this crate denied the request, so that the response is not from the service.
 pub fn is_our_refusal(head: ResponseHead<'_>) -> bool {
     head.extension::<OurRefusal>().is_some()
 }
 
-/// How a call of gRPC went, by the number of its status.
+/// Returns the outcome of a gRPC call by the number of its status.
 pub(crate) fn outcome_of_grpc(status: u32) -> Outcome {
     match status {
         1 | 8 => Outcome::Ignored,

@@ -1,4 +1,4 @@
-//! The service that the layer makes, and what its calls are while they last.
+//! The service of the layer, and the future of its responses.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use super::{Ongoing, Settings};
 use crate::body::{Answered, refusal};
 use crate::head::Head;
 
-/// A service of which only so many calls are in flight; made by [`InFlight`](super::InFlight).
+/// A service with a limited number of calls in flight; made by [`InFlight`](super::InFlight).
 #[derive(Clone)]
 pub struct InFlightService<S> {
     inner: S,
@@ -56,14 +56,14 @@ where
             Err(refusal) => match self.settings.patience(head) {
                 Some(longest) => {
                     let acquire = self.settings.places.acquire(class).within(longest);
-                    // Who waits holds no readiness: that which was reserved for this call is dropped.
+                    // A waiter holds no readiness: the one that was reserved for this call is dropped.
                     let inner = self.inner.clone();
                     self.inner = inner.clone();
                     Stage::Waiting { acquire, pending: Some((inner, request)) }
                 }
                 None => {
                     let response = self.settings.refuse(head, refusal);
-                    // What was reserved for this call is of use to others.
+                    // The readiness that was reserved for this call is released for other calls.
                     self.inner = self.inner.clone();
                     Stage::Refused { response: Some(response) }
                 }
@@ -74,7 +74,7 @@ where
 }
 
 pin_project! {
-    /// A call, from asking for a place to the head of its answer. Dropped, it gives its place back.
+    /// A call, from its request for a permit to the head of its response. Dropping it releases the permit.
     pub struct InFlightFuture<S, B>
     where
         S: Service<Request<B>>,
@@ -93,7 +93,7 @@ pin_project! {
     {
         Refused { response: Option<Response<Bytes>> },
         Waiting { acquire: AcquirePlace, pending: Option<(S, Request<B>)> },
-        /// It has a place, and the service is asked as soon as it is ready.
+        /// The call has a permit, and waits until the service is ready.
         Readying { place: Option<Ongoing<Place>>, pending: Option<(S, Request<B>)> },
         Calling { #[pin] future: S::Future, place: Option<Ongoing<Place>> },
     }

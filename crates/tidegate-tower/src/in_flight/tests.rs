@@ -1,4 +1,4 @@
-//! The layer over services of the tests' own.
+//! The layer over services under the control of a test.
 
 mod bodies;
 mod outcomes;
@@ -17,8 +17,8 @@ use tower_service::Service;
 
 use super::*;
 
-/// A service in the hand of the test: it says who has come, and answers when told to. As many may be ready at a time
-/// as there are `free`, and a clone is not ready.
+/// A service under the control of a test: it records its calls, and replies on command. At most `free` of its clones
+/// are ready at the same time; a new clone is not ready.
 #[derive(Debug)]
 struct Hand {
     shared: Arc<Shared>,
@@ -111,11 +111,11 @@ impl Future for Answering {
     }
 }
 
-/// A body of which the test hands out the frames; it ends when told to.
+/// A body whose frames the test supplies. It ends on command.
 #[derive(Clone, Debug, Default)]
 struct Frames {
     frames: Arc<Mutex<VecDeque<Result<Piece, &'static str>>>>,
-    /// Whether it says by itself that nothing more will come.
+    /// True if `is_end_stream` reports the end.
     says_end: bool,
 }
 
@@ -157,7 +157,7 @@ impl Body for Frames {
 type Call = Pin<Box<InFlightFuture<Hand, u32>>>;
 type Answer = Response<Answered<Kept<Frames>>>;
 
-/// A layered service, and the next number of a call.
+/// A service with the layer, and the number of the next call.
 struct Bench {
     service: InFlightService<Hand>,
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! The address of whoever is connected.
+//! The peer address of a connection.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,18 +9,18 @@ use tidegate_rules::Grouping;
 use super::{Extract, Extracted, Part};
 use crate::head::Head;
 
-/// The address of whoever is connected, where a server has left it in the request's extensions as a `SocketAddr` or
-/// an `IpAddr`. For servers that leave another type there see [`peer_in`].
+/// Returns an extractor of the peer address of the connection, which a server has added to the request's extensions as
+/// a `SocketAddr` or an `IpAddr`. For servers that add another type see [`peer_in`].
 ///
-/// Behind a proxy this is the proxy: see [`client`](super::client()).
+/// Behind a proxy this is the address of the proxy: see [`client`](super::client()).
 ///
-/// Where no server has left it, requests get an error 500 that says so, because all of them would be one; see
+/// If no server has added it, requests get an error 500 with that reason, because all of them would share one key; see
 /// [`Extract::or_share`].
 pub fn peer() -> Peer {
     Peer { grouping: Grouping::default() }
 }
 
-/// The address of whoever is connected; made by [`peer`].
+/// An extractor of the peer address of the connection; made by [`peer`].
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     grouping: Grouping,
@@ -34,10 +34,11 @@ impl Extract for Peer {
     }
 }
 
-/// The address of whoever is connected, in whatever type a server leaves in the request's extensions.
+/// Returns an extractor of the peer address of the connection, from any type that a server adds to the request's
+/// extensions.
 ///
-/// Where no server has left it, or the function finds none in it, requests get an error 500 that says so, because all of
-/// them would be one; see [`Extract::or_share`]. axum leaves a `ConnectInfo` only if it serves
+/// If no server has added it, or the function returns `None`, requests get an error 500 with that reason, because all
+/// of them would share one key; see [`Extract::or_share`]. axum adds a `ConnectInfo` only if it serves
 /// `app.into_make_service_with_connect_info::<SocketAddr>()`.
 ///
 /// ```
@@ -58,7 +59,7 @@ where
     PeerIn { find, grouping: Grouping::default(), of: PhantomData }
 }
 
-/// The address of whoever is connected; made by [`peer_in`].
+/// An extractor of the peer address of the connection; made by [`peer_in`].
 pub struct PeerIn<T, F> {
     find: F,
     grouping: Grouping,
@@ -82,18 +83,18 @@ fn grouped<'r>(ip: Option<IpAddr>, grouping: Grouping) -> Extracted<'r> {
     Extracted::Now(ip.map_or(Part::NoPeer, |ip| Part::Address(ip, grouping)))
 }
 
-/// How many bits of an address tell who it is; for extractors that find addresses.
+/// Extractors of addresses that count networks of addresses under one key.
 pub trait Grouped: Sized {
-    /// Counts addresses together that have so many first bits in common.
+    /// Counts addresses together that have as many leading bits in common as `grouping` specifies.
     #[must_use]
     fn grouped(self, grouping: Grouping) -> Self;
 
-    /// Counts IPv4 addresses together that have so many first bits in common; 32 unless set, so each alone.
+    /// Counts IPv4 addresses together that have this many leading bits in common. The default is 32: each alone.
     #[must_use]
     fn ipv4_bits(self, bits: u8) -> Self;
 
-    /// Counts IPv6 addresses together that have so many first bits in common; 64 unless set, because whoever has one
-    /// address of a network has all of its last 64 bits.
+    /// Counts IPv6 addresses together that have this many leading bits in common. The default is 64, because a host
+    /// with one address of a network can use all of its last 64 bits.
     #[must_use]
     fn ipv6_bits(self, bits: u8) -> Self;
 }

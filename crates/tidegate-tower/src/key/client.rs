@@ -1,4 +1,4 @@
-//! The address of a client behind proxies that are trusted.
+//! The address of a client behind trusted proxies.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,19 +12,19 @@ use super::forwarded::{Form, from_the_right};
 use super::{Extract, Extracted, Part};
 use crate::head::Head;
 
-/// The most items of a list that are looked at: nobody has so many proxies.
+/// The maximum number of items of a list that are read. No chain of proxies is that long.
 const MAX_HOPS: usize = 32;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The address of the client, as trusted proxies say in `X-Forwarded-For`; `peer` finds who is connected.
+/// Returns an extractor of the client address, which trusted proxies report in `X-Forwarded-For`. `peer` extracts the
+/// address of the connection.
 ///
-/// The list is read from the right. The first address that is not trusted is the client: whatever stands left of it
-/// was written by the client itself, or by somebody else whom nobody knows. If the connection does not come from a
-/// trusted address, the field is not believed at all. Where an item says no address, the last one that is known
-/// counts.
+/// The list is read from the right. The first address that is not trusted is the client: the items left of it were
+/// written by the client, or by an unknown proxy. If the connection does not come from a trusted address, the field is
+/// ignored. If an item is not an address, the last known address is the client.
 ///
-/// Nobody is trusted until [`Client::trusting`] names them.
+/// No address is trusted until [`Client::trusting`] adds it.
 pub fn client<E: Extract>(peer: E) -> Client<E> {
     Client {
         peer,
@@ -35,7 +35,7 @@ pub fn client<E: Extract>(peer: E) -> Client<E> {
     }
 }
 
-/// The address of the client behind proxies; made by [`client`].
+/// An extractor of the client address behind proxies; made by [`client`].
 #[derive(Clone, Debug)]
 pub struct Client<E> {
     peer: E,
@@ -46,7 +46,10 @@ pub struct Client<E> {
 }
 
 impl<E> Client<E> {
-    /// Believes what comes from these networks (`10.0.0.0/8`) and addresses (`192.0.2.7`), too.
+    /// Adds trusted networks (`10.0.0.0/8`) and addresses (`192.0.2.7`).
+    ///
+    /// # Errors
+    /// If a text is neither a network nor an address.
     pub fn trusting<N: AsRef<str>>(
         mut self,
         networks: impl IntoIterator<Item = N>,
@@ -57,7 +60,7 @@ impl<E> Client<E> {
         Ok(self)
     }
 
-    /// The same for networks that were read before.
+    /// Adds trusted networks that are already parsed.
     #[must_use]
     pub fn trusting_networks(mut self, networks: impl IntoIterator<Item = IpNet>) -> Client<E> {
         networks.into_iter().map(canonical).for_each(|network| self.trusted.add(network));
@@ -77,7 +80,7 @@ impl<E> Client<E> {
     }
 }
 
-/// Whose word counts; clones share the list.
+/// The trusted networks; clones share the list.
 #[derive(Clone, Debug, Default)]
 struct Trusted(Arc<Vec<IpNet>>);
 
@@ -90,7 +93,7 @@ impl Trusted {
         self.0.iter().any(|network| network.contains(&ip))
     }
 
-    /// Who it is behind this peer, if the field says these hops, from the right.
+    /// Returns the client address behind this peer, by the hops of the field, from the right.
     fn client_of(&self, peer: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>) -> IpAddr {
         let mut known = peer.to_canonical();
         if !self.has(known) {
@@ -115,10 +118,10 @@ impl<E: Extract> Extract for Client<E> {
             Extracted::Now(Part::Address(peer, _)) => {
                 Extracted::Now(Part::Address(trusted.client_of(peer, hops()), grouping))
             }
-            // Nobody knows who is connected, so nobody is believed.
+            // The address of the connection is unknown, so the field is not trusted.
             Extracted::Now(other) => Extracted::Now(other),
             Extracted::Later(peer) => {
-                // The head is gone by then, so what it says is kept.
+                // The head is not available later, so the hops are copied.
                 let (trusted, hops) = (trusted.clone(), hops().collect::<Vec<_>>());
                 Extracted::Later(Box::pin(async move {
                     match peer.await {
@@ -139,7 +142,7 @@ fn network(text: &str) -> Result<IpNet, NoNetwork> {
     network.map(canonical).ok_or_else(|| NoNetwork { text: text.to_owned() })
 }
 
-/// A network of IPv4 in the clothes of IPv6 is that of IPv4, as addresses are.
+/// Returns an IPv4-mapped IPv6 network as its IPv4 network; addresses are mapped in the same way.
 fn canonical(network: IpNet) -> IpNet {
     match (network.addr().to_canonical(), network.prefix_len().checked_sub(96)) {
         (ip @ IpAddr::V4(_), Some(bits)) if network.addr().is_ipv6() => {
@@ -149,7 +152,7 @@ fn canonical(network: IpNet) -> IpNet {
     }
 }
 
-/// Text that names neither a network nor an address.
+/// The error of a text that is neither a network nor an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoNetwork {
     text: String,

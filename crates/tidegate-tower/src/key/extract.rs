@@ -1,4 +1,4 @@
-//! Parts that are found by looking into a request's head.
+//! Extractors that read a part of the key from the head of a request.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use super::part::Part;
 use super::{Extract, Extracted};
 use crate::head::Head;
 
-/// Everybody together: one subject.
+/// Returns an extractor of one key for all requests.
 pub fn everyone() -> Everyone {
     Everyone
 }
 
-/// Everybody together; made by [`everyone`].
+/// An extractor of one key for all requests; made by [`everyone`].
 #[derive(Clone, Copy, Debug)]
 pub struct Everyone;
 
@@ -30,31 +30,31 @@ impl Extract for Everyone {
     }
 }
 
-/// The value of a header field. Requests with several lines of it that differ are counted together, see
-/// [`Named::on_repeated`].
+/// Returns an extractor of the value of a header field. Requests in which the field has several different values are
+/// counted under one key; see [`Named::on_repeated`].
 ///
-/// Whoever calls can write anything there. Take it for what a layer outside of this one has checked, or where one
-/// who invents a new name each time is held back by another limit as well.
+/// The caller can write any value into the field. Use it for values that an outer layer has checked, or together with
+/// another limit: a caller that invents a new value for each request is not limited by this one.
 ///
 /// # Panics
-/// If the name is none that a header field can have.
+/// If the name is not a valid name of a header field.
 pub fn header(name: impl TryInto<HeaderName, Error: fmt::Debug>) -> Named {
     Named::new(What::Header(name.try_into().expect("a name that a header field can have")))
 }
 
-/// The value of a cookie, without the quotes around it. Requests with several cookies of this name that differ are counted
-/// together, see [`Named::on_repeated`].
+/// Returns an extractor of the value of a cookie, without the quotes around it. Requests in which the cookie has
+/// several different values are counted under one key; see [`Named::on_repeated`].
 pub fn cookie(name: &str) -> Named {
     Named::new(What::Cookie(name.into()))
 }
 
-/// The value of a part of the query, decoded as forms are written. Requests with several parts of this name that differ are
-/// counted together, see [`Named::on_repeated`].
+/// Returns an extractor of a query parameter, decoded as in forms. Requests in which the parameter has several
+/// different values are counted under one key; see [`Named::on_repeated`].
 ///
 /// ```
 /// use tidegate_tower::{OnRepeated, key};
 ///
-/// // The application reads the last one, and nobody sends two of them for a good reason.
+/// // The application reads the last one. Legitimate clients never send two of them.
 /// let by_account = key::query("account").on_repeated(OnRepeated::Deny);
 /// # let _ = by_account;
 /// ```
@@ -62,17 +62,17 @@ pub fn query(name: &str) -> Named {
     Named::new(What::Query(name.into()))
 }
 
-/// The path as it was written, without the query.
+/// Returns an extractor of the path as it was written, without the query.
 pub fn path() -> Found<fn(Head<'_>) -> Part<'_>> {
     Found(|head| head.path().into())
 }
 
-/// The host that is asked, in small letters, without a port and without the dot at its end.
+/// Returns an extractor of the host, in lower case, without a port and without a trailing dot.
 pub fn host() -> Found<fn(Head<'_>) -> Part<'_>> {
     Found(|head| head.host().map(plain_host).into())
 }
 
-/// Something of what a layer outside of this one has left in the request's extensions.
+/// Returns an extractor of a value that an outer layer has added to the request's extensions.
 ///
 /// ```
 /// use tidegate_tower::key;
@@ -94,7 +94,7 @@ where
     from(move |head| head.extension().map(|found| -> Part<'static> { find(found).into() }).into())
 }
 
-/// Whatever a function finds.
+/// Returns an extractor by a function.
 ///
 /// ```
 /// use tidegate_tower::key;
@@ -109,7 +109,7 @@ where
     Found(find)
 }
 
-/// Whatever a function finds; made by [`from`].
+/// An extractor by a function; made by [`from`].
 pub struct Found<F>(F);
 
 impl<F> Extract for Found<F>
@@ -122,7 +122,7 @@ where
     }
 }
 
-/// Whatever a function finds that has to ask elsewhere: a session, a token's owner.
+/// Returns an extractor by an asynchronous function, such as a lookup of a session or of a token's owner.
 ///
 /// ```
 /// use tidegate_tower::key;
@@ -147,7 +147,7 @@ where
     Later(find)
 }
 
-/// Whatever a function finds elsewhere; made by [`later`].
+/// An extractor by an asynchronous function; made by [`later`].
 pub struct Later<F>(F);
 
 impl<P, U, F> Extract for Later<F>

@@ -1,8 +1,7 @@
 //! Lists that proxies write, read from the right.
 //!
-//! Every proxy adds itself at the right end, so whatever a client has written is at the left. Reading from the right,
-//! what a client wrote cannot change how the items of trusted proxies are taken apart, not even by a quote that never
-//! ends.
+//! Every proxy appends its item at the right end, so the text of a client is at the left. Because the list is read from
+//! the right, that text cannot change how the items of trusted proxies are parsed, not even by an unclosed quote.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -12,17 +11,17 @@ use http::header::HeaderName;
 
 use super::hop;
 
-/// How the items of a list look.
+/// The form of the items of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Bare addresses, as in `X-Forwarded-For`.
     Bare,
-    /// Pairs of which one is `for=`, as in `Forwarded` (RFC 7239).
+    /// Pairs that include `for=`, as in `Forwarded` (RFC 7239).
     Pairs,
 }
 
-/// The addresses of a field, the right-most first: all lines are one list, and empty items are none. An item that
-/// says no address is `None`.
+/// Returns the addresses of a field, the right-most first. All lines are one list, and empty items are skipped. An item
+/// that is not an address is `None`.
 pub(super) fn from_the_right<'h>(
     headers: &'h HeaderMap,
     name: &'h HeaderName,
@@ -60,14 +59,14 @@ impl<'h> Iterator for Items<'h> {
     }
 }
 
-/// Where the last comma is that is not within quotes.
+/// Returns the index of the last comma that is not within quotes.
 fn last_comma(line: &[u8], form: Form) -> Option<usize> {
     let mut is_quoted = false;
     for (at, byte) in line.iter().enumerate().rev() {
         match byte {
             b',' if !is_quoted => return Some(at),
             b'"' if form == Form::Pairs => {
-                // Within quotes a quote is written with a backslash before it.
+                // A quote within quotes is escaped by a backslash.
                 let is_escaped =
                     is_quoted && line[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
                 is_quoted ^= !is_escaped;
@@ -78,7 +77,8 @@ fn last_comma(line: &[u8], form: Form) -> Option<usize> {
     None
 }
 
-/// The value of `for=` in one item of `Forwarded`; none if it has none, has two, or cannot be read.
+/// Returns the value of `for=` in one item of `Forwarded`; `None` if there is none, if there are two, or if it is
+/// invalid.
 fn pair(item: &[u8]) -> Option<Cow<'_, [u8]>> {
     let (mut rest, mut found) = (item, None);
     loop {
@@ -96,7 +96,7 @@ fn pair(item: &[u8]) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-/// A value, plain or quoted, and what is behind it.
+/// Splits off a value, plain or quoted, and returns it with the rest.
 fn value_of(text: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
     let Some(quoted) = text.strip_prefix(b"\"") else {
         let end = text.iter().position(|byte| *byte == b';').unwrap_or(text.len());

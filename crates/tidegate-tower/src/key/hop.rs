@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The most digits of a port.
+/// The maximum number of digits of a port.
 const MAX_PORT_DIGITS: usize = 5;
 
-/// The address that this says, with or without a port; none if it says `unknown`, hides who it is, or is no address.
+/// Parses an address, with or without a port; `None` if the text is `unknown`, an obfuscated name, or not an address.
 pub(super) fn address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     if let Some(rest) = text.strip_prefix('[') {
@@ -15,20 +15,20 @@ pub(super) fn address(text: &[u8]) -> Option<IpAddr> {
     }
     match text.split_once(':') {
         None => text.parse().ok().map(IpAddr::V4),
-        // Of a colon in the middle nobody knows whether it begins a port, so such an address has none.
+        // In an address with several colons the last one may belong to the address, so such an address has no port.
         Some((_, rest)) if rest.contains(':') => ipv6(text),
         Some((ip, port)) if is_port(port) => ip.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
         Some(_) => None,
     }
 }
 
-/// The interface behind a `%` is not part of who it is.
+/// Parses an IPv6 address without its zone, which follows a `%`.
 fn ipv6(text: &str) -> Option<IpAddr> {
     let text = text.split_once('%').map_or(text, |(text, _)| text);
     Some(IpAddr::V6(text.parse::<Ipv6Addr>().ok()?).to_canonical())
 }
 
-/// A number, or a name in place of one that is hidden.
+/// Returns true if the text is a port number or an obfuscated name in its place.
 fn is_port(port: &str) -> bool {
     let is_hidden = |name: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');

@@ -1,4 +1,4 @@
-//! From extractors to the whole key.
+//! The key of a request, combined from the parts that extractors find.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,28 +9,28 @@ use super::parts::Parts;
 use super::{Extract, Extracted, LaterPart};
 use crate::head::Head;
 
-/// Says whom a request is counted for: an extractor, or a tuple of up to six.
+/// Determines the key of a request: an extractor, or a tuple of up to six.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say whom a request is counted for",
     note = "take one of `key::peer()`, `key::header(name)`, `key::from(|head| …)`, or a tuple of up to six"
 )]
 pub trait Identify: Send + Sync + 'static {
-    /// All parts of the key, or a future of them.
+    /// Returns all parts of the key, or a future of them.
     fn identify<'r>(&self, head: Head<'r>) -> Identified<'r>;
 
-    /// Whether all requests are one subject.
+    /// Returns true if all requests have the same key.
     #[doc(hidden)]
     fn is_same_for_all(&self) -> bool {
         false
     }
 }
 
-/// All parts of a key, now or later.
+/// All parts of a key, or a future of them.
 #[derive(Debug)]
 pub enum Identified<'r> {
     /// They are known.
     Now(Parts<'r>),
-    /// Some have to be asked for, elsewhere.
+    /// Some have to be awaited.
     Later(LaterParts),
 }
 
@@ -69,7 +69,7 @@ fn together<'r, const N: usize>(each: [Extracted<'r>; N]) -> Identified<'r> {
     Identified::Now(Parts::several(each.into_iter().map(Extracted::known)))
 }
 
-/// Parts of a key of which some have to be waited for.
+/// A future of the parts of a key.
 pub struct LaterParts(LaterEach);
 
 impl Future for LaterParts {
@@ -86,7 +86,7 @@ impl fmt::Debug for LaterParts {
     }
 }
 
-/// What several extractors find, of which some have to be waited for.
+/// A future of the parts that several extractors find.
 pub(crate) struct LaterEach(Vec<Waited>);
 
 enum Waited {
@@ -108,7 +108,7 @@ impl Future for LaterEach {
     type Output = Vec<Part<'static>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Vec<Part<'static>>> {
-        // Without its parts a request would be counted as somebody without a name.
+        // Without its parts the request would be counted under a key without a name.
         assert!(!self.0.is_empty(), "polled again after it was over");
         let mut is_known = true;
         for one in &mut self.0 {

@@ -1,6 +1,7 @@
-//! Whom a request is counted for.
+//! Keys: extractors determine the key under which a request is counted.
 //!
-//! An extractor finds one part of the key in a request's head; a tuple of up to six is several together.
+//! An extractor finds one part of the key in the head of a request. A tuple of up to six extractors is a key of several
+//! parts.
 //!
 //! ```
 //! use tidegate_tower::key::{self, Extract as _};
@@ -16,14 +17,14 @@
 //! # let _ = (by_user, by_user_and_path, by_client);
 //! ```
 //!
-//! A request in which a part is missing shares one key with all others that miss it, and with nobody else, unless
-//! the extractor says [`or_skip`](Extract::or_skip) or [`or_refuse`](Extract::or_refuse).
+//! Requests in which a part is missing share one key, which no other request has, unless the extractor has
+//! [`or_skip`](Extract::or_skip) or [`or_refuse`](Extract::or_refuse).
 //!
-//! A request that has several values of a header field, a cookie or a part of the query shares one key with all others
-//! that have, because what is behind may read any of them; [`Named::on_repeated`] says otherwise.
+//! Requests with several different values of a header field, a cookie or a query parameter share one key, because the
+//! service may read any of them; [`Named::on_repeated`] changes that.
 //!
-//! Only an address that nobody has noted ([`peer`], [`peer_in`]) is a mistake of the program, not of the request: all
-//! would be one. Such requests get an error 500 that says what to do, unless the extractor says one of these or
+//! A missing peer address ([`peer`], [`peer_in`]) is a mistake of the program, not of the request: all requests would
+//! share one key. Such requests get an error 500 with the remedy, unless the extractor has one of these methods or
 //! [`or_share`](Extract::or_share).
 
 mod address;
@@ -55,18 +56,18 @@ use std::pin::Pin;
 
 use crate::head::Head;
 
-/// Finds one part of a key in a request.
+/// An extractor: finds one part of a key in a request.
 pub trait Extract: Send + Sync + 'static {
-    /// The part, or a future of it.
+    /// Returns the part, or a future of it.
     fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r>;
 
-    /// Whether it finds the same in every request, so that all of them are one subject.
+    /// Returns true if it finds the same part in every request, so that all requests have the same key.
     #[doc(hidden)]
     fn is_same_for_all(&self) -> bool {
         false
     }
 
-    /// Requests in which it is missing are not limited.
+    /// Does not limit requests in which the part is missing.
     fn or_skip(self) -> Otherwise<Self>
     where
         Self: Sized,
@@ -74,7 +75,7 @@ pub trait Extract: Send + Sync + 'static {
         Otherwise { extract: self, instead: Part::Skip }
     }
 
-    /// Requests in which it is missing are refused.
+    /// Denies requests in which the part is missing, with 400.
     fn or_refuse(self) -> Otherwise<Self>
     where
         Self: Sized,
@@ -82,8 +83,8 @@ pub trait Extract: Send + Sync + 'static {
         Otherwise { extract: self, instead: Part::Refuse }
     }
 
-    /// Requests in which it is missing share one key; so they do anyway, except where an address is looked for that
-    /// nobody has noted ([`peer`], [`peer_in`]).
+    /// Counts requests in which the part is missing under one key. This is the default, except for a missing peer
+    /// address ([`peer`], [`peer_in`]).
     fn or_share(self) -> Otherwise<Self>
     where
         Self: Sized,
@@ -92,15 +93,15 @@ pub trait Extract: Send + Sync + 'static {
     }
 }
 
-/// What was found, now or later.
+/// A part of a key, or a future of it.
 pub enum Extracted<'r> {
     /// It is known.
     Now(Part<'r>),
-    /// It has to be asked for, elsewhere.
+    /// It has to be awaited.
     Later(LaterPart),
 }
 
-/// A part that has to be waited for.
+/// A future of a part of a key.
 pub type LaterPart = Pin<Box<dyn Future<Output = Part<'static>> + Send>>;
 
 impl<'r, P: Into<Part<'r>>> From<P> for Extracted<'r> {
@@ -110,10 +111,10 @@ impl<'r, P: Into<Part<'r>>> From<P> for Extracted<'r> {
 }
 
 impl<'r> Extracted<'r> {
-    /// Returns the part of an extractor that does not have to be waited for.
+    /// Returns the part of an extractor that is known at once.
     ///
     /// # Panics
-    /// If it has to be: a request must not be counted without the part.
+    /// If it has to be awaited: a request must not be counted without the part.
     pub(crate) fn known(self) -> Part<'r> {
         match self {
             Extracted::Now(part) => part,

@@ -1,4 +1,4 @@
-//! What a request has under a name, of which it may have several: header fields, cookies, parts of the query.
+//! Named values, of which a request may have several: header fields, cookies, query parameters.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ use super::part::Part;
 use super::{Extract, Extracted};
 use crate::head::Head;
 
-/// Something that a request has under a name; made by [`header`](super::header()), [`cookie`](super::cookie) and
+/// An extractor of a named value; made by [`header`](super::header()), [`cookie`](super::cookie) and
 /// [`query`](super::query).
 ///
-/// Of a name that comes twice what is behind may read the first value or the last, so whoever repeats it is counted with
-/// all others who do. [`Named::on_repeated`] says otherwise.
+/// If a name is repeated with different values, the service may read the first or the last. So all requests that repeat
+/// it are counted under one key; [`Named::on_repeated`] changes that.
 #[derive(Clone, Debug)]
 pub struct Named {
     what: What,
     on_repeated: OnRepeated,
 }
 
-/// The place of a name in a request.
+/// The place and the name of a value in a request.
 #[derive(Clone, Debug)]
 pub(super) enum What {
     Header(HeaderName),
@@ -34,7 +34,8 @@ impl Named {
         Named { what, on_repeated: OnRepeated::default() }
     }
 
-    /// What happens when a request has several values of this name. In the attributes of rules it is for each rule to say.
+    /// Sets the handling of requests with several values of this name. The built-in attributes
+    /// of rules (`header.x`, `cookie.x`, `query.x`) do not use it: there `on_repeated` of each rule applies.
     #[must_use]
     pub fn on_repeated(self, on_repeated: OnRepeated) -> Named {
         Named { on_repeated, ..self }
@@ -66,13 +67,13 @@ impl Extract for Named {
     }
 }
 
-/// The values of all lines of a header field.
+/// Returns the values of all lines of a header field.
 #[inline]
 pub(crate) fn headers<'r>(head: Head<'r>, name: impl AsHeaderName) -> impl Iterator<Item = Cow<'r, [u8]>> {
     head.headers().get_all(name).iter().map(|value| Cow::Borrowed(value.as_bytes()))
 }
 
-/// All cookies of a name, without the quotes around them.
+/// Returns all cookies of a name, without the quotes around them.
 pub(crate) fn cookies<'r>(head: Head<'r>, name: &str) -> impl Iterator<Item = Cow<'r, [u8]>> {
     let lines = head.headers().get_all(header::COOKIE).iter();
     let cookies = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
@@ -85,7 +86,7 @@ pub(crate) fn cookies<'r>(head: Head<'r>, name: &str) -> impl Iterator<Item = Co
     })
 }
 
-/// All parts of a query that have this name, decoded as forms are written; a part without `=` is empty.
+/// Returns all query parameters of this name, decoded as in forms. A parameter without `=` is empty.
 pub(crate) fn query<'r>(head: Head<'r>, name: &str) -> impl Iterator<Item = Cow<'r, [u8]>> {
     let parts = head.uri().query().into_iter().flat_map(|query| query.as_bytes().split(|byte| *byte == b'&'));
     parts.filter_map(move |part| {

@@ -1,15 +1,15 @@
-//! What happens to requests in which a part is missing.
+//! The handling of requests in which a part is missing.
 
 use super::part::Part;
 use super::{Extract, Extracted};
 use crate::head::Head;
 
-/// An extractor that says what happens when it finds nothing; made by [`Extract::or_skip`], [`Extract::or_refuse`] and
-/// [`Extract::or_share`].
+/// An extractor with a handling of requests in which the part is missing; made by [`Extract::or_skip`],
+/// [`Extract::or_refuse`] and [`Extract::or_share`].
 #[derive(Clone, Debug)]
 pub struct Otherwise<E> {
     pub(super) extract: E,
-    /// The part of a request in which it is missing.
+    /// The part of requests in which it is missing.
     pub(super) instead: Part<'static>,
 }
 

@@ -8,32 +8,31 @@ use std::sync::Arc;
 use http::HeaderValue;
 use tidegate_rules::Grouping;
 
-/// What an extractor found in a request.
+/// A part of a key, as an extractor found it in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Part<'r> {
     /// Text or bytes.
     Bytes(Cow<'r, [u8]>),
-    /// An address, counted together with those of the same group.
+    /// An address, counted under the network that the grouping specifies.
     Address(IpAddr, Grouping),
-    /// A number, which is its decimal digits.
+    /// A number, written in decimal.
     Number(u64),
-    /// Nothing: the request is counted with all others in which this is missing.
+    /// Nothing: the request is counted with all others in which this part is missing.
     Missing,
-    /// Several values, of which what is behind may read any: the request is counted with all others in which this is
-    /// repeated. Rules that count by it say in `on_repeated` what holds.
+    /// Several values, of which the service may read any: the request is counted with all others in which this part is
+    /// repeated. For rules that count by it, `on_repeated` applies.
     Repeated(Vec<Cow<'r, [u8]>>),
-    /// Nobody has noted who is connected, which is a mistake of the program: the request is answered with an error that
-    /// says so.
+    /// No server has added the peer address, which is a mistake of the program: the reply is an error with that reason.
     NoPeer,
     /// The request is not limited.
     Skip,
-    /// The request is refused.
+    /// The request is denied.
     Refuse,
 }
 
 impl<'r> Part<'r> {
-    /// The same, or another one if it is missing.
+    /// Returns this part, or `instead` if it is missing.
     pub(super) fn or(self, instead: Part<'r>) -> Part<'r> {
         match self {
             Part::Missing | Part::NoPeer => instead,
@@ -41,7 +40,7 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// The same, with bytes of its own.
+    /// Returns this part with its bytes copied.
     pub fn into_owned(self) -> Part<'static> {
         match self {
             Part::Bytes(bytes) => Part::Bytes(Cow::Owned(bytes.into_owned())),
@@ -57,7 +56,7 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// The address, if it is one.
+    /// Returns the address, if the part is one.
     pub fn address(&self) -> Option<IpAddr> {
         match self {
             Part::Address(ip, _) => Some(*ip),
@@ -66,7 +65,7 @@ impl<'r> Part<'r> {
     }
 }
 
-/// Absent is missing.
+/// `None` is a missing part.
 impl<'r, P: Into<Part<'r>>> From<Option<P>> for Part<'r> {
     fn from(part: Option<P>) -> Part<'r> {
         part.map_or(Part::Missing, Into::into)
@@ -143,7 +142,7 @@ impl From<char> for Part<'_> {
     }
 }
 
-/// `true` or `false`.
+/// The text `true` or `false`.
 impl From<bool> for Part<'_> {
     fn from(is_so: bool) -> Self {
         Part::Bytes(Cow::Borrowed(if is_so { b"true" } else { b"false" }))
@@ -189,7 +188,7 @@ part_of_numbers! { u8 u16 u32 u64 }
 
 macro_rules! part_of_other_numbers {
     ($($number:ty)+) => {$(
-        /// Its decimal digits, also of what is below zero or too large for the others.
+        /// The decimal digits, also of numbers that are negative or do not fit `u64`.
         impl From<$number> for Part<'_> {
             fn from(number: $number) -> Self {
                 match u64::try_from(number) {

@@ -1,7 +1,8 @@
-//! All parts of a key together.
+//! A key as the list of its parts.
 //!
-//! Different parts never give the same key: each is written with its length before it. A key with a part missing or
-//! repeated has a mark in front, as in rules, so that a layer and a rule count a request under the same key.
+//! Different parts never result in the same key, because each part is written with its length before it. A key with a
+//! missing or repeated part starts with a mark. Rules use the same mark, so a layer and a rule count a request under
+//! the same key.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,10 +13,10 @@ use tidegate_support::{AbsentParts, Digits};
 use super::part::Part;
 use crate::answer::Reason;
 
-/// The most parts of a key.
+/// The maximum number of parts of a key.
 pub(super) const MOST: usize = 6;
 
-/// What a request is counted by: one part, or several together.
+/// The key of a request: one part, or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts<'r>(Kind<'r>);
 
@@ -25,26 +26,26 @@ enum Kind<'r> {
     Several { parts: [Part<'r>; MOST], length: usize },
 }
 
-/// What becomes of a request by what was found in it.
+/// The handling of a request, by the parts of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum Course {
     /// It is counted.
     Count,
-    /// It is let alone.
+    /// It is not limited.
     Skip,
-    /// It is refused.
+    /// It is denied.
     Refuse(Reason),
 }
 
 impl<'r> Parts<'r> {
-    /// A key of one part.
+    /// Returns a key of one part.
     #[inline]
     pub fn one(part: impl Into<Part<'r>>) -> Parts<'r> {
         Parts(Kind::One(part.into()))
     }
 
-    /// A key of several parts; what is beyond the sixth is left out.
+    /// Returns a key of several parts; parts after the sixth are ignored.
     pub(super) fn several(each: impl IntoIterator<Item = Part<'r>>) -> Parts<'r> {
         let (mut parts, mut length) = ([const { Part::Missing }; MOST], 0);
         for (place, part) in parts.iter_mut().zip(each) {
@@ -54,7 +55,7 @@ impl<'r> Parts<'r> {
         Parts(Kind::Several { parts, length })
     }
 
-    /// Each of them.
+    /// Returns the parts.
     pub fn each(&self) -> &[Part<'r>] {
         match &self.0 {
             Kind::One(part) => std::slice::from_ref(part),
@@ -62,7 +63,7 @@ impl<'r> Parts<'r> {
         }
     }
 
-    /// The same, with bytes of its own.
+    /// Returns the same key with its bytes copied.
     pub fn into_owned(self) -> Parts<'static> {
         Parts(match self.0 {
             Kind::One(part) => Kind::One(part.into_owned()),
@@ -70,7 +71,7 @@ impl<'r> Parts<'r> {
         })
     }
 
-    /// The key as a zone finds it fastest: it remembers where it found a key of one short text.
+    /// Returns the key in the form that a zone finds fastest: a zone caches the cell of a key of one short text.
     #[inline]
     pub(crate) fn written(&self) -> WrittenKey<'_> {
         match self.0 {
@@ -81,18 +82,19 @@ impl<'r> Parts<'r> {
         }
     }
 
-    /// Whether it is an address and no more, which owns nothing.
+    /// Returns true if the key is one address, which owns no memory.
     #[inline]
     pub(crate) fn is_address(&self) -> bool {
         matches!(self.0, Kind::One(Part::Address(..)))
     }
 
-    /// The key, to be kept.
+    /// Returns the key as an owned value.
     pub fn key(&self) -> Key {
         Key::new(self)
     }
 
-    /// What becomes of the request: whoever refuses is heard before who skips, and a mistake of the program before both.
+    /// Returns the handling of the request. A missing peer address takes precedence over a denial, and a denial over a
+    /// skip.
     #[doc(hidden)]
     #[inline]
     pub fn course(&self) -> Course {
@@ -154,7 +156,7 @@ impl IntoKey for &Parts<'_> {
     }
 }
 
-/// A key of one address that is alone in its group, as text; or any other.
+/// A key of one address that is its own group, as text; or any other key.
 pub(crate) enum WrittenKey<'k> {
     Address(Ipv4Text),
     Parts(&'k Parts<'k>),
@@ -178,7 +180,7 @@ impl IntoKey for WrittenKey<'_> {
     }
 }
 
-/// Hands over the group of an address as text: the address itself if it is alone in its group.
+/// Passes on the group of an address as text: the address itself if it is its own group.
 #[inline]
 fn with_address(ip: IpAddr, grouping: Grouping, use_part: &mut dyn FnMut(&[u8])) {
     match ip {
@@ -187,7 +189,7 @@ fn with_address(ip: IpAddr, grouping: Grouping, use_part: &mut dyn FnMut(&[u8]))
     }
 }
 
-/// `192.0.2.7`, as the library writes it, without the machinery of formatting.
+/// The text of an IPv4 address, such as `192.0.2.7`, written without the `fmt` machinery.
 pub(crate) struct Ipv4Text {
     bytes: [u8; 16],
     length: usize,
@@ -201,7 +203,7 @@ impl Ipv4Text {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&left.to_le_bytes());
         bytes[at..at + 8].copy_from_slice(&right.to_le_bytes());
-        // Without the dot behind the last octet.
+        // Without the dot after the last octet.
         Ipv4Text { bytes, length: at + more - 1 }
     }
 
@@ -211,10 +213,10 @@ impl Ipv4Text {
     }
 }
 
-/// The text of an octet and the dot behind it, its first letter lowest, and how many bytes these are.
+/// The text of an octet and the dot after it, the first character in the lowest byte, and the length in bytes.
 type OctetText = (u32, u8);
 
-/// The texts of two octets one behind the other, which fit a word whatever their lengths.
+/// Returns the texts of two octets, one after the other. They fit a 64-bit word whatever their lengths.
 #[inline(always)]
 fn pair(first: u8, second: u8) -> (u64, usize) {
     let (first, length) = OCTETS[usize::from(first)];
@@ -260,8 +262,8 @@ mod tests {
             }
         }
         let keys: std::collections::HashSet<_> = all.iter().map(Parts::key).collect();
-        // A key with a part missing has one part more, which is below 8; a whole key may look like that only if it has
-        // as many parts as another extractor would have: those never meet in one limiter.
+        // A key with a missing part has one part more, which is below 8. A complete key can be equal to it only if
+        // another extractor made it, with as many parts: the two never occur in one limiter.
         let of_length = |length| all.iter().filter(move |parts| parts.each().len() == length);
         for length in 1..=3 {
             let keys: std::collections::HashSet<_> = of_length(length).map(Parts::key).collect();

@@ -1,4 +1,4 @@
-//! Decides about requests by their key, under one limit or under a limit that comes with each request.
+//! A decider about requests by their key, under one limit or under a limit that comes with each request.
 //!
 //! ```text
 //!   the key is found at once, or awaited -> allowed or denied at once, or queued
@@ -23,12 +23,12 @@ use crate::answer::Refused;
 use crate::head::Head;
 use crate::key::{Course, Identified, Identify, LaterParts, Parts};
 
-/// The size of a layer's own zone, good for half a million keys; the system gives the memory as it is used.
+/// The size of a layer's own zone, enough for half a million keys. The system commits the memory as it is used.
 pub(super) const ZONE_BYTES: usize = 16 << 20;
-/// When to try again after a denial without a decision of the limit.
+/// The time to the next try after a denial that is not a decision of the limit.
 const LATER: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 
-/// A decider by keys; clones share what was counted.
+/// A decider by keys; clones share the counts.
 #[derive(Clone)]
 pub(super) struct ByKey {
     pub(super) settings: Arc<Settings>,
@@ -48,7 +48,7 @@ pub(super) enum Limiters {
 impl Limiters {
     /// Returns a limiter with memory of its own; with one state if all requests have the same key.
     pub(super) fn own(limit: Limit, key: &impl Identify, name: &str) -> Limiters {
-        // A permit has to be released, which takes a limiter by keys.
+        // A permit has to be released, and only a limiter by keys can do that.
         let counter = match key.is_same_for_all() && limit.algorithm() != Algorithm::Concurrency {
             true => Counter::Shared(Single::new(limit)),
             false => Counter::PerKey(Limiter::on(&Zone::new(ZONE_BYTES), "", limit)),
@@ -92,7 +92,7 @@ impl ByKey {
             Identified::Now(ref key) => {
                 let outcome = self.decide_inline(head, key, cost);
                 if key.is_address() {
-                    // The most frequent key has nothing to drop. Finding that out again costs a tenth of the decision.
+                    // The most frequent key has nothing to drop. Checking that again costs a tenth of the decision.
                     mem::forget(found);
                 }
                 outcome
@@ -107,7 +107,7 @@ impl ByKey {
         self.decide_inline(head, key, cost)
     }
 
-    /// Decides the same as a part of its caller, which is the way of most requests.
+    /// Decides the same, inlined into its caller, because most requests take this path.
     #[inline(always)]
     fn decide_inline(&self, head: Head<'_>, key: &Parts<'_>, cost: u64) -> CallOutcome {
         match key.course() {
@@ -145,7 +145,8 @@ impl ByKey {
         }
     }
 
-    /// Joins the queue at the call, by one decision: requests pass in the order of their calls, whenever they are polled.
+    /// Joins the queue at the call, by one decision: requests pass in the order of their calls, whenever they are
+    /// polled.
     fn enqueue(
         &self,
         limiter: &Arc<NamedLimiter>,
@@ -222,7 +223,7 @@ fn waited(
         Ok((decision, None)) => CallOutcome::Pass(OnResponse::kept(settings, limiter, decision, key)),
         Err(refusal) => {
             let decision = refusal.decision();
-            // Allowed, if the system has no timer thread that could wake the waiter.
+            // The decision is "allowed" if the system has no timer thread to wake the waiter.
             let decision = if decision.is_allowed() { decision.put_off(LATER) } else { decision };
             deny(settings, limiter, head, decision)
         }

@@ -1,4 +1,4 @@
-//! What decides about the requests of a layer.
+//! The decider of a layer: by keys or by rules.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::outcome::CallOutcome;
 use super::settings::Settings;
 use crate::head::Head;
 
-/// What decides about the requests of a layer, with its settings; clones share both.
+/// The decider of a layer, with its settings; clones share both.
 #[derive(Clone)]
 pub(super) enum Decider {
     ByKey(Arc<ByKey>),

@@ -1,4 +1,4 @@
-//! The response of a request, from the decision to the answer of the service.
+//! The response of a request, from the decision to the response of the service.
 //!
 //! ```text
 //!   waiting -> ready -> running -> settling
@@ -41,16 +41,16 @@ pin_project! {
         Waiting { wait: Box<dyn Wait>, call: Option<Box<PendingCall<S, B>>> },
         /// The request was allowed, and the service is not ready yet.
         Ready { on_response: Option<OnResponse>, call: Option<Box<PendingCall<S, B>>> },
-        /// The service answers, and this is done with its response, if anything is.
+        /// The service runs; `on_response`, if any, handles its response.
         Running { #[pin] future: F, on_response: Option<OnResponse> },
-        /// The service has answered, and a remote store has to before the response goes on.
+        /// The service has responded, and the response waits for the reply of a remote store.
         Settling { settling: Settling, over: Option<Box<(R, OnResponse)>> },
         /// The service is not called.
         Denied { response: Option<Response<Bytes>> },
     }
 }
 
-/// A request that waits, with a clone of the service that is not asked for readiness before its wait is over.
+/// A waiting request, with a clone of the service. The clone is not polled for readiness before the wait is over.
 struct PendingCall<S, B> {
     request: Request<B>,
     service: S,
@@ -96,7 +96,7 @@ impl<S, B, R> ResponseFuture<S, B>
 where
     S: Service<Request<B>, Response = Response<R>>,
 {
-    /// Polls in any state. It is no part of its caller, so that a response with which nothing is done does not pay for it.
+    /// Polls in any state. It is not inlined, so that a response without further handling does not pay for it.
     #[inline(never)]
     fn poll_state(
         mut self: Pin<&mut Self>,

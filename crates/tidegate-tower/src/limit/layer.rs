@@ -22,22 +22,23 @@ use crate::answer::{Dialect, Refused};
 use crate::head::{Head, ResponseHead};
 use crate::key::{Extract, Identify};
 
-/// What a limit is called in header fields unless it is named.
+/// The name of a limit in header fields unless one is set.
 const DEFAULT_NAME: &str = "default";
 
-/// A layer that allows requests as a limit does; clones share what was counted.
+/// A layer that limits the rate of requests; clones share the counts.
 ///
-/// A denied request gets 429 with `Retry-After` and `application/problem+json`, or `RESOURCE_EXHAUSTED` if it is a call of
-/// gRPC; the service is not called. All replies have header fields with the remaining quota, see [`Dialect`].
+/// A denied request gets 429 with `Retry-After` and `application/problem+json`, or `RESOURCE_EXHAUSTED` if it is a gRPC
+/// call; the service is not called. All replies have header fields with the remaining quota, see [`Dialect`].
 ///
-/// The layer is ready when the service is. A request that waits holds no readiness: it waits with a clone of the
-/// service, which is asked for readiness when the wait is over. A denied request leaves it to others.
+/// The layer is ready when the service is. A waiting request holds no readiness: it waits with a clone of the service,
+/// which is polled for readiness when the wait is over. A denied request releases its readiness.
 ///
-/// Under a limit such as `8/30s concurrency` a request holds its permit until its response is over. The limit's lease, here
-/// 30 seconds, has to be longer than the longest response: the permit ends with it in any case. A connection that is
-/// upgraded (101) releases its permit when the head of the response is sent.
+/// Under a limit such as `8/30s concurrency` a request holds its permit until its response is over. The limit's lease,
+/// here 30 seconds, has to be longer than the longest response, because the permit expires with it. A connection that
+/// is upgraded (101) releases its permit when the head of the response is sent.
 ///
-/// In a nested router of axum the path is what is left of it: take the layer outside, or look at axum's `OriginalUri`.
+/// In a nested router of axum the path lacks the prefix of the outer router: put the layer outside, or read axum's
+/// `OriginalUri`.
 #[derive(Clone)]
 pub struct RateLimit {
     decider: Decider,
@@ -62,9 +63,9 @@ impl RateLimit {
     ///
     /// With [`key::everyone`](crate::key::everyone) it limits all requests together.
     ///
-    /// The memory is a [`Zone`] of 16 MiB, of which the system gives as much as is used: good for half a million keys
-    /// with a debt at the same time. When there are more, no key is admitted too much, and new keys may be denied early.
-    /// For another size make the limiter:
+    /// The memory is a [`Zone`] of 16 MiB, which the system commits as it is used: enough for half a million keys with
+    /// a debt at the same time. With more keys, no key is admitted too often, and new keys may be denied early. For
+    /// another size make the limiter:
     ///
     /// ```
     /// use tidegate::{Limit, Limiter, Zone};
@@ -79,10 +80,10 @@ impl RateLimit {
         RateLimit::by_key(key, limiters)
     }
 
-    /// Returns a layer with a limiter that other code uses, too.
+    /// Returns a layer with a limiter that other code may share.
     ///
-    /// A text, a number and an IPv4 address are the same key in both; an IPv6 address is the text of its network, such as
-    /// `2001:db8:1:2::/64`.
+    /// A text, a number and an IPv4 address are the same key in both. An IPv6 address is the text of its network, such
+    /// as `2001:db8:1:2::/64`.
     pub fn with(limiter: Limiter, key: impl Identify) -> RateLimit {
         RateLimit::by_key(key, Limiters::of(Counter::PerKey(limiter), DEFAULT_NAME))
     }
@@ -91,11 +92,11 @@ impl RateLimit {
         RateLimit { decider: Decider::ByKey(Arc::new(ByKey::new(key, limiters))) }
     }
 
-    /// Returns a layer whose limit comes with each request, as the function says: by the caller's plan, by the route. It
-    /// has memory of its own.
+    /// Returns a layer in which a function returns the limit of each request, such as by the caller's plan or by the
+    /// route. It has memory of its own.
     ///
-    /// A debt belongs to the key and the limit. So a caller has no debt under one limit for requests under another, and
-    /// starts full under a new plan.
+    /// A debt belongs to the key and the limit. So a debt under one limit does not affect requests under another, and a
+    /// caller starts full under a new plan.
     ///
     /// The memory is that of [`RateLimit::new`], for all limits together; [`RateLimit::each_on`] has another one.
     /// With [`RateLimit::wait`] there is a queue for each key under each of the first 64 limits. Requests under further
@@ -104,8 +105,8 @@ impl RateLimit {
         RateLimit::each_on(&Zone::new(ZONE_BYTES), key, limit)
     }
 
-    /// Returns the same in a zone that other code uses, too. There it shares states with limiters that are named by the
-    /// limit's text, such as `10/s burst 20`.
+    /// Returns the same layer in a zone that other code may share. It shares states with limiters whose name is the
+    /// text of the limit, such as `10/s burst 20`.
     pub fn each_on(
         zone: &Zone,
         key: impl Identify,
@@ -118,24 +119,25 @@ impl RateLimit {
     /// Returns a layer that limits requests by the rules of a gate, whose store may be remote.
     ///
     /// Rules match `method`, `path`, `host`, `ip` (see [`RateLimit::peer`]), `header.x`, `cookie.x`, `query.x`, and the
-    /// attributes of [`RateLimit::attribute`]. A request that a rule always denies gets 403. Permits are released when the
-    /// response is over; in a remote store, when the response begins.
+    /// attributes of [`RateLimit::attribute`]. A request that a rule always denies gets 403. Permits are released when
+    /// the response is over; in a remote store, when the response begins.
     ///
-    /// A request waits only if a rule says so; [`RateLimit::wait`] makes the longest wait of a rule shorter, and not longer.
-    /// A client that hangs up while its request waits has spent.
+    /// A request waits only if a rule has a max wait; [`RateLimit::wait`] can shorten the max wait of a rule, not
+    /// extend it. If a client disconnects while its request waits, the cost stays spent.
     pub fn rules(gate: Gate) -> RateLimit {
         RateLimit { decider: Decider::ByRules(Arc::new(ByRules::new(gate))) }
     }
 
-    /// Sets where rules find the address of the client, which is their attribute `ip`; [`key::peer`](crate::key::peer())
-    /// unless set.
+    /// Sets the extractor of the client address, which is the attribute `ip` of rules;
+    /// [`key::peer`](crate::key::peer()) unless set.
     ///
-    /// If a rule matches it and no server has noted it, the reply is an error 500 that says so: rules that deny addresses
-    /// would deny none. [`or_skip`](Extract::or_skip) says that it is meant. Text that is no address is denied with 400.
+    /// If a rule matches it and no server has added it, the reply is an error 500 with that reason: otherwise rules
+    /// that deny addresses would deny none. [`or_skip`](Extract::or_skip) accepts a missing address. Text that is not
+    /// an address is denied with 400.
     ///
-    /// Addresses are counted in groups as each rule says (`ipv4_prefix`, `ipv6_prefix`), or in those of the extractor if
-    /// they are larger: networks of IPv4, and of IPv6 with less than 64 bits. Smaller groups only a rule can have.
-    /// Conditions match the whole address.
+    /// Each rule sets the networks by which addresses are counted (`ipv4_prefix`, `ipv6_prefix`). The extractor's
+    /// grouping applies if its networks are larger: any network of IPv4, and networks of IPv6 with less than 64 bits.
+    /// Only a rule can set smaller ones. Conditions match the whole address.
     ///
     /// # Panics
     /// If the layer was not made by [`RateLimit::rules`]: it would have no effect.
@@ -151,13 +153,13 @@ impl RateLimit {
         self
     }
 
-    /// Adds an attribute for rules, such as the user that an outer layer has found out, or replaces one that is there by
-    /// itself: in a nested router of axum the whole path is
+    /// Adds an attribute for rules, such as the user that an outer layer has authenticated, or replaces a built-in one.
+    /// In a nested router of axum the whole path is
     /// `.attribute("path", key::extension(|uri: &OriginalUri| uri.path().to_owned()))`.
-    /// `ip` is [`RateLimit::peer`].
+    /// For `ip` use [`RateLimit::peer`].
     ///
-    /// Each rule says in `on_missing` what holds if it is missing or if the extractor [skips](Extract::or_skip) it. An
-    /// address is the text of its group, such as `2001:db8:1:2::/64`.
+    /// If it is missing or the extractor [skips](Extract::or_skip) it, `on_missing` of each rule applies. An address is
+    /// the text of its network, such as `2001:db8:1:2::/64`.
     ///
     /// # Panics
     /// If the layer was not made by [`RateLimit::rules`]: it would have no effect.
@@ -182,16 +184,16 @@ impl RateLimit {
         self
     }
 
-    /// Sets the cost of each request, 1 unless set. A request of cost 0 is not limited: it passes, and spends nothing.
+    /// Sets the cost of each request, 1 unless set. A request of cost 0 is not limited: it passes and spends nothing.
     #[must_use]
     pub fn cost(self, cost: impl Fn(Head<'_>) -> u64 + Send + Sync + 'static) -> RateLimit {
         self.set(|settings| settings.cost = Some(Arc::new(cost)))
     }
 
-    /// Queues requests that would be denied, at most so long, in FIFO order.
+    /// Queues requests that would be denied, for at most this time, in FIFO order.
     ///
-    /// A caller's `grpc-timeout` shortens the wait. A request that would have to wait longer is denied at once; one whose
-    /// client hangs up leaves the queue.
+    /// A caller's `grpc-timeout` shortens the wait. A request that would have to wait longer is denied at once. A
+    /// request whose client disconnects leaves the queue.
     #[must_use]
     pub fn wait(self, longest: Duration) -> RateLimit {
         self.set(|settings| settings.max_wait = longest)
@@ -215,30 +217,30 @@ impl RateLimit {
         self.set(|settings| settings.dialect = dialect)
     }
 
-    /// Corrects the cost of a request when the response is there, by its head.
+    /// Corrects the cost of a request when its response is there, by the head of the response.
     ///
-    /// A refund is by the receipt of the request's own take: at most what of it is still owed comes back, in whatever order
-    /// requests are answered. So the requests that are kept obey the limit by themselves, and a client that holds back
-    /// requests which will be refunded gains nothing.
+    /// A refund uses the receipt of the request's own take: it returns at most the part of the take that is still debt,
+    /// in whatever order requests complete. So the requests that are kept obey the limit by themselves, and a client
+    /// gains nothing by delaying requests that will be refunded.
     ///
-    /// Not called for requests that were not limited or were denied. For requests without a response see
+    /// It is not called for requests that were denied or not limited. For requests without a response see
     /// [`RateLimit::abandoned`].
     #[must_use]
     pub fn after(self, after: impl Fn(ResponseHead<'_>) -> Settle + Send + Sync + 'static) -> RateLimit {
         self.set(|settings| settings.settlement.set_after(Arc::new(after)))
     }
 
-    /// Sets by what a request is settled that has no response: its client has hung up, its service has panicked or returned
-    /// an error in place of a response. It is settled when the request is dropped.
+    /// Sets the correction of requests without a response: the client has disconnected, or the service has panicked or
+    /// returned an error in place of a response. It is done when the request is dropped.
     ///
-    /// Unless set, a client does not escape a charge by hanging up: the take stays, and beside it the most is charged that
-    /// [`RateLimit::after`] would charge. That is what it says about an empty response with status 499 (client closed
-    /// request), or the most that it has charged so far in this layer, whichever is more; a refund that it says there is not
-    /// done. Say `.abandoned(Settle::Keep)` where nothing is to be charged, or `.abandoned(Settle::Charge(n))` where the
-    /// most is known.
+    /// Unless set, a client cannot avoid a charge by disconnecting: the take is kept, and the maximum that
+    /// [`RateLimit::after`] would charge is charged as well. That is its charge for an empty response with status 499
+    /// (client closed request), or the largest charge of this layer so far, whichever is more. A refund that it returns
+    /// there is ignored. Set `.abandoned(Settle::Keep)` to charge nothing, or `.abandoned(Settle::Charge(n))` if the
+    /// maximum is known.
     ///
-    /// A request that is dropped before the service was called for it, because it waited or because rules on a remote store
-    /// were still asked, is never charged; a refund that is set here is done.
+    /// A request that is dropped before the service was called is never charged: it was waiting, or a remote store had
+    /// not replied yet. A refund that is set here is done.
     ///
     /// ```
     /// use tidegate::Limit;
@@ -258,8 +260,8 @@ impl RateLimit {
         self.set(|settings| settings.settlement.set_abandoned(settle))
     }
 
-    /// Sets the reply to denied requests, in place of ours; header fields with the remaining quota are added to it, and
-    /// `Retry-After` unless it has one.
+    /// Sets the reply to denied requests, in place of the default one. Header fields with the remaining quota are added
+    /// to it, and `Retry-After` unless it has one.
     #[must_use]
     pub fn otherwise(
         self,
@@ -268,7 +270,8 @@ impl RateLimit {
         self.set(|settings| settings.otherwise = Some(Arc::new(answer)))
     }
 
-    /// Waits by another clock where rules delay requests; for tests. Limiters and stores have clocks of their own.
+    /// Sets the clock by which requests are delayed under rules; for tests. Limiters and stores have clocks of their
+    /// own.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> RateLimit {
         self.set(|settings| settings.clock = clock)

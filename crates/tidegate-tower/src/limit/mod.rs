@@ -1,4 +1,4 @@
-//! Limits requests by their key or by rules.
+//! A layer that limits requests by their key or by rules.
 //!
 //! ```
 //! use tidegate::{Limit, SECOND};
@@ -16,14 +16,14 @@
 //!
 //! ```text
 //!   layer           RateLimit: settings and deciders are put together
-//!   service         RateLimited: a request comes, and is decided
+//!   service         RateLimited: receives requests and decides about them
 //!   future          CallState: waiting -> ready -> running -> settling, or denied
 //!   decider         by key or by rules
 //!   by_key/rules    decide, and own their waits: for a key and in a queue; for attributes, a gate, a time
 //!   outcome         CallOutcome: pass, deny, wait
-//!   on_response     header fields, corrections and permits, when the service has answered
+//!   on_response     header fields, corrections and permits, when the service has responded
 //!   per_request     a limiter for each limit that comes with requests
-//!   named_limiter   a limiter and what replies say about it
+//!   named_limiter   a limiter with the name and the header fields of its limit
 //!   settings        settle
 //! ```
 

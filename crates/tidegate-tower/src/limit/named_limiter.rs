@@ -1,4 +1,4 @@
-//! A limiter and what replies say about its limit.
+//! A limiter with the parts of replies that depend on its limit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use crate::answer::Promise;
 use crate::body::Held;
 use crate::key::Parts;
 
-/// A limiter and what replies say about its limit.
+/// A limiter with the parts of replies that depend on its limit.
 pub(super) struct NamedLimiter {
     counter: Counter,
     promise: Promise,
@@ -25,7 +25,7 @@ pub(super) enum Counter {
     PerKey(Limiter),
 }
 
-/// A limit that replaced the first one, and what replies say about it.
+/// A limit that replaced the first one, with the parts of replies that depend on it.
 type Replaced = (Limit, Arc<Promise>);
 
 impl NamedLimiter {
@@ -43,7 +43,7 @@ impl NamedLimiter {
         self.counter.limit()
     }
 
-    /// Returns whether all requests have one state, so that none needs a key.
+    /// Returns true if all requests share one state, so that none needs a key.
     #[inline]
     pub(super) fn is_shared(&self) -> bool {
         matches!(self.counter, Counter::Shared(_))
@@ -79,7 +79,7 @@ impl NamedLimiter {
         Some(Box::new(HeldPermit { limiter: limiter.clone(), key: key.clone(), permit }))
     }
 
-    /// Corrects what a take has spent, and returns what a request would be answered then.
+    /// Corrects the cost of a take, and returns the decision about a request after that.
     pub(super) fn settle(&self, key: &Key, settle: Settle, take: Option<TrackedTake>) -> Decision {
         match (settle, take) {
             (Settle::Refund, Some(take)) => drop(take.refund()),
@@ -100,7 +100,7 @@ impl NamedLimiter {
         };
     }
 
-    /// Hands over what replies say about the limit in force.
+    /// Passes on the parts of replies that depend on the limit in force.
     #[inline]
     pub(super) fn with_promise<T>(&self, use_it: impl FnOnce(&Promise) -> T) -> T {
         let replaced = match &self.counter {
@@ -113,7 +113,7 @@ impl NamedLimiter {
         }
     }
 
-    /// Returns what replies say about a limit that replaced the first one.
+    /// Returns the parts of replies that depend on a limit that replaced the first one.
     fn promise_of(&self, limit: Limit) -> Arc<Promise> {
         let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         match &*replaced {

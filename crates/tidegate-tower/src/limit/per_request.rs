@@ -1,9 +1,9 @@
-//! A limit that comes with each request.
+//! Limits that come with requests.
 //!
-//! Each limit has a limiter of its own on the same zone, named by the limit's text. With one name for all of them each
-//! would be a change of the limit before, from which counts are carried over; here other numbers start full.
-//! The first 64 limits keep their limiter. The limiter of any other is made anew for each request: it finds the debts in
-//! the zone, but not the queue of waiters.
+//! Each limit has a limiter of its own on the same zone, named by the limit's text. Under one name for all of them,
+//! each would be a change of the previous limit and take over its counts; here each limit starts full. The first 64
+//! limits keep their limiter. The limiter of any other limit is made again for each request: it finds the debts in the
+//! zone, but not the queue of waiters.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -16,10 +16,10 @@ use crate::head::Head;
 type Known = (Limit, Arc<NamedLimiter>);
 type LimitOf = dyn Fn(Head<'_>) -> Limit + Send + Sync;
 
-/// How many limits keep their limiter.
+/// The maximum number of limits that keep their limiter.
 const MAX_KNOWN: usize = 64;
 
-/// The limiters of limits that come with requests; clones share what was counted.
+/// The limiters of limits that come with requests; clones share the counts.
 #[derive(Clone)]
 pub(super) struct PerRequest {
     zone: Zone,

@@ -12,7 +12,7 @@ use super::outcome::{CallOutcome, Wait};
 use crate::body::Answered;
 use crate::head::Head;
 
-/// A service whose requests pass as a limit allows; made by [`RateLimit`](super::RateLimit).
+/// A service whose requests are limited; made by [`RateLimit`](super::RateLimit).
 #[derive(Clone, Debug)]
 pub struct RateLimited<S> {
     inner: S,
@@ -26,7 +26,8 @@ impl<S> RateLimited<S> {
 }
 
 impl<S: Clone> RateLimited<S> {
-    /// Replies to a denied request, and drops the readiness that was reserved for it, which is of use to others.
+    /// Replies to a denied request, and drops the readiness that was reserved for it, so that other requests can use
+    /// it.
     #[inline(never)]
     fn deny<B>(&mut self, response: Response<Bytes>) -> ResponseFuture<S, B>
     where
@@ -36,7 +37,7 @@ impl<S: Clone> RateLimited<S> {
         ResponseFuture::denied(response)
     }
 
-    /// Lets a request wait, and drops the readiness that was reserved for it.
+    /// Makes a request wait, and drops the readiness that was reserved for it.
     #[inline(never)]
     fn wait<B>(&mut self, wait: Box<dyn Wait>, request: Request<B>) -> ResponseFuture<S, B>
     where
@@ -61,7 +62,7 @@ where
         self.inner.poll_ready(context)
     }
 
-    // As a part of its caller it would make the future on its own stack first, and futures of services are large to move.
+    // Inlined, it would build the future on its caller's stack first, and futures of services are large to move.
     #[inline(never)]
     fn call(&mut self, request: Request<B>) -> ResponseFuture<S, B> {
         match self.decider.decide(Head::of(&request)) {

@@ -1,4 +1,4 @@
-//! The settings of a layer, whatever decides in it.
+//! The settings of a layer, common to all deciders.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ type CostOf = dyn Fn(Head<'_>) -> u64 + Send + Sync;
 type IsExempt = dyn Fn(Head<'_>) -> bool + Send + Sync;
 type Answer = dyn Fn(&Refused<'_>) -> Response<Bytes> + Send + Sync;
 
-/// The settings of a layer, whatever decides in it.
+/// The settings of a layer, common to all deciders.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) cost: Option<Arc<CostOf>>,
@@ -44,7 +44,7 @@ impl Settings {
         }
     }
 
-    /// Returns the longest wait of a request: that of the layer, or its own timeout if it is shorter.
+    /// Returns the max wait of a request: that of the layer, or its own timeout if that is shorter.
     #[inline]
     pub(super) fn max_wait(&self, head: Head<'_>) -> Duration {
         if self.max_wait.is_zero() {

@@ -1,4 +1,4 @@
-//! What a request was worth, known only when its response is there, or when there will be none.
+//! Corrections of the cost of a request, when its response is there or when there will be none.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,42 +8,42 @@ use http::{Response, StatusCode};
 
 use crate::head::ResponseHead;
 
-/// The status by which `after` is asked about a request that has no response: its client closed the request.
+/// The status of the empty response that stands for a request without a response: the client closed the request.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
-/// How much of what a request has spent stays spent.
+/// The correction of a request's cost after its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Settle {
-    /// All of it.
+    /// The cost stays spent.
     #[default]
     Keep,
-    /// Nothing: all that it weighed comes back, as far as it is still owed. What time has repaid does not come back.
+    /// The whole cost is refunded, as far as it is still debt. The part that time has repaid is not refunded.
     Refund,
-    /// So many units come back, at most what it weighed and what of it is still owed.
+    /// This many units are refunded: at most the cost, and at most the part of it that is still debt.
     RefundUnits(u64),
-    /// So many units are spent beside it, whether or not they would pass: as far as the limit's `max_debt`.
+    /// This many units are spent in addition, even beyond the limit, as far as its `max_debt` allows.
     Charge(u64),
 }
 
 type After = dyn Fn(ResponseHead<'_>) -> Settle + Send + Sync;
 
-/// How far a request has come.
+/// The progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The service was not called for it yet.
     Unserved,
     /// The service was called.
     Served,
-    /// It has a response, by which it is settled.
+    /// It has a response, which decides the correction.
     Settled,
 }
 
-/// By what requests are settled; clones of a layer share it.
+/// The corrections of a layer; its clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Settlement {
     after: Option<Arc<After>>,
-    /// By what those without a response are settled, if it was set.
+    /// The correction of requests without a response, if it was set.
     abandoned: Option<Settle>,
     /// The most that `after` has charged so far.
     most_charged: Arc<AtomicU64>,
@@ -58,13 +58,13 @@ impl Settlement {
         self.abandoned = Some(abandoned);
     }
 
-    /// Whether anything that was taken may have to be corrected.
+    /// Returns true if a take may have to be corrected.
     #[inline]
     pub(super) fn may_correct(&self) -> bool {
         self.after.is_some() || self.abandoned.is_some_and(|settle| settle != Settle::Keep)
     }
 
-    /// By what a request with this response is settled.
+    /// Returns the correction of a request with this response.
     pub(super) fn of(&self, response: ResponseHead<'_>) -> Settle {
         let Some(after) = &self.after else { return Settle::Keep };
         let settle = after(response);
@@ -74,7 +74,7 @@ impl Settlement {
         settle
     }
 
-    /// Returns by what a request is settled that is dropped in this phase.
+    /// Returns the correction of a request that is dropped in this phase.
     pub(super) fn if_dropped(&self, phase: Phase) -> Settle {
         match phase {
             Phase::Unserved => self.of_unserved(),
@@ -83,10 +83,10 @@ impl Settlement {
         }
     }
 
-    /// Returns by what a request is settled that the service was called for and that has no response.
+    /// Returns the correction of a request for which the service was called and that has no response.
     ///
-    /// Unless it was set: the take stays, and the most is charged that `after` would charge. That is what it says about an
-    /// empty response, or the most that it has charged before.
+    /// Unless it was set, the take is kept, and the maximum that `after` would charge is charged: its charge for an
+    /// empty response, or the largest charge so far.
     fn of_abandoned(&self) -> Settle {
         if let Some(settle) = self.abandoned {
             return settle;
@@ -95,7 +95,7 @@ impl Settlement {
         let mut nothing = Response::new(());
         *nothing.status_mut() =
             StatusCode::from_u16(CLIENT_CLOSED_REQUEST).unwrap_or(StatusCode::BAD_REQUEST);
-        // This is asked while a future is dropped, perhaps because of a panic: a second one would end the process.
+        // This runs while a future is dropped, perhaps because of a panic: a second panic would abort the process.
         let said = catch_unwind(AssertUnwindSafe(|| after(ResponseHead::of(&nothing))));
         let most = self.most_charged.load(Ordering::Relaxed);
         match said {
@@ -105,8 +105,7 @@ impl Settlement {
         }
     }
 
-    /// Returns by what a request is settled that is dropped before the service was called for it: nothing was done that
-    /// could be charged.
+    /// Returns the correction of a request that is dropped before the service was called: there is nothing to charge.
     pub(super) fn of_unserved(&self) -> Settle {
         match self.abandoned {
             Some(settle @ (Settle::Refund | Settle::RefundUnits(_))) => settle,

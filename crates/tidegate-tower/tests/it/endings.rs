@@ -1,5 +1,5 @@
-//! Requests that end in every way there is, around a real server, over memory and over a real Redis: afterwards no place
-//! is held, and each request has cost what its settlement says.
+//! Requests that end in every possible way, around a real server, over memory and over a real Redis. Afterwards no
+//! permit is held, and each request has cost what its correction specifies.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -30,7 +30,7 @@ use tower::{Layer, Service};
 
 const PLACES: u64 = 64;
 const UNITS: u64 = 10;
-/// What the service charges for an answer, beside the one unit that each request weighs.
+/// The charge of the service for a response, beside the one unit of each request.
 const CHARGED: u64 = 2;
 const RULES: &str = "
 [[rule]]
@@ -41,17 +41,17 @@ name = 'units'
 key = ['user']
 limit = '10/365d sliding-log'
 ";
-/// So many requests end under each way to settle, over each store.
+/// The number of requests for each correction and each store.
 const REQUESTS: usize = 500;
 
-/// The users whose requests came to the service, and those whose responses were settled.
+/// The users whose requests reached the service, and the users whose responses were settled.
 #[derive(Clone, Default)]
 struct Seen {
     served: Arc<Mutex<HashSet<String>>>,
     settled: Arc<Mutex<HashSet<String>>>,
 }
 
-/// Notes whose requests come to the service.
+/// A service that records the users whose requests reach it.
 #[derive(Clone)]
 struct Noting<S>(S, Seen);
 
@@ -116,7 +116,7 @@ async fn serve(request: Request) -> Response {
     response.body(body).unwrap()
 }
 
-/// A gate, and a server that may be stopped with everything in flight.
+/// A gate, and a server that may be stopped with requests in flight.
 struct World {
     gate: Gate,
     seen: Seen,
@@ -143,7 +143,7 @@ impl World {
         world
     }
 
-    /// Stops the server, which drops whatever it does, and starts another one.
+    /// Stops the server, which drops its requests, and starts another one.
     fn start(&mut self) {
         if let Some(server) = self.server.take() {
             server.shutdown_background();
@@ -158,7 +158,7 @@ impl World {
         self.server = Some(runtime);
     }
 
-    /// Lets the request of a user end in one of many ways.
+    /// Ends the request of a user in one of many ways.
     async fn end_one(&mut self, user: &str, random: &mut Random) {
         let paths = ["fast", "fast", "never", "panic", "stream", "body", "upgrade"];
         let path = random.pick(&paths);
@@ -177,7 +177,7 @@ impl World {
         let _ = std::future::poll_fn(|context| Service::<Request>::poll_ready(&mut service, context)).await;
         let mut response = Box::pin(service.call(request));
         for _ in 0..polls {
-            // A panic stays here, as it does in a task.
+            // The panic is caught, as in a task.
             let poll = catch_unwind(AssertUnwindSafe(|| {
                 response.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
             }));
@@ -188,7 +188,7 @@ impl World {
         }
     }
 
-    /// Sends a request or half of it, reads nothing, a part or all, and hangs up or resets the connection.
+    /// Sends a request or half of it, reads nothing, a part or all, and closes or resets the connection.
     async fn over_tcp(&self, path: &str, user: &str, random: &mut Random) -> std::io::Result<()> {
         let mut stream = TcpStream::connect(self.address).await?;
         let head = format!("POST /{path} HTTP/1.1\r\nhost: shop\r\nx-user: {user}\r\n");
@@ -203,7 +203,7 @@ impl World {
         sleep(Duration::from_micros(random.between(0, 2999))).await;
         if random.percent(50) {
             let mut some = vec![0; random.between(1, 4096) as usize];
-            // Whoever never gets an answer hangs up.
+            // A client that gets no response disconnects.
             let _ = tokio::time::timeout(Duration::from_millis(random.between(0, 7)), stream.read(&mut some))
                 .await;
         }
@@ -213,7 +213,7 @@ impl World {
         Ok(())
     }
 
-    /// What is left of a rule for a user.
+    /// Returns the remaining quota of a rule for a user.
     async fn left(&self, rule: usize, user: &str) -> Option<u64> {
         let explained = self.gate.explain(&Attributes::new().set("user", user)).await.ok()?;
         Some(explained.rules[rule].decision?.remaining())
@@ -226,17 +226,17 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // A runtime cannot be waited for in another one.
+        // A runtime must not block on its shutdown within another runtime.
         if let Some(server) = self.server.take() {
             server.shutdown_background();
         }
     }
 }
 
-/// Longer than anything takes.
+/// A time longer than any step takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Waits until it is so.
+/// Waits until the condition is true.
 async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !is_so().await {
@@ -258,7 +258,7 @@ fn on_redis(redis: &Redis) -> Gate {
     Gate::new(Policy::from_toml(RULES).unwrap(), FallbackStore::new(Arc::new(store), &Zone::new(1 << 24)))
 }
 
-/// Every request costs what its settlement says.
+/// Checks that every request costs what its correction specifies.
 async fn requests_cost_what_is_settled(gate: Gate, abandoned: Settle) {
     let mut random = Random::new(Random::seed_from_environment());
     let mut world = World::new(gate, abandoned);
@@ -276,7 +276,7 @@ async fn requests_cost_what_is_settled(gate: Gate, abandoned: Settle) {
         let costs = match (served.contains(&user), settled.contains(&user), abandoned) {
             (_, true, _) | (true, false, Settle::Charge(_)) => 1 + CHARGED..=1 + CHARGED,
             (_, false, Settle::Refund) => 0..=0,
-            // What was taken for a request that was gone before it was served stays taken.
+            // The take of a request that was dropped before it was served is kept.
             _ => 0..=1,
         };
         let what = format!("{user} costs {costs:?}");
@@ -323,7 +323,7 @@ async fn requests_that_end_while_redis_is_lost_hold_no_place_there_and_none_here
     redis.resume();
     world.start();
     world.all_places_are_free().await;
-    // Places that this process gave while the store was away are free, too.
+    // Permits that this process granted while the store was down are released, too.
     redis.stop();
     let mut held = Vec::new();
     for number in 0..PLACES {

@@ -1,6 +1,6 @@
 //! The layers around real services.
 //!
-//! All of it is for tests only and says so, because then also the helpers may unwrap.
+//! All modules are `cfg(test)`, so that the helpers may unwrap, too.
 
 #[cfg(test)]
 mod endings;

@@ -1,4 +1,4 @@
-//! `flash-sale audit`: are the books right?
+//! `flash-sale audit`: checks the books of all sales.
 
 use std::process::ExitCode;
 
@@ -7,12 +7,12 @@ use clap::Args;
 use super::{Failed, USUAL_DATABASE};
 use crate::database::{Database, Dialect};
 
-/// Looks for everything that may never be: pieces sold twice, orders without a sale, payments without an order.
+/// Checks the invariants of the books: no piece sold twice, no order without a sale, no payment without an order.
 ///
-/// Prints one line of JSON for each finding. Ends with 0 if there is none, with 1 if there is one.
+/// Prints one line of JSON for each finding. Exits with 0 if there is none, with 1 if there is one.
 #[derive(Args, Debug)]
 pub(super) struct AuditArguments {
-    /// Where the shop keeps its books: sqlite:FILE, postgres://… or mysql://…
+    /// The database of the shop: sqlite:FILE, postgres://… or mysql://…
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL", default_value = USUAL_DATABASE)]
     database: String,
 }
@@ -27,7 +27,7 @@ pub(super) async fn run(arguments: AuditArguments) -> Result<ExitCode, Failed> {
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// A file that is not there is a mistake, and no shop whose books are right.
+/// Returns a URL that fails if the file is missing, because a missing file is a mistake, not a shop with correct books.
 fn existing(url: String) -> String {
     if Dialect::of(&url) != Some(Dialect::Sqlite) || url.contains("mode=") {
         return url;

@@ -1,4 +1,4 @@
-//! The program: what may be written after its name.
+//! The program and its arguments.
 
 mod audit;
 mod rush;
@@ -10,13 +10,13 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The database of `serve` and `audit`, unless another is named.
+/// The default database of `serve` and `audit`.
 const USUAL_DATABASE: &str = "sqlite:flash-sale.db";
 
-/// What went wrong, in words for whoever sits at the terminal.
+/// An error of the program, as text for the terminal.
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// A small shop that never oversells, and what a limiter in front of it is worth.
+/// A small shop that never oversells, with a rate limiter in front of it.
 ///
 /// Without arguments it opens a shop at 127.0.0.1:8080, on SQLite in ./flash-sale.db.
 #[derive(Debug, Parser)]
@@ -33,7 +33,7 @@ enum Command {
     Audit(audit::AuditArguments),
 }
 
-/// Does what the arguments say; 0 if it is well, 1 if something is wrong with the books, 2 if it could not be done.
+/// Runs the command of the arguments. Exits with 0 on success, with 1 if the books are wrong, with 2 if it failed.
 pub fn main() -> ExitCode {
     let command = Program::parse().command;
     let command = command.or_else(|| Program::parse_from(["flash-sale", "serve"]).command);
@@ -49,7 +49,7 @@ pub fn main() -> ExitCode {
             Command::Audit(arguments) => audit::run(arguments).await,
         }
     });
-    // Whatever still waits for somebody is not waited for.
+    // Pending tasks are not awaited.
     runtime.shutdown_background();
     done.unwrap_or_else(|error| failed(&*error))
 }

@@ -1,4 +1,4 @@
-//! `flash-sale rush`: a crowd comes, once per strategy with and without the limiter.
+//! `flash-sale rush`: a crowd of buyers, once per strategy with and without the limiter.
 
 use std::env;
 use std::process::ExitCode;
@@ -11,10 +11,10 @@ use super::serve::told_to_end;
 use crate::database::Database;
 use crate::strategy::Strategy;
 
-/// Connections of the generator itself: it asks little.
+/// The number of connections of the load generator, which makes few queries.
 const CONNECTIONS: u32 = 2;
 
-/// Runs it, and says whether every safe strategy kept its books.
+/// Runs the rush; the exit code reports whether every safe strategy kept its books correct.
 pub(super) async fn run(arguments: Arguments) -> Result<ExitCode, Failed> {
     // It is removed afterwards.
     let folder = Folder::new("flash-sale-rush");
@@ -22,14 +22,14 @@ pub(super) async fn run(arguments: Arguments) -> Result<ExitCode, Failed> {
     let database = Database::open(&plan.database, CONNECTIONS).await?;
     let done = tokio::select! {
         done = arguments.run(&plan, &database) => done?,
-        // The shop that is open ends with what is dropped here, and the folder goes.
+        // Dropping the run stops the open shop, and the folder is removed.
         () = told_to_end()? => return Err("rush: it was ended before it was over; nothing was written".into()),
     };
     database.close().await;
     Ok(done)
 }
 
-/// The strategies with these names.
+/// Returns the strategies with these names.
 fn strategies(names: &str) -> Result<Vec<&'static str>, String> {
     if names == "all" {
         return Ok(Strategy::ALL.map(Strategy::name).to_vec());

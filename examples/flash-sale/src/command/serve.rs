@@ -1,4 +1,4 @@
-//! `flash-sale serve`: a shop, until somebody ends it.
+//! `flash-sale serve`: runs a shop until it is stopped.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU16;
@@ -23,13 +23,13 @@ use crate::sale::{NewSale, Sale};
 use crate::shop::Shop;
 use crate::strategy::Strategy;
 
-/// How many sales are looked at, the newest first, for one that is still on.
+/// The number of sales that are searched for one that is not over, the newest first.
 const SALES: i64 = 64;
 
-/// Opens a shop with one sale, and prints where buyers and the shopkeeper find it.
+/// Opens a shop with one sale, and prints the addresses of the buyers' and the shopkeeper's page.
 #[derive(Args, Debug)]
 pub(super) struct ServeArguments {
-    /// Where the shop keeps its books: sqlite:FILE, postgres://… or mysql://…
+    /// The database of the shop: sqlite:FILE, postgres://… or mysql://…
     #[arg(
         long,
         env = "DATABASE_URL",
@@ -38,22 +38,22 @@ pub(super) struct ServeArguments {
         default_value = USUAL_DATABASE
     )]
     database: String,
-    /// The most connections to the database.
+    /// The maximum number of connections to the database.
     #[arg(long, default_value_t = 20, value_parser = value_parser!(u32).range(1..=1000))]
     connections: u32,
-    /// Where the shop listens; port 0 is a free one.
+    /// The address to listen on; port 0 is a free one.
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     listen: SocketAddr,
     /// Sells this sale of the database, in place of a new one.
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["stock", "name", "price", "opens_in", "lasts", "pay_within"])]
     sale: Option<i64>,
-    /// Pieces of the new sale.
+    /// The number of pieces of the new sale.
     #[arg(long, default_value_t = 100, allow_negative_numbers = true, value_parser = value_parser!(i64).range(0..=1_000_000_000))]
     stock: i64,
-    /// What is sold.
+    /// The name of the product.
     #[arg(long, default_value = "A thing that everybody wants", value_parser = name)]
     name: String,
-    /// What a piece costs.
+    /// The price of a piece.
     #[arg(long, default_value = "9.99", value_parser = values::cents)]
     price: i64,
     /// The time until the sale opens.
@@ -65,47 +65,48 @@ pub(super) struct ServeArguments {
     /// The time for which a piece is reserved until it is paid for.
     #[arg(long, default_value = "2m", value_parser = values::some_time, value_name = "TIME")]
     pay_within: Duration,
-    /// How pieces are taken: value, version, conditional, pessimistic, redis; naive oversells.
+    /// The strategy that takes pieces: value, version, conditional, pessimistic, redis; naive oversells.
     #[arg(long, default_value_t = Strategy::Conditional)]
     strategy: Strategy,
-    /// What stands in front: bucket, queue, or off for nothing at all.
+    /// The limiter in front of the shop: bucket, queue, or off for none.
     #[arg(long, default_value_t = Limiting::Bucket)]
     limiter: Limiting,
-    /// What all buyers together may ask for.
+    /// The rate limit of all buyers together.
     #[arg(long, default_value = "500/s burst 50", value_parser = values::rate, value_name = "LIMIT")]
     rate: Limit,
-    /// How the line moves, and how many may stand in it.
+    /// The rate and the capacity of the queue.
     #[arg(long, default_value = "200/s queue 2000", value_parser = values::queue, value_name = "LIMIT")]
     queue: Limit,
-    /// The most places that one address has in line, and the most pieces that it reserves within the time to pay.
+    /// The maximum number of places in the queue for one address, and of pieces that it reserves within the time to
+    /// pay.
     #[arg(long, default_value_t = PER_ADDRESS, value_name = "NUMBER")]
     per_address: NonZeroU16,
     /// Rules for each buyer and each address, in place of the shop's own.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Redis, for the strategy of this name; it may be lost at any time.
+    /// The Redis server of the strategy redis; it may fail at any time.
     #[arg(long, env = "REDIS_URL", hide_env_values = true, value_name = "URL")]
     redis: Option<String>,
-    /// What links are signed with; without it they are good until the shop ends.
+    /// The secret that signs links; without it they are valid until the shop stops.
     #[arg(long, env = "FLASH_SALE_SECRET", hide_env_values = true, value_parser = secret)]
     secret: Option<String>,
-    /// The time within which the head of a request has to come, or its connection is closed.
+    /// The timeout of a request's head, after which its connection is closed.
     #[arg(long, default_value = "10s", value_parser = values::some_time, value_name = "TIME")]
     header_timeout: Duration,
-    /// Buyers reach the shop by TLS, through a proxy: browsers send its cookies by TLS only.
+    /// Buyers reach the shop over TLS, through a proxy: browsers send its cookies over TLS only.
     #[arg(long)]
     behind_tls: bool,
-    /// Lets requests choose by x-strategy and x-limiter: for measuring, never for a shop.
+    /// Lets requests choose by x-strategy and x-limiter: for measurements, never for a real shop.
     #[arg(long)]
     experiment: bool,
-    /// Ends when its input does: for programs that start it.
+    /// Exits when its standard input is closed: for programs that start it.
     #[arg(long, hide = true)]
     while_input: bool,
 }
 
 pub(super) async fn run(arguments: ServeArguments) -> Result<ExitCode, Failed> {
     if arguments.while_input {
-        // A thread of its own: the end of the program does not wait for it.
+        // It has a thread of its own, so that the program can exit without it.
         thread::spawn(end_with_input);
     }
     let shutdown = told_to_end()?;
@@ -153,7 +154,7 @@ impl ServeArguments {
         Policy::from_toml(&text).map_err(|wrong| format!("rules {}:\n{wrong}", path.display()).into())
     }
 
-    /// The sale that was asked for, or a new one.
+    /// Returns the requested sale, or a new one.
     async fn sale(&self, database: &Database) -> Result<Sale, Failed> {
         let id = match self.sale {
             Some(id) => id,
@@ -209,7 +210,7 @@ impl ServeArguments {
     }
 }
 
-/// Says that another sale goes on, which somebody who only wants to start the shop again may have meant.
+/// Prints that another sale is not over, in case the user only wants to restart the shop.
 async fn remind(database: &Database) -> Result<(), Failed> {
     let sales = database.latest_sales(SALES).await?;
     if let Some(Sale { id, .. }) = sales.iter().find(|sale| sale.now < sale.closes_at) {
@@ -221,7 +222,7 @@ async fn remind(database: &Database) -> Result<(), Failed> {
     Ok(())
 }
 
-/// An address that a browser can open.
+/// Returns an address that a browser can open.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -231,7 +232,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Over when somebody ends the program; from then on, whoever asks a second time ends it at once.
+/// Returns a future that completes at the first signal to stop. A second signal stops the program at once.
 pub(super) fn told_to_end() -> Result<impl Future<Output = ()> + Send + 'static, Failed> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -250,9 +251,9 @@ pub(super) fn told_to_end() -> Result<impl Future<Output = ()> + Send + 'static,
     })
 }
 
-/// Ends the program when nobody is there any more who could write to it.
+/// Exits the program when its standard input is closed.
 fn end_with_input() {
-    // Whether it ends well or badly, nobody is there.
+    // An error means the same as the end of the input.
     let _ = io::copy(&mut io::stdin(), &mut io::sink());
     std::process::exit(1);
 }

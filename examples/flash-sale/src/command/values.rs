@@ -1,13 +1,13 @@
-//! What people write as values: money, times, limits.
+//! Values of arguments: money, times, limits.
 
 use std::time::Duration;
 
 use tidegate::{Algorithm, Limit};
 
-/// The most that a piece may cost, in cents.
+/// The maximum price of a piece, in cents.
 const MOST_CENTS: i64 = 100_000_000_000;
 
-/// A price such as `9.99` or `10`, in cents.
+/// Parses a price such as `9.99` or `10`, in cents.
 pub(super) fn cents(text: &str) -> Result<i64, String> {
     let wrong = || format!("price \"{text}\": this is none; write one such as 9.99");
     let (whole, rest) = text.split_once('.').unwrap_or((text, "00"));
@@ -23,22 +23,22 @@ pub(super) fn cents(text: &str) -> Result<i64, String> {
     }
 }
 
-/// Cents as people read them.
+/// Formats cents as a price.
 pub(super) fn price(cents: i64) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }
 
-/// A time such as `10s`, `15m` or `1m30s`; `0s` is none.
+/// Parses a time such as `10s`, `15m` or `1m30s`, or `0s`.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     tidegate_support::duration(text).map_err(|wrong| format!("time \"{text}\": {wrong}"))
 }
 
-/// The same, but not none.
+/// Parses a time that is not zero.
 pub(super) fn some_time(text: &str) -> Result<Duration, String> {
     tidegate_support::positive(text).map_err(|wrong| format!("time \"{text}\": {wrong}"))
 }
 
-/// A time as people read it, rounded up.
+/// Formats a time in minutes or seconds, rounded up.
 pub(super) fn in_words(span: Duration) -> String {
     match span.as_millis().div_ceil(1000) {
         seconds if seconds >= 120 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
@@ -46,12 +46,12 @@ pub(super) fn in_words(span: Duration) -> String {
     }
 }
 
-/// A limit such as `500/s burst 50`.
+/// Parses a limit such as `500/s burst 50`.
 pub(super) fn rate(text: &str) -> Result<Limit, String> {
     text.parse().map_err(|wrong: tidegate::LimitError| wrong.to_string())
 }
 
-/// A line such as `200/s queue 2000`; that it is a leaky bucket need not be said.
+/// Parses a queue such as `200/s queue 2000`; `leaky-bucket` may be omitted.
 pub(super) fn queue(text: &str) -> Result<Limit, String> {
     let limit = rate(text).or_else(|_| rate(&format!("{text} leaky-bucket")));
     match limit? {

@@ -1,11 +1,11 @@
-//! What three databases say differently.
+//! The differences between the three databases.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use sqlx::AssertSqlSafe;
 
-/// Which database it is.
+/// The kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// Embedded, one writer at a time.
@@ -17,7 +17,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The one that a URL names, if it is one of ours.
+    /// Returns the kind that a URL names, if it is supported.
     pub fn of(url: &str) -> Option<Dialect> {
         match url.split_once(':')?.0 {
             "sqlite" => Some(Dialect::Sqlite),
@@ -27,7 +27,8 @@ impl Dialect {
         }
     }
 
-    /// The time of the database in milliseconds, as it is when the row is looked at: also after a wait for its lock.
+    /// Returns the expression of the database's time in milliseconds, evaluated when the row is read, also after a wait
+    /// for its lock.
     fn now(self) -> &'static str {
         match self {
             Dialect::Sqlite => "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)",
@@ -36,14 +37,14 @@ impl Dialect {
         }
     }
 
-    /// Said to every new connection.
+    /// Returns the statements that initialize each connection.
     pub(super) fn greeting(self) -> &'static [&'static str] {
         match self {
             Dialect::Sqlite => {
                 &["PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA busy_timeout = 10000"]
             }
             Dialect::Postgres => &["SET lock_timeout = '10s'"],
-            // As in PostgreSQL: an insertion locks no gap in which others want to insert.
+            // As in PostgreSQL, an insertion then locks no gap in which other transactions insert.
             Dialect::MariaDb => &[
                 "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
                 "SET SESSION innodb_lock_wait_timeout = 10",
@@ -51,7 +52,8 @@ impl Dialect {
         }
     }
 
-    /// How a transaction begins that will write. SQLite cannot promise it to one that has read before.
+    /// Returns the statement that begins a writing transaction. SQLite cannot upgrade a transaction that has read
+    /// before.
     pub(super) fn begin(self) -> Option<&'static str> {
         (self == Dialect::Sqlite).then_some("BEGIN IMMEDIATE")
     }
@@ -67,8 +69,8 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// A statement, written once: `?` is an argument, `{now}` the time, `{skip}` leaves out rows that others have locked,
-/// `{integer}` the type of a whole number, `{least}` the function that gives the smaller one.
+/// A statement for all databases: `?` is an argument, `{now}` the time, `{skip}` skips rows that other transactions
+/// have locked, `{integer}` is the type of an integer, `{least}` the function that returns the smaller value.
 pub(crate) struct Statement {
     written: &'static str,
     said: [OnceLock<Arc<str>>; 3],
@@ -79,7 +81,7 @@ impl Statement {
         Statement { written, said: [OnceLock::new(), OnceLock::new(), OnceLock::new()] }
     }
 
-    /// The words for this database.
+    /// Returns the text for this database.
     pub(crate) fn text(&self, dialect: Dialect) -> AssertSqlSafe<Arc<str>> {
         let said = self.said[dialect as usize].get_or_init(|| say(self.written, dialect).into());
         AssertSqlSafe(Arc::clone(said))

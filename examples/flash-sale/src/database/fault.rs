@@ -1,17 +1,17 @@
-//! What goes wrong between the shop and its database, and what may be done about it.
+//! Faults of the database, and their handling.
 
 use std::fmt;
 
 use sqlx::Error;
 
-/// Codes of PostgreSQL, MariaDB and SQLite that mean: nothing was done, somebody else was in the way, ask again.
+/// Codes of PostgreSQL, MariaDB and SQLite for a conflict with another transaction: nothing was done, retry.
 const IN_THE_WAY: [&str; 11] =
     ["40001", "40P01", "55P03", "1213", "1205", "1020", "5", "6", "261", "262", "517"];
 
-/// Codes by which a server says that it goes away or has just come.
+/// Codes of a server that shuts down or has just started, or has too many connections.
 const GOING: [&str; 5] = ["57P01", "57P02", "57P03", "53300", "1040"];
 
-/// The database did not do what it was asked for.
+/// The error of a database operation.
 #[derive(Debug)]
 pub struct Fault {
     kind: Kind,
@@ -20,13 +20,13 @@ pub struct Fault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Nothing was done: others were in the way.
+    /// Nothing was done, because of a conflict with other transactions.
     InTheWay,
-    /// It cannot be reached, or has gone away in the middle.
+    /// The database cannot be reached, or the connection was lost.
     Unreachable,
-    /// A row that has to be the only one is there already.
+    /// A row violates a unique constraint.
     Twice,
-    /// The address or the schema does not fit.
+    /// The URL or the schema is invalid.
     Unfit,
 }
 
@@ -35,22 +35,22 @@ impl Fault {
         Fault { kind: Kind::Unfit, text: text.into() }
     }
 
-    /// Nothing was heard of it for too long; what it was asked for may be done or not.
+    /// Returns the fault of a timeout: the operation may be done or not.
     pub(crate) fn silent() -> Fault {
         Fault { kind: Kind::Unreachable, text: "it does not answer".to_owned() }
     }
 
-    /// Whether the database could not be reached, or went away in the middle.
+    /// Returns true if the database could not be reached, or the connection was lost.
     pub fn is_unreachable(&self) -> bool {
         self.kind == Kind::Unreachable
     }
 
-    /// Whether only somebody else was in the way.
+    /// Returns true if the only cause was a conflict with another transaction.
     pub fn is_in_the_way(&self) -> bool {
         self.kind == Kind::InTheWay
     }
 
-    /// Whether a row that has to be the only one is there already.
+    /// Returns true if a row violates a unique constraint.
     pub(crate) fn is_twice(&self) -> bool {
         self.kind == Kind::Twice
     }

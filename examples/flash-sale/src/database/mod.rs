@@ -1,7 +1,7 @@
-//! The database: SQLite in a file, PostgreSQL or MariaDB, by one pool and one set of statements.
+//! The database: SQLite in a file, PostgreSQL or MariaDB, with one pool and one set of statements.
 //!
-//! All times are milliseconds of the database's clock, so that several shops on one database agree about when a sale is
-//! open and a reservation over, whatever their own clocks say.
+//! All times are milliseconds of the database's clock, so that several shops on one database agree on the times of a
+//! sale and of reservations, whatever their own clocks report.
 
 mod dialect;
 mod fault;
@@ -23,31 +23,31 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, Row, SqlSafeStr};
 use tokio::sync::Semaphore;
 
-/// How long a request waits for a connection.
+/// The timeout of a request for a connection.
 const FOR_A_CONNECTION: Duration = Duration::from_secs(5);
 
-/// How long it waits for what it asks then: longer than the databases let it wait for a lock.
+/// The timeout of an operation on a connection: longer than the lock timeouts of the databases.
 const PATIENCE: Duration = Duration::from_secs(12);
 
 static NOW: Statement = Statement::new("SELECT {now} AS now_at");
 
-/// A database with the shop's tables. Clones share its connections.
+/// A database with the tables of the shop. Clones share its connections.
 #[derive(Clone, Debug)]
 pub struct Database {
     pool: AnyPool,
     dialect: Dialect,
-    /// SQLite has one writer at a time: ours take turns here, in order, instead of asking it again and again.
+    /// SQLite allows one writer at a time: writers of this process queue here in FIFO order, instead of polling SQLite.
     turns: Option<Arc<Semaphore>>,
     patience: Duration,
 }
 
 impl Database {
-    /// Connects, and makes or completes the tables.
+    /// Connects, and creates or migrates the tables.
     pub async fn open(url: &str, connections: u32) -> Result<Database, Fault> {
         static DRIVERS: Once = Once::new();
         DRIVERS.call_once(install_default_drivers);
         let dialect = Dialect::of(url).ok_or_else(|| {
-            // The rest of it may hold a password.
+            // The rest of the URL may contain a password.
             let kind = url.split_once(':').map_or("", |(kind, _)| kind);
             Fault::unfit(format!("address of kind \"{kind}\": write sqlite:FILE, postgres://… or mysql://…"))
         })?;
@@ -69,7 +69,7 @@ impl Database {
         Ok(Database { pool, dialect, turns, patience: PATIENCE })
     }
 
-    /// The same, with so much patience for a database that has gone away without a word; 12 seconds unless set.
+    /// Returns the same with another timeout for a database that stops replying; 12 seconds unless set.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Database {
         Database { patience, ..self }
@@ -79,18 +79,18 @@ impl Database {
         self.patience
     }
 
-    /// Which database it is.
+    /// Returns the kind of the database.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// Its time, in milliseconds since 1970.
+    /// Returns the time of the database, in milliseconds since 1970.
     pub async fn now(&self) -> Result<i64, Fault> {
         let row = sqlx::query(NOW.text(self.dialect)).fetch_one(&self.pool).await?;
         Ok(row.try_get("now_at")?)
     }
 
-    /// Opens all connections that it may have, so that no buyer waits for that; as many as there are, if they are fewer.
+    /// Opens the maximum number of connections, so that no buyer waits for that; fewer if the database accepts fewer.
     pub async fn warm_up(&self) {
         let mut open = Vec::new();
         while open.len() < self.pool.options().get_max_connections() as usize {
@@ -99,7 +99,7 @@ impl Database {
         }
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub async fn close(&self) {
         self.pool.close().await;
     }
@@ -108,14 +108,15 @@ impl Database {
         &self.pool
     }
 
-    /// A connection, for questions and for [`begin`](Database::begin).
+    /// Returns a connection, for queries and for [`begin`](Database::begin).
     pub(crate) async fn connection(&self) -> Result<PoolConnection<Any>, Fault> {
         Ok(self.pool.acquire().await?)
     }
 
-    /// Begins something that is done as a whole or not at all.
+    /// Begins a transaction.
     ///
-    /// Whoever waits for a turn has a connection already, so that nobody has a turn and waits for a connection.
+    /// A writer that waits for its turn has a connection already, so that no writer has the turn and waits for a
+    /// connection.
     pub(crate) async fn begin<'c>(&self, connection: &'c mut AnyConnection) -> Result<Work<'c>, Fault> {
         let turn = match &self.turns {
             Some(turns) => Arc::clone(turns).acquire_owned().await.ok(),
@@ -129,13 +130,14 @@ impl Database {
     }
 }
 
-/// Gives up a connection whose database does not answer: its place in the pool is free, and nobody gets it again.
+/// Drops a connection whose database does not reply: its slot in the pool is free, and the connection is not used
+/// again.
 pub(crate) fn abandon(connection: PoolConnection<Any>) -> Fault {
     drop(connection.detach());
     Fault::silent()
 }
 
-/// The address as the driver wants it: a file of SQLite is made if it is not there.
+/// Returns the URL for the driver: a file of SQLite is created if it is missing.
 fn address(url: &str, dialect: Dialect) -> Cow<'_, str> {
     match dialect {
         Dialect::Sqlite if !url.contains("mode=") => {

@@ -1,4 +1,4 @@
-//! Transactions, and trying again where that is harmless.
+//! Transactions, and retries where they are harmless.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -8,18 +8,18 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::fault::Fault;
 
-/// How often something is tried at most while others are in the way.
+/// The maximum number of tries while there are conflicts with other transactions.
 const MOST: u32 = 20;
 
-/// How often it is tried at most while the database cannot be reached.
+/// The maximum number of tries while the database cannot be reached.
 const MOST_IN_VAIN: u32 = 2;
 
-/// Counts how often something was tried.
+/// A counter of tries.
 #[derive(Debug, Default)]
 pub(crate) struct Tries(u32);
 
 impl Tries {
-    /// Pauses if it is worth trying again, and says whether it is.
+    /// Pauses and returns true if a retry is useful.
     pub(crate) async fn again<T: Sync>(&mut self, done: &Result<T, Fault>) -> bool {
         self.0 += 1;
         let most = match done {
@@ -28,7 +28,7 @@ impl Tries {
             _ => return false,
         };
         if self.0 < most {
-            // Longer each time, and not as long as the others who were in the way.
+            // The backoff grows with each try, with jitter against the other transactions of the conflict.
             tokio::time::sleep(Duration::from_micros(random_up_to(1_000 * u64::from(self.0)))).await;
         }
         self.0 < most
@@ -39,10 +39,10 @@ fn random_up_to(most: u64) -> u64 {
     RandomState::new().hash_one(most) % (most + 1)
 }
 
-/// A transaction. Dropped, it has done nothing.
+/// A transaction. Dropping it rolls it back.
 pub(crate) struct Work<'c> {
     transaction: Transaction<'c, Any>,
-    /// Held until the transaction is over.
+    /// The writer's turn, held until the transaction is over.
     _turn: Option<OwnedSemaphorePermit>,
 }
 
@@ -51,17 +51,17 @@ impl<'c> Work<'c> {
         Work { transaction, _turn: turn }
     }
 
-    /// Where its statements go.
+    /// Returns the connection of its statements.
     pub(crate) fn connection(&mut self) -> &mut AnyConnection {
         &mut self.transaction
     }
 
-    /// Lets it be done. If the answer is lost, nobody knows whether it was.
+    /// Commits. If the reply is lost, the result is unknown.
     pub(crate) async fn commit(self) -> Result<(), Fault> {
         Ok(self.transaction.commit().await?)
     }
 
-    /// Lets it not be done; what cannot be told any more is not done either.
+    /// Rolls back; if the connection is lost, the database does it.
     pub(crate) async fn give_up(self) {
         let _ = self.transaction.rollback().await;
     }

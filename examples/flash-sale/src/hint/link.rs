@@ -1,8 +1,8 @@
-//! The connection: bounded in time, and left alone while it hurts.
+//! The connection to Redis, with a timeout and a circuit breaker.
 //!
-//! The first call that fails sends everybody away: from then on calls end at once, without Redis.
-//! A task of its own tries a new connection each second, with more patience than a buyer has.
-//! When that one works and knows the scripts, calls go through it.
+//! The first call that fails opens the circuit: from then on calls end at once, without Redis. A background task tries
+//! a new connection each second, with a longer timeout than that of a buyer's call. When that connection works and has
+//! loaded the scripts, calls use it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,16 +14,16 @@ use tokio::time::{sleep, timeout};
 
 use super::{GIVE_BACK, KNOW, SET, TAKE};
 
-/// Between a failure and the next try, and between two tries.
+/// The time between a failure and the next try, and between two tries.
 const REST: Duration = Duration::from_secs(1);
 
-/// How long a try may take to connect and to load the scripts: a Redis far away needs several round trips.
+/// The timeout of a try to connect and to load the scripts: a remote Redis needs several round trips.
 const TRY: Duration = Duration::from_secs(1);
 
-/// How many calls may be on their way into one connection; beyond, they wait within their patience.
+/// The maximum number of calls in flight on one connection. Further calls wait, within their timeout.
 const PIPELINE: usize = 1024;
 
-/// One connection, shared by clones.
+/// A connection, shared by clones.
 #[derive(Clone)]
 pub(super) struct Link(Arc<Shared>);
 
@@ -34,10 +34,10 @@ struct Shared {
 }
 
 enum State {
-    /// Nobody has asked yet.
+    /// There was no call yet.
     Fresh,
     Open(ConnectionManager),
-    /// Redis is left alone until the task has reached it.
+    /// The circuit is open: Redis gets no calls until the task has reached it.
     Resting,
 }
 
@@ -46,7 +46,7 @@ impl Link {
         Link(Arc::new(Shared { client, patience, state: Mutex::new(State::Fresh) }))
     }
 
-    /// What a script gives; nothing if it is not known in time.
+    /// Returns the result of a script; `None` if there is none in time.
     pub(super) async fn ask(&self, script: &ScriptInvocation<'_>) -> Option<i64> {
         let mut connection = self.0.connection()?;
         if let Ok(Ok(reply)) = timeout(self.0.patience, script.invoke_async(&mut connection)).await {
@@ -56,7 +56,7 @@ impl Link {
         None
     }
 
-    /// Leaves Redis alone until it can be reached; the first who fails starts the task.
+    /// Opens the circuit until Redis can be reached; the first failure starts the task.
     fn rest(&self) {
         let mut state = self.0.state();
         if !matches!(*state, State::Resting) {
@@ -67,7 +67,7 @@ impl Link {
 }
 
 impl fmt::Debug for Link {
-    // The client knows the password.
+    // The client contains the password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Link").finish_non_exhaustive()
     }
@@ -87,7 +87,7 @@ impl Shared {
         }
     }
 
-    /// A connection that connects with its first call, and does not retry: the task does.
+    /// Returns a connection that connects at its first call, and does not retry: the task does.
     fn dial(&self) -> RedisResult<ConnectionManager> {
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(TRY))
@@ -97,7 +97,7 @@ impl Shared {
         ConnectionManager::new_lazy_with_config(self.client.clone(), config)
     }
 
-    /// A new connection that works: the old one may hang in a network that has forgotten it.
+    /// Returns a new connection that works: the old one may hang in a network that has dropped it.
     async fn reach(&self) -> RedisResult<ConnectionManager> {
         let mut connection = self.dial()?;
         for script in [&TAKE, &GIVE_BACK, &KNOW, &SET] {
@@ -111,7 +111,7 @@ impl Shared {
     }
 }
 
-/// Tries each second until Redis can be reached or nobody holds the link any more.
+/// Tries each second until Redis can be reached or the link is dropped.
 async fn return_to(link: Weak<Shared>) {
     loop {
         sleep(REST).await;

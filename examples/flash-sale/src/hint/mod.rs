@@ -1,16 +1,16 @@
-//! A deduction in Redis before the one in the database: a hint, and never more.
+//! A deduction in Redis before the one in the database: a hint, never a decision.
 //!
 //! ```text
-//!   buyer --> take --> SoldOut: nothing for a newcomer, the database is spared
+//!   buyer --> take --> SoldOut: no piece for a new buyer, without the database
 //!                 `--> Perhaps, Unknown: the database decides --> no order: give back
 //! ```
 //!
-//! Two keys of a sale, in one slot: a counter of what is left, and the set of users for whom a unit was taken.
-//! The counter lives ten seconds and is renewed each second by the [`Reconciler`]; one that lives longer, or for ever, is not believed.
-//! So whatever is in Redis, nobody is told "sold out" wrongly for longer than that, even if Redis takes no writes.
-//! A user of the set always passes: whoever holds an order and asks again must hear of that order.
-//! Where Redis has lost the set, the reconciler tells it the buyers again, before it tells it what is left.
-//! No call waits longer than 50 ms or fails: what is not known is [`Hinted::Unknown`].
+//! A sale has two keys in one slot: a counter of the remaining units, and the set of users for whom a unit was taken.
+//! The counter expires after ten seconds, and the [`Reconciler`] renews it each second. A counter with a longer expiry,
+//! or with none, is ignored. So whatever is in Redis, a wrong "sold out" lasts at most that long, even if Redis accepts
+//! no writes. A user in the set always passes: a buyer with an order who asks again must get that order. If Redis has
+//! lost the set, the reconciler writes the buyers again before it sets the counter. No call waits longer than 50 ms or
+//! fails: without a result it returns [`Hinted::Unknown`].
 
 mod link;
 mod reconcile;
@@ -24,16 +24,16 @@ use link::Link;
 
 pub use reconcile::{Reconciler, Stock};
 
-/// How long a call waits for Redis.
+/// The timeout of a call to Redis.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long a counter is believed after it was set.
+/// The time for which a counter is valid after it was set.
 const COUNTER_LIFE: Duration = Duration::from_secs(10);
 
-/// How long users are remembered after the last of them.
+/// The time for which the set of users is stored after its last change.
 const USERS_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How many buyers Redis is told of at a time: a script holds up everybody else.
+/// The number of buyers that are written at a time: a script blocks all other clients of Redis.
 const AT_A_TIME: usize = 1000;
 
 static TAKE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take.lua")));
@@ -41,28 +41,28 @@ static GIVE_BACK: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("
 static KNOW: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("know.lua")));
 static SET: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("set.lua")));
 
-/// What Redis says about the stock of sales; clones share one connection.
+/// The stock of sales as Redis has it; clones share one connection.
 #[derive(Clone, Debug)]
 pub struct Hint {
     link: Link,
 }
 
 impl Hint {
-    /// Reads where Redis is, such as `redis://127.0.0.1:6379`; the first call connects.
+    /// Parses the URL of Redis, such as `redis://127.0.0.1:6379`; the first call connects.
     ///
-    /// The error does not repeat the address, which may hold a password.
+    /// The error does not repeat the URL, which may contain a password.
     pub fn connect(url: &str) -> Result<Hint, String> {
         Hint::with_patience(url, PATIENCE)
     }
 
-    /// The same with calls that wait this long instead of 50 ms.
+    /// Returns the same with another timeout of calls than 50 ms.
     pub fn with_patience(url: &str, patience: Duration) -> Result<Hint, String> {
         let client = redis::Client::open(url)
             .map_err(|error| format!("address of redis: {error}; write redis://host:port"))?;
         Ok(Hint { link: Link::new(client, patience) })
     }
 
-    /// Takes one unit for a user, if there seems to be one; a user has at most one.
+    /// Takes one unit for a user, if the counter has one; a user has at most one.
     pub async fn take(&self, sale: i64, user: &str) -> Hinted {
         let (counter, users) = keys(sale);
         let mut script = TAKE.key(counter);
@@ -74,10 +74,11 @@ impl Hint {
         }
     }
 
-    /// Gives back what was taken for a user; if nothing was, nothing happens.
+    /// Adds the unit that was taken for a user back to the counter; without one it does nothing.
     ///
-    /// Only for users of whom the database has said that they hold no order: it had nothing left, or a reservation has expired.
-    /// Not for those who had bought already, nor after a fault that leaves open what was done: a holder stays in the set.
+    /// Call it only for users without an order according to the database: no piece was left, or a reservation has
+    /// expired. Do not call it for users who had bought already, nor after a fault with an unknown result: a user with
+    /// an order stays in the set.
     pub async fn give_back(&self, sale: i64, user: &str) {
         let (counter, users) = keys(sale);
         let mut script = GIVE_BACK.key(counter);
@@ -85,7 +86,7 @@ impl Hint {
         self.link.ask(&script).await;
     }
 
-    /// Says who has bought: they pass, also where Redis has lost what it knew of them.
+    /// Adds buyers to the set, so that they pass even if Redis has lost them.
     pub async fn know(&self, sale: i64, buyers: &[String]) {
         let (counter, users) = keys(sale);
         for some in buyers.chunks(AT_A_TIME) {
@@ -95,7 +96,7 @@ impl Hint {
         }
     }
 
-    /// Says how many units are left, in place of whatever Redis has.
+    /// Sets the number of remaining units, in place of the value in Redis.
     pub async fn set(&self, sale: i64, left: i64) {
         let (counter, users) = keys(sale);
         let mut script = SET.key(counter);
@@ -104,18 +105,18 @@ impl Hint {
     }
 }
 
-/// What Redis says to a user who wants to buy.
+/// The reply of Redis about a user who wants to buy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hinted {
-    /// There seems to be a unit for this user: ask the database.
+    /// There seems to be a unit for this user: the database decides.
     Perhaps,
-    /// There seems to be none for a newcomer; it is true or will be corrected within seconds.
+    /// There seems to be none for a new buyer. This is true, or is corrected within seconds.
     SoldOut,
-    /// Redis does not answer, knows nothing or holds nonsense: ask the database.
+    /// Redis does not reply, has no data, or has invalid data: the database decides.
     Unknown,
 }
 
-/// The counter and the users of a sale; the braces put both in one slot of a cluster.
+/// Returns the keys of the counter and the users of a sale; the braces put both into one slot of a cluster.
 fn keys(sale: i64) -> (String, String) {
     (format!("flash-sale:{{{sale}}}:left"), format!("flash-sale:{{{sale}}}:users"))
 }

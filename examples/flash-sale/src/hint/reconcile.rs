@@ -1,30 +1,30 @@
-//! Brings the counters in Redis back to what the database has, once a second.
+//! A task that sets the counters in Redis to the stock in the database, once a second.
 //!
-//! The database is read at one moment and the counter set at a later one, while buyers come and go.
-//! The counter may be wrong after that, in two directions:
+//! The database is read at one moment and the counter is set at a later one, while purchases go on. The counter may be
+//! wrong after that, in two directions:
 //!
-//! - **Too high**: more buyers than units reach the database, and it refuses them: work, never an order too many.
-//! - **Too low**: a newcomer hears "sold out" while a unit is left, until the next round reads a database that has it.
+//! - **Too high**: more buyers than units reach the database, which denies them: extra work, never an order too many.
+//! - **Too low**: a new buyer gets "sold out" while a unit is left, until the next round reads the database again.
 //!
-//! | what comes between | the counter is then |
+//! | concurrent event | the counter is then |
 //! |---|---|
 //! | taken in Redis before the round, in the database after the reading | too high by one: the unit is set again, then sold |
 //! | taken in Redis and in the database between reading and setting | too high by one, for the same reason |
-//! | taken in Redis, and its shop died before the database heard of it | too low by one before the round, right after it |
-//! | refused by the database, given back before the setting | right: the setting replaces the giving back |
-//! | refused by the database, given back after the setting | too high by one: the unit is counted twice |
+//! | taken in Redis, and the shop failed before the database | too low by one before the round, right after it |
+//! | denied by the database, given back before the setting | right: the setting replaces the giving back |
+//! | denied by the database, given back after the setting | too high by one: the unit is counted twice |
 //! | expired in the database and given back after the reading, before the setting | too low by one until the next round |
 //! | expired in the database before the reading, given back after the setting | too high by one: the unit is counted twice |
-//! | a taking that nobody waits for any more arrives after the setting | too low by one until the next round |
-//! | a setting that nobody waits for any more arrives late | as wrong as it is old, until the next round |
+//! | a take whose caller has timed out arrives after the setting | too low by one until the next round |
+//! | a setting whose caller has timed out arrives late | as wrong as it is old, until the next round |
 //! | two shops reconcile at the same time | what the later one read: one of these lines |
 //!
-//! No line leaves anything behind: the next round does not look at what the counter was.
-//! Where too low would last because Redis takes no writes or no round comes, the counter dies instead, and nobody knows.
+//! No error persists: the next round does not read the previous value of the counter. If Redis accepts no writes or no
+//! round comes, a counter that is too low expires, and the hint is unknown.
 //!
-//! The users stay in the set in all of this. Someone who is in it without an order passes without a unit taken:
-//! too high by one. Someone with an order who was not in it any more would hear "sold out" instead of that order: so each
-//! round tells Redis all buyers before it sets the counter. Who became one after the reading is told of a round later.
+//! The users stay in the set in all cases. A user in the set without an order passes without a unit: too high by one. A
+//! user with an order who is not in the set would get "sold out" instead of that order. So each round writes all buyers
+//! before it sets the counter. A buyer since the reading is written one round later.
 
 use std::time::Duration;
 
@@ -33,33 +33,33 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::Hint;
 
-/// Between two rounds.
+/// The time between two rounds.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// How long the database may take to say what is left; a round without it changes nothing.
+/// The timeout of a reading of the database; a round without a reading changes nothing.
 const READING: Duration = Duration::from_secs(3);
 
-/// What the database has left of a sale, and who has the rest.
+/// The stock of a sale in the database, and its buyers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stock {
-    /// Which sale.
+    /// The number of the sale.
     pub sale: i64,
-    /// How many units can be reserved.
+    /// The number of units that can be reserved.
     pub left: i64,
-    /// Who has an order, or had one that expired: they are to hear the same again.
+    /// The users who have an order, or had one that expired: a repeated request gets the same reply.
     pub buyers: Vec<String>,
 }
 
-/// A task that keeps a hint true; it ends when this is dropped.
+/// A task that corrects a hint; it stops when this is dropped.
 #[derive(Debug)]
 pub struct Reconciler {
     task: JoinHandle<()>,
 }
 
 impl Reconciler {
-    /// Starts with a round at once; `truth` reads the sales that are on, from the database.
+    /// Starts the task with a round at once; `truth` reads the sales that are not over from the database.
     ///
-    /// A sale that is not among them is left alone, and its counter dies within ten seconds.
+    /// The counter of any other sale is not changed, and expires within ten seconds.
     pub fn start<Truth, Reading, Fault>(hint: Hint, truth: Truth) -> Reconciler
     where
         Truth: Fn() -> Reading + Send + 'static,

@@ -1,4 +1,4 @@
-//! An answer: a status, what came of it in one word, and what to do next in plain English.
+//! Replies: a status, the result in one word, and a message with the next step.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::link::Signer;
 use crate::outcome::Outcome;
 use crate::payment::Payment;
 
-/// Says that the same wish was answered before.
+/// The header field of a repeated reply to the same purchase request.
 const REPLAYED: &str = "idempotent-replayed";
 
-/// An answer, to be sent as a whole or as the last line of several.
+/// A reply, sent as a whole or as the last line of a stream.
 #[derive(Debug)]
 pub(crate) struct Answer {
     status: StatusCode,
@@ -26,30 +26,30 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// An answer with its result in one word.
+    /// Returns a reply with its result in one word.
     pub(crate) fn new(status: StatusCode, result: &str) -> Answer {
         let answer = Answer { status, body: Map::new(), retry_after: None, is_replayed: false };
         answer.with("result", result)
     }
 
-    /// What to do next.
+    /// Sets the message with the next step.
     pub(crate) fn message(self, text: impl Into<String>) -> Answer {
         self.with("message", text.into())
     }
 
-    /// One more thing to know.
+    /// Adds a field.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Answer {
         self.body.insert(name.to_owned(), value.into());
         self
     }
 
-    /// After which wait to try again.
+    /// Sets the time to the next try.
     pub(crate) fn retry_after(mut self, wait: Duration) -> Answer {
         self.retry_after = Some(wait);
         self.with("retry_after_ms", milliseconds(wait))
     }
 
-    /// The last line of several: the status is a part of it.
+    /// Returns the last line of a stream, which contains the status.
     pub(crate) fn into_line(self) -> String {
         let mut body = Map::new();
         body.insert("status".to_owned(), self.status.as_u16().into());
@@ -57,7 +57,7 @@ impl Answer {
         format!("{}\n", Value::Object(body))
     }
 
-    /// What came of a wish to buy.
+    /// Returns the reply to a purchase request.
     pub(crate) fn to_wish(signer: &Signer, user: &str, outcome: Result<Outcome, Fault>) -> Answer {
         let outcome = match outcome {
             Ok(outcome) => outcome,
@@ -102,7 +102,7 @@ impl Answer {
         }
     }
 
-    /// What came of a payment.
+    /// Returns the reply to a payment.
     pub(crate) fn to_payment(order: &str, payment: &Result<Payment, Fault>) -> Answer {
         match payment {
             Ok(Payment::Paid { cents, again }) => Answer::new(StatusCode::OK, "paid")
@@ -133,7 +133,7 @@ impl IntoResponse for Answer {
     }
 }
 
-/// The database did not do it, or nobody knows whether it did.
+/// Returns the reply after a fault of the database, whose result may be unknown.
 pub(crate) fn unavailable() -> Answer {
     Answer::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable")
         .message("the shop cannot say at the moment; repeat the same request, nothing is done twice")
@@ -148,7 +148,7 @@ fn paused(wait: i64) -> Answer {
         .retry_after(wait)
 }
 
-/// An address has reserved as much as it may.
+/// Returns the reply to an address that has reached its maximum of reservations.
 pub(crate) fn too_many_reserved(wait: Duration, left: Option<i64>) -> Answer {
     let why = "this address has reserved as many pieces as it may";
     Answer::new(StatusCode::TOO_MANY_REQUESTS, "limited")
@@ -188,17 +188,17 @@ pub(crate) fn bad_link(why: &str) -> Answer {
     Answer::new(StatusCode::FORBIDDEN, "bad_link").message(why)
 }
 
-/// Something about a request that nobody can understand; say what would do.
+/// Returns the reply to an invalid request; `why` contains the remedy.
 pub(crate) fn unprocessable(result: &str, why: impl Into<String>) -> Answer {
     Answer::new(StatusCode::UNPROCESSABLE_ENTITY, result).message(why)
 }
 
-/// Whole milliseconds, rounded up.
+/// Returns whole milliseconds, rounded up.
 pub(crate) fn milliseconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// Whole seconds, rounded up, and at least one.
+/// Returns whole seconds, rounded up, and at least one.
 pub(crate) fn seconds(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
 }

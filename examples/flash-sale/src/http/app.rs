@@ -1,4 +1,4 @@
-//! Everything that a request may need.
+//! The state that requests share.
 
 use std::error::Error;
 use std::num::NonZeroU16;
@@ -19,44 +19,45 @@ use crate::seen::Seen;
 use crate::shop::Shop;
 use crate::strategy::Strategy;
 
-/// How long the head of a request may take to come, unless set.
+/// The default timeout of a request's head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What one address may have, unless set: more than a household wants, and a tenth of a usual stock.
+/// The default maximum for one address: more than a household needs, and a tenth of a usual stock.
 pub(crate) const PER_ADDRESS: NonZeroU16 = NonZeroU16::new(10).expect("ten is not none");
 
-/// How many buyers at a time are looked up before they join the queue: those whose turn has come need connections, too.
+/// The maximum number of lookups of buyers before the queue: buyers whose turn has come need connections, too.
 const LOOKS: usize = 4;
 
-/// How the shop answers.
+/// The settings of the shop.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How pieces are taken, unless a request of an experiment says otherwise.
+    /// The strategy that takes pieces, unless a request of an experiment chooses another one.
     pub strategy: Strategy,
-    /// What stands in front, unless a request of an experiment says otherwise.
+    /// The limiter in front, unless a request of an experiment chooses another one.
     pub limiting: Limiting,
-    /// What all together may ask for.
+    /// The rate limit of all requests together.
     pub rate: Limit,
-    /// How the line moves.
+    /// The rate and the capacity of the queue.
     pub queue: Limit,
-    /// What each buyer and each address may ask for.
+    /// The limits of each buyer and each address.
     pub rules: Policy,
-    /// Whose links are good.
+    /// The signer of links and cookies.
     pub signer: Signer,
-    /// The sale in front; the newest, if none is said.
+    /// The featured sale; the newest if `None`.
     pub sale: Option<i64>,
-    /// The most places that one address has in the queue, and the most pieces that it reserves within the time to pay.
+    /// The maximum number of places in the queue for one address, and of pieces that it reserves within the time to
+    /// pay.
     pub per_address: NonZeroU16,
-    /// Whether requests may choose their strategy and their limiter.
+    /// True if requests may choose their strategy and their limiter.
     pub is_experiment: bool,
-    /// How long the head of a request may take to come.
+    /// The timeout of a request's head.
     pub header_timeout: Duration,
-    /// Whether buyers reach the shop by TLS, through a proxy: then browsers send its cookies by TLS only.
+    /// True if buyers reach the shop over TLS, through a proxy: then browsers send its cookies over TLS only.
     pub is_behind_tls: bool,
 }
 
 impl Settings {
-    /// What is good for most: see `flash-sale serve --help`.
+    /// Returns the defaults: see `flash-sale serve --help`.
     pub fn new() -> Result<Settings, PolicyError> {
         Ok(Settings {
             strategy: Strategy::Conditional,
@@ -74,7 +75,7 @@ impl Settings {
     }
 }
 
-/// A shop that can be asked over HTTP. Clones are the same one.
+/// A shop behind HTTP. Clones share it.
 #[derive(Clone, Debug)]
 pub struct App {
     pub(crate) shop: Shop,
@@ -83,7 +84,7 @@ pub struct App {
     pub(crate) limits: Limits,
     pub(crate) queue: Queue,
     pub(crate) reservations: Reservations,
-    /// Held by each look before the queue.
+    /// The semaphore of lookups before the queue.
     pub(crate) looks: Arc<Semaphore>,
     pub(crate) degraded: Degraded,
     pub(crate) strategy: Strategy,
@@ -91,13 +92,13 @@ pub struct App {
     pub(crate) is_experiment: bool,
     pub(crate) header_timeout: Duration,
     pub(crate) is_behind_tls: bool,
-    /// When it was made, by the database's clock and by ours.
+    /// The time at which it was made, by the database's clock and by the local clock.
     pub(crate) since: (i64, Instant),
 }
 
 impl App {
-    /// Looks at the sales for the first time. The error says whether the database, the rules or the queue's limit do
-    /// not fit.
+    /// Makes the app, and reads the sales for the first time. The error reports a fault of the database, or invalid
+    /// rules or an invalid limit of the queue.
     pub async fn new(shop: Shop, settings: Settings) -> Result<App, Box<dyn Error + Send + Sync>> {
         let seen = Seen::first(&shop.database, settings.sale).await?;
         let degraded = Degraded::new(seen.clone(), shop.meter.clone());

@@ -1,4 +1,4 @@
-//! What a wish to buy says: a key, and a quantity that is one.
+//! The parts of a purchase request: an idempotency key, and a quantity of one.
 
 use std::error::Error;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use tokio::time::timeout;
 
 use super::answer::{Answer, unprocessable};
 
-/// The most bytes of a body.
+/// The maximum length of a body, in bytes.
 const MOST: usize = 4096;
 
-/// How long a body may take to come.
+/// The timeout of a body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const KEY: &str = "idempotency-key";
 
-/// The longest key.
+/// The maximum length of a key.
 const LONGEST_KEY: usize = 64;
 
-/// The key by which the same wish is known again.
+/// Returns the idempotency key, which identifies repetitions of the same purchase request.
 pub(super) fn key(headers: &HeaderMap) -> Result<String, Answer> {
     let mut values = headers.get_all(KEY).iter();
     let what = match (values.next(), values.next()) {
@@ -42,7 +42,7 @@ fn is_key(key: &str) -> bool {
     (1..=LONGEST_KEY).contains(&key.len()) && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
-/// Reads the body, which may wish for one piece and nothing else.
+/// Reads the body, which may ask for one piece and nothing else.
 pub(super) async fn one_piece(body: Body) -> Result<(), Answer> {
     let bytes = match timeout(PATIENCE, to_bytes(body, MOST)).await {
         Ok(Ok(bytes)) => bytes,

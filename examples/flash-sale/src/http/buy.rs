@@ -1,4 +1,4 @@
-//! Buying: at once, or when one's turn has come.
+//! Purchases: at once, or after a wait in the queue.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::wanted::Wanted;
 use crate::limits::Limiting;
 use crate::queue::Turn;
 
-/// Between two lines that tell the place.
+/// The time between two lines that report the place.
 const EVERY: Duration = Duration::from_millis(250);
 
 pub(super) async fn buy(
@@ -53,7 +53,7 @@ pub(super) async fn buy(
     }
 }
 
-/// Where somebody is who waits in line.
+/// The progress of a request in the queue.
 #[derive(Debug)]
 enum Stage {
     Comes(Turn, Purchase),
@@ -61,9 +61,9 @@ enum Stage {
     Over,
 }
 
-/// Tells the place until the turn has come, then buys and tells what came of it.
+/// Reports the place until the turn has come, then buys and reports the outcome.
 ///
-/// Whoever hangs up before drops all of this: nothing was bought, and everybody behind moves up.
+/// A client that disconnects before drops all of this: nothing was bought, and all places behind move up.
 fn in_line(turn: Turn, purchase: Purchase) -> Response {
     let lines = lines(Stage::Comes(turn, purchase));
     ([(CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(lines)).into_response()
@@ -86,7 +86,7 @@ async fn wait(mut turn: Turn, purchase: Purchase) -> (String, Stage) {
         came = &mut turn => came,
         () = sleep(EVERY) => return (place(&turn), Stage::Waits(turn, purchase)),
     };
-    // Nobody is refused in the line unless the machine has no thread to wake people by.
+    // The queue denies none of its waiters unless the system has no thread to wake them.
     if came.is_err() {
         return (unavailable().into_line(), Stage::Over);
     }

@@ -1,6 +1,6 @@
-//! The answer to whoever is refused by the limiter: when to try again, and what was left when we last looked.
+//! The reply to requests that the limiter denies: the time to the next try, and the stock as last seen.
 //!
-//! It costs nothing: no database, no page that has to be made. A browser gets a page, a program gets JSON.
+//! It is cheap: it uses no database, and its page is static. A browser gets a page, a program gets JSON.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,10 @@ const PAGE: &str = include_str!("../../pages/limited.html");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// When to come again, if nobody knows better.
+/// The time to the next try if none is known.
 const A_WHILE: Duration = Duration::from_secs(1);
 
-/// Makes such answers. Clones count together.
+/// A factory of such replies. Clones count together.
 #[derive(Clone, Debug)]
 pub(crate) struct Degraded {
     seen: Seen,
@@ -35,7 +35,7 @@ impl Degraded {
         Degraded { seen, meter }
     }
 
-    /// To a request that a layer refuses.
+    /// Returns the reply to a request that a layer denies.
     pub(crate) fn answer(&self, refused: &Refused<'_>) -> Response<Bytes> {
         let head = refused.head();
         if !matches!(refused.reason(), Reason::Quota | Reason::Capacity) {
@@ -45,12 +45,12 @@ impl Degraded {
         let wait = refused.retry_after().unwrap_or(A_WHILE);
         match what {
             "buy" => self.limited(sale, wait, head.headers()),
-            // Only wishes to buy are counted as requests, so only they are counted as refused.
+            // Only purchase requests are counted as requests, so only they are counted as denied.
             _ => self.limited_answer(sale, wait, head.headers()),
         }
     }
 
-    /// To a wish to buy that has to come again after this wait.
+    /// Returns the reply to a purchase request that may try again after this wait, and counts it.
     pub(super) fn limited(&self, sale: i64, wait: Duration, headers: &HeaderMap) -> Response<Bytes> {
         self.meter.refused();
         self.limited_answer(sale, wait, headers)
@@ -67,7 +67,7 @@ impl Degraded {
         let mut response = if prefers_html(headers) {
             let left = left.map_or("–".to_owned(), |left| left.to_string());
             let retry = seconds(wait).to_string();
-            // Its first lines tell whoever fills it in what there is to fill in.
+            // The first lines of the file describe its placeholders.
             let page = PAGE.split_once("-->").map_or(PAGE, |(_, page)| page.trim_start());
             let page =
                 page.replace("{message}", &message).replace("{left}", &left).replace("{retry}", &retry);
@@ -85,7 +85,7 @@ impl Degraded {
     }
 }
 
-/// To a request that rules refuse for another reason than its number.
+/// Returns the reply to a request that rules deny for another reason than its rate.
 fn other(refused: &Refused<'_>) -> Response<Bytes> {
     let (result, message) = match refused.reason() {
         Reason::Forbidden => ("forbidden", "the shop's rules refuse such requests; ask the shopkeeper"),
@@ -107,14 +107,15 @@ fn with_body(body: String, kind: HeaderValue) -> Response<Bytes> {
     response
 }
 
-/// The sale and the last word of a path such as `/api/sales/1/buy`; no sale has a number below one.
+/// Returns the sale and the last word of a path such as `/api/sales/1/buy`; 0 if there is no sale, as numbers start at
+/// 1.
 fn asked_for(path: &str) -> (i64, &str) {
     let mut words = path.strip_prefix("/api/sales/").unwrap_or_default().split('/');
     let sale = words.next().and_then(sale_number);
     (sale.unwrap_or(0), words.next().unwrap_or_default())
 }
 
-/// Whether a page is wanted rather than JSON: by `Accept`, with its weights.
+/// Returns true if a page is preferred to JSON, by `Accept` with its weights.
 fn prefers_html(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
     let ranges: Vec<_> = lines.flat_map(|line| line.split(',')).map(range).collect();
@@ -125,7 +126,7 @@ fn prefers_html(headers: &HeaderMap) -> bool {
     weight("text/html", "text/*") > weight("application/json", "application/*")
 }
 
-/// A kind of content, and how much it is wanted.
+/// Parses a media type and its weight.
 fn range(text: &str) -> (String, f32) {
     let mut parts = text.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default().to_ascii_lowercase();

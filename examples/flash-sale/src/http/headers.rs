@@ -1,4 +1,4 @@
-//! Header fields: cookies, with all that limits their use, and what every answer says besides.
+//! Header fields: cookies with their restrictions, and the fields of every response.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -6,28 +6,28 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 
-/// A cookie that the shop sets. No script reads it.
+/// A cookie that the shop sets. Scripts cannot read it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cookie {
     pub(super) name: &'static str,
     /// The path below which browsers send it.
     pub(super) path: &'static str,
-    /// The prefix of its name where buyers come by TLS. Browsers take a cookie of such a name only if it was set by TLS,
-    /// and with `__Host-` only from this very host, so a sibling domain cannot put its own in place of it.
+    /// The prefix of its name if buyers use TLS. Browsers accept a cookie of such a name only if it was set over TLS,
+    /// and with `__Host-` only from this very host, so a sibling domain cannot replace it.
     pub(super) prefix: &'static str,
     pub(super) same_site: &'static str,
     pub(super) max_age_s: u32,
 }
 
 impl Cookie {
-    /// Returns the value of the field `Set-Cookie`.
+    /// Returns the value of the header field `Set-Cookie`.
     pub(super) fn set(&self, value: &str, is_behind_tls: bool) -> String {
         let Cookie { path, same_site, max_age_s, .. } = self;
         let (name, secure) = (self.name(is_behind_tls), if is_behind_tls { "; Secure" } else { "" });
         format!("{name}={value}; Path={path}; Max-Age={max_age_s}; HttpOnly; SameSite={same_site}{secure}")
     }
 
-    /// Returns all values that a request has of it: a browser may hold several, of other paths and domains.
+    /// Returns all its values in a request: a browser may have several, of other paths and domains.
     pub(super) fn values<'h>(
         &self,
         headers: &'h HeaderMap,
@@ -45,18 +45,18 @@ impl Cookie {
     }
 }
 
-/// Pages load from the shop only, and nobody puts them into a frame.
+/// The content security policy: pages load from the shop only, and cannot be put into a frame.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
 );
 
-/// Adds what is missing; answers that may be kept have said so.
+/// Adds missing header fields. Responses that may be cached have set `Cache-Control` already.
 pub(super) async fn complete(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    // Addresses of the shop hold signatures.
+    // URLs of the shop contain signatures.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response

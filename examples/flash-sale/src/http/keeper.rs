@@ -1,7 +1,8 @@
 //! The shopkeeper's page and its numbers.
 //!
-//! The token in the address is good for a visit: the first request with it gets a cookie and an address without it, so
-//! that it stays neither in the browser's history nor in the logs of proxies. Programs may go on to send the token.
+//! The token in the URL starts a session: the first request with it gets a cookie and a redirect to the URL without it.
+//! So the token stays neither in the browser's history nor in the logs of proxies. Programs may send the token each
+//! time.
 
 use axum::Json;
 use axum::extract::{Query, State};
@@ -17,10 +18,10 @@ use super::headers::Cookie;
 use super::pages;
 use crate::meter::Latency;
 
-/// The seconds that a visit lasts.
+/// The duration of a session, in seconds.
 const VISIT_S: u32 = 12 * 60 * 60;
 
-/// Sent to the page and to its numbers, and to nothing else of the shop.
+/// The session cookie, sent only to the page and to its numbers.
 const VISIT: Cookie =
     Cookie { name: "keeper", path: "/keeper", prefix: "__Secure-", same_site: "Strict", max_age_s: VISIT_S };
 
@@ -29,7 +30,7 @@ struct Shown {
     token: Option<String>,
 }
 
-/// How a request shows that it is the shopkeeper's.
+/// The proof that a request is the shopkeeper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Proof {
     Token,
@@ -74,13 +75,13 @@ pub(super) async fn numbers(State(app): State<App>, uri: Uri, headers: HeaderMap
     .into_response()
 }
 
-/// Nothing where nothing was measured: no attempt takes no time.
+/// Returns latencies in milliseconds; null if nothing was measured, because no attempt takes zero time.
 fn latency(latency: Latency) -> Value {
     let milliseconds = |span: std::time::Duration| (!span.is_zero()).then_some(span.as_secs_f64() * 1000.0);
     json!({ "p50": milliseconds(latency.median), "p99": milliseconds(latency.p99) })
 }
 
-/// A token that is wrong is an error, also beside a good cookie.
+/// Returns the proof of a request. A wrong token is an error, even beside a valid cookie.
 fn proof(app: &App, uri: &Uri, headers: &HeaderMap) -> Option<Proof> {
     let Query(shown) = Query::<Shown>::try_from_uri(uri).ok()?;
     if let Some(token) = shown.token {

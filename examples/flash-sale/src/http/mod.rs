@@ -1,10 +1,10 @@
-//! The shop over HTTP: pages for people, JSON for programs.
+//! The shop over HTTP: pages for browsers, JSON for programs.
 //!
 //! ```text
-//!   receive: whose link or cookie is it? --> limits --> buy: at once, or looked up and in line --> reserve --> Shop
+//!   receive: verify link or cookie --> limits --> buy: at once, or looked up and queued --> reserve --> Shop
 //! ```
 //!
-//! A request for a page, or for what is left, never reaches the database.
+//! A request for a page, or for the stock, never reaches the database.
 
 mod answer;
 mod app;
@@ -37,7 +37,7 @@ use axum::routing::{get, post};
 
 use answer::Answer;
 
-/// Everything that the shop answers.
+/// Returns the routes of the shop.
 pub fn router(app: App) -> Router {
     let buy = post(buy::buy)
         .route_layer(app.limits.bucket.clone())

@@ -1,4 +1,4 @@
-//! The pages, which are a part of the program.
+//! The pages, which are compiled into the program.
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -19,11 +19,11 @@ const SVG: &str = "image/svg+xml";
 const BUYER: &str = include_str!("../../pages/buyer.html");
 const KEEPER: &str = include_str!("../../pages/keeper.html");
 
-/// The cookie that says who a visitor is, for a day.
+/// The cookie that identifies a visitor, for a day.
 pub(super) const VISITOR: Cookie =
     Cookie { name: "visitor", path: "/", prefix: "__Host-", same_site: "Lax", max_age_s: 24 * 60 * 60 };
 
-/// A file's name, its kind and its text.
+/// A file: its name, its content type and its text.
 type File = (&'static str, &'static str, &'static str);
 
 const FILES: [File; 8] = [
@@ -37,7 +37,7 @@ const FILES: [File; 8] = [
     ("chart.js", SCRIPT, include_str!("../../pages/chart.js")),
 ];
 
-/// The buyers' page; whoever has no cookie of ours gets one.
+/// Returns the buyers' page; a visitor without a valid cookie gets one.
 pub(super) async fn buyer(State(app): State<App>, headers: HeaderMap) -> Response {
     if visitor(&app, &headers).is_some() {
         return page(HTML, BUYER);
@@ -46,7 +46,7 @@ pub(super) async fn buyer(State(app): State<App>, headers: HeaderMap) -> Respons
     (AppendHeaders([(SET_COOKIE, cookie)]), page(HTML, BUYER)).into_response()
 }
 
-/// One of the files that pages load.
+/// Returns one of the files that pages load.
 pub(super) async fn file(Path(wanted): Path<String>) -> Response {
     match FILES.iter().find(|(name, ..)| *name == wanted) {
         Some((_, kind, text)) => page(kind, text),
@@ -54,12 +54,12 @@ pub(super) async fn file(Path(wanted): Path<String>) -> Response {
     }
 }
 
-/// A text of the program, which browsers ask for again each time.
+/// Returns a static text, which browsers revalidate each time.
 fn page(kind: &'static str, text: &'static str) -> Response {
     ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-cache")], text).into_response()
 }
 
-/// The shopkeeper's page.
+/// Returns the shopkeeper's page.
 pub(super) fn keeper() -> Response {
     page(HTML, KEEPER)
 }

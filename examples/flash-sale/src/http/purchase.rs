@@ -1,4 +1,4 @@
-//! One wish on its way through the shop: looked up, counted for its address, carried out.
+//! A purchase request on its way through the shop: looked up, counted by its address, executed.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::link::LONGEST;
 use crate::outcome::{Outcome, Prospect, Wish};
 use crate::queue::{Claim, Wanted as PlaceWanted};
 
-/// A wish whose every part was looked at.
+/// A validated purchase request.
 #[derive(Debug)]
 pub(super) struct Purchase {
     pub(super) app: App,
@@ -27,14 +27,16 @@ pub(super) struct Purchase {
 }
 
 impl Purchase {
-    /// Returns the place in the queue that it needs.
+    /// Returns its request for a place in the queue.
     pub(super) fn place(&self) -> PlaceWanted<'_> {
         PlaceWanted { sale: self.sale, user: &self.buyer.user, address: &self.buyer.address }
     }
 
-    /// Returns the answer if no piece is to be taken: who has an order, or may have none, need not wait for a turn.
+    /// Returns the reply if no piece is to be taken: a buyer who has an order, or may have none, need not wait for a
+    /// turn.
     ///
-    /// Few look at the same time, so a crowd before the queue leaves connections to those whose turn has come.
+    /// The number of concurrent lookups is limited, so that a crowd before the queue leaves connections to buyers whose
+    /// turn has come.
     pub(super) async fn settled(&self) -> Option<Answer> {
         match self.look().await {
             Ok(Prospect::Open { .. }) => None,
@@ -43,7 +45,7 @@ impl Purchase {
         }
     }
 
-    /// Returns the answer to a request whose turn was used by another request of the same buyer.
+    /// Returns the reply to a request whose turn was used by another request of the same buyer.
     pub(super) async fn after_another(&self) -> Answer {
         let prospect = self.look().await;
         self.answer(prospect.map(|prospect| match prospect {
@@ -52,7 +54,8 @@ impl Purchase {
         }))
     }
 
-    /// Buys. Begun, it is carried to its end also if nobody waits for the answer: then the same key learns it later.
+    /// Buys. Once started, it completes even if the client disconnects: a request with the same key then gets the
+    /// outcome.
     pub(super) async fn carry_out(self, claim: Option<Claim>) -> Answer {
         let task = tokio::spawn(async move {
             let answer = self.reserve().await;
@@ -62,7 +65,7 @@ impl Purchase {
         task.await.unwrap_or_else(|_| unavailable())
     }
 
-    /// Sends it away, to come again after this wait.
+    /// Denies the request, which may try again after this wait.
     pub(super) fn refused(&self, wait: Duration, headers: &HeaderMap) -> Response {
         self.app.degraded.limited(self.sale, wait, headers).map(Into::into)
     }
@@ -76,7 +79,7 @@ impl Purchase {
             Err(wait) => return self.without_reserving(wait).await,
         };
         let outcome = self.app.shop.buy(&self.wish(), self.wanted.strategy).await;
-        // After any other fault a piece may be reserved, so it counts.
+        // After any other fault a piece may be reserved, so the reservation stays counted.
         let is_reserved = match &outcome {
             Ok(outcome) => outcome.is_new(),
             Err(fault) => !fault.is_in_the_way(),
@@ -87,7 +90,7 @@ impl Purchase {
         self.answer(outcome)
     }
 
-    /// Answers for an address that may reserve nothing now: what was reserved before is still theirs.
+    /// Returns the reply to an address that may reserve nothing now: its earlier reservations stay valid.
     async fn without_reserving(&self, wait: Duration) -> Answer {
         if let Some(answer) = self.settled().await {
             return answer;
@@ -105,7 +108,8 @@ impl Purchase {
         Wish { sale: self.sale, user: &self.buyer.user, key: &self.key }
     }
 
-    /// For how long a piece is reserved; of a sale that was not seen yet, no longer than a link is good.
+    /// Returns the time for which a piece is reserved; for a sale that was not read yet, the maximum validity of a
+    /// link.
     fn pay_within(&self) -> Duration {
         let pay_within = self.app.seen.sale(self.sale).map_or(LONGEST, |view| view.sale.pay_within);
         Duration::from_millis(u64::try_from(pay_within).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! Who asks: found out before anything is counted, so that nobody can spend what belongs to another.
+//! Authentication of requests, before anything is counted, so that no client can spend the quota of another.
 
 use std::convert::Infallible;
 
@@ -15,15 +15,15 @@ use super::pages::VISITOR;
 use super::spelling::sale_number;
 use super::wanted::Wanted;
 
-/// Somebody for whom the shop has signed.
+/// A buyer with a valid signature of the shop.
 #[derive(Clone, Debug)]
 pub(crate) struct Buyer {
     pub(crate) user: String,
-    /// The address that the request is counted for.
+    /// The address by which the request is counted.
     pub(crate) address: String,
 }
 
-/// Somebody for whom it has not, and what is to be said about it.
+/// The reason why a request has no valid signature.
 #[derive(Clone, Copy, Debug)]
 enum Stranger {
     Forged,
@@ -34,7 +34,7 @@ enum Stranger {
     NoVisitor,
 }
 
-/// What a link to buy says about itself.
+/// The query parameters of a link to buy.
 #[derive(Debug, Deserialize)]
 struct ToBuy {
     user: String,
@@ -42,14 +42,14 @@ struct ToBuy {
     sign: String,
 }
 
-/// What a link to pay says about itself.
+/// The query parameters of a link to pay.
 #[derive(Debug, Deserialize)]
 struct ToPay {
     user: String,
     sign: String,
 }
 
-/// The number of a sale in a path, if it is one and written as the shop writes it.
+/// The number of a sale in a path, if it is valid and in the spelling of the shop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number(pub(super) Option<i64>);
 
@@ -62,7 +62,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Number {
     }
 }
 
-/// The number of an order in a path; empty if it is no text.
+/// The number of an order in a path; empty if it is not valid text.
 #[derive(Clone, Debug)]
 pub(super) struct Order(pub(super) String);
 
@@ -75,7 +75,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Order {
     }
 }
 
-/// A wish to buy has come: by whose link?
+/// Authenticates a purchase request by its link.
 pub(super) async fn receive_buyer(
     State(app): State<App>,
     Number(sale): Number,
@@ -87,13 +87,13 @@ pub(super) async fn receive_buyer(
     pass_on(&app, found, request, next).await
 }
 
-/// A visitor wants a link.
+/// Authenticates the request of a visitor for a link.
 pub(super) async fn receive_visitor(State(app): State<App>, request: Request, next: Next) -> Response {
     let found = visitor(&app, request.headers()).ok_or(Stranger::NoVisitor);
     pass_on(&app, found, request, next).await
 }
 
-/// Somebody pays: by whose link?
+/// Authenticates a payment by its link.
 pub(super) async fn receive_payer(
     State(app): State<App>,
     Order(order): Order,
@@ -104,7 +104,7 @@ pub(super) async fn receive_payer(
     pass_on(&app, found, request, next).await
 }
 
-/// Sends strangers away, whose requests were counted for their address.
+/// Rejects unauthenticated requests, which were counted by their address.
 pub(super) async fn refuse_strangers(request: Request, next: Next) -> Response {
     match request.extensions().get::<Stranger>() {
         Some(stranger) => stranger.answer().into_response(),
@@ -112,7 +112,7 @@ pub(super) async fn refuse_strangers(request: Request, next: Next) -> Response {
     }
 }
 
-/// Who the visitor is, if the cookie is ours.
+/// Returns the name of the visitor, if the cookie is valid.
 pub(super) fn visitor(app: &App, headers: &HeaderMap) -> Option<String> {
     let mut cookies = VISITOR.values(headers, app.is_behind_tls);
     cookies.find_map(|cookie| app.signer.user_of(cookie)).map(str::to_owned)
@@ -156,7 +156,7 @@ fn payer(app: &App, order: &str, request: &Request) -> Result<String, Stranger> 
     Ok(link.user)
 }
 
-/// Whether an address is written exactly as the shop wrote it.
+/// Returns true if a URL is written exactly as the shop wrote it.
 fn is_spelled(uri: &Uri, link: &str) -> bool {
     uri.path_and_query().is_some_and(|written| written.as_str() == link)
 }

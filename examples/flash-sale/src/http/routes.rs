@@ -1,7 +1,7 @@
-//! What a sale is, from memory; a link to buy, for a visitor; and paying for what is reserved.
+//! The data of a sale, from memory; a link to buy, for a visitor; and payments.
 //!
-//! Links are good for a while after the closing: a buyer who reserved at the last moment and lost the answer can ask again
-//! with the same key, and pay. Nothing is sold by them then, because the database refuses.
+//! Links are valid for a while after the end of a sale: a buyer who reserved at the last moment and lost the reply can
+//! repeat the request with the same key, and pay. The database sells nothing after the end.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -52,7 +52,7 @@ pub(super) async fn pay(
     Order(order): Order,
     Extension(buyer): Extension<Buyer>,
 ) -> Answer {
-    // Begun, it is carried to its end also if nobody waits for the answer.
+    // Once started, it completes even if the client disconnects.
     let task = tokio::spawn(async move {
         let payment = app.shop.pay(&order, &buyer.user).await;
         if let Err(fault) = &payment {

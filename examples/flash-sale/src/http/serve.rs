@@ -1,4 +1,4 @@
-//! A shop on a listener, until it is told to end.
+//! A shop on a listener, until shutdown.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,13 +21,16 @@ use super::app::App;
 use super::router;
 use super::tasks::Tasks;
 
-/// How long requests may take to finish when the shop ends.
+/// The shutdown timeout of requests in flight.
 const LAST_ROUND: Duration = Duration::from_secs(30);
 
-/// Serves until `shutdown` is over; requests that are under way finish first, within half a minute.
+/// Serves until `shutdown` completes; then requests in flight may finish within 30 seconds.
 ///
-/// A connection is closed when the head of its next request is not there within the header timeout of the settings,
-/// whether it is unfinished or was never begun. A request that is waiting for its answer has no such limit.
+/// A connection is closed if the head of its next request does not arrive within the header timeout of the settings.
+/// This applies to an incomplete head and to one that has not begun. A request that waits for its reply has no such
+/// timeout.
+///
+/// The result is always `Ok`.
 pub async fn serve(
     mut listener: TcpListener,
     app: App,
@@ -43,27 +46,27 @@ pub async fn serve(
         let (stream, peer) = tokio::select! {
             biased;
             () = &mut shutdown => break,
-            // Its errors, such as too many open files, are waited out there.
+            // `accept` itself waits after errors such as too many open files.
             accepted = Listener::accept(&mut listener) => accepted,
         };
         let connection = http.serve_connection(io_of(stream), service_fn(answering(router.clone(), peer)));
         let connection = connections.watch(connection);
-        // A connection that breaks concerns its client only.
+        // A broken connection affects its client only.
         tokio::spawn(async move { _ = connection.await });
     }
-    // From now on new connections are refused, not left waiting.
+    // From now on the system rejects new connections, instead of leaving them in the backlog.
     drop(listener);
     let _ = timeout(LAST_ROUND, connections.shutdown()).await;
     Ok(())
 }
 
 fn io_of(stream: TcpStream) -> TokioIo<TcpStream> {
-    // Answers are small, and nobody should wait for a second one to fill a packet.
+    // Replies are small, and must not wait for further data to fill a packet.
     let _ = stream.set_nodelay(true);
     TokioIo::new(stream)
 }
 
-/// Answers requests of this peer, which limits look at.
+/// Returns the service of this peer, whose address the limits read.
 fn answering(
     router: Router,
     peer: SocketAddr,

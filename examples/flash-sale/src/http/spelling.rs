@@ -1,6 +1,6 @@
-//! One spelling of every address: what is written in another way is not there.
+//! One spelling of every URL: another spelling is not found.
 //!
-//! Two spellings of one address are two for rules, logs and caches, and one for the shop.
+//! Two spellings of one URL are different for rules, logs and caches, and the same for the shop.
 
 use axum::extract::Request;
 use axum::middleware::Next;
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::answer::unknown_path;
 
-/// Answers paths with percent-encoding: no path of the shop needs any, so `%31` is no `1`, and `%ff` is no text.
+/// Rejects paths with percent-encoding. No path of the shop needs any, so `%31` is not `1`, and `%ff` is not text.
 pub(super) async fn refuse_encoded(request: Request, next: Next) -> Response {
     if request.uri().path().contains('%') {
         return unknown_path().into_response();
@@ -16,7 +16,7 @@ pub(super) async fn refuse_encoded(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// Returns the number of a sale that is written as the shop writes it: no sign, no zeros in front.
+/// Returns the number of a sale in the spelling of the shop: no sign, no leading zeros.
 pub(super) fn sale_number(text: &str) -> Option<i64> {
     text.parse().ok().filter(|number: &i64| number.to_string() == text)
 }

@@ -1,5 +1,4 @@
-//! What the shop does by itself: it looks at its shelves, takes back what nobody pays for, corrects the hint, and says
-//! to the person who runs it what goes wrong.
+//! Background tasks: read the sales, return expired reservations, correct the hint, and log faults.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -13,16 +12,16 @@ use super::app::App;
 use crate::database::{Database, Fault};
 use crate::hint::{Reconciler, Stock};
 
-/// Four times a second.
+/// The interval of rounds: four times a second.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// A round that takes longer hangs: the next one may find a database that answers.
+/// The timeout of a round: the next one may find a database that replies.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// How many sales the hint is told about, the newest first.
+/// The number of sales that the hint contains, the newest first.
 const SALES: i64 = 64;
 
-/// Tasks that end when this is dropped.
+/// Tasks that stop when this is dropped.
 #[derive(Debug)]
 pub(super) struct Tasks {
     handles: [JoinHandle<()>; 2],
@@ -52,7 +51,7 @@ impl Drop for Tasks {
     }
 }
 
-/// Does something again and again. Only when it begins to fail, and when that is over, somebody is told.
+/// Repeats some work. Only the first failure and the recovery are logged.
 async fn repeat<T>(what: &str, mut work: impl AsyncFnMut() -> Result<T, Fault>) {
     let mut rounds = interval(EVERY);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -68,7 +67,7 @@ async fn repeat<T>(what: &str, mut work: impl AsyncFnMut() -> Result<T, Fault>) 
     }
 }
 
-/// What is left of the sales that are not over, and who has the rest.
+/// Returns the remaining stock of the sales that are not over, and their buyers.
 async fn stocks(database: &Database) -> Result<Vec<Stock>, Fault> {
     let mut stocks = Vec::new();
     for sale in database.latest_sales(SALES).await? {
@@ -80,15 +79,15 @@ async fn stocks(database: &Database) -> Result<Vec<Stock>, Fault> {
     Ok(stocks)
 }
 
-/// Requests fail by the thousand when a database does: one line a second is enough.
+/// The limit of log lines: when a database fails, thousands of requests fail, and one line a second is enough.
 static LINES: LazyLock<Single> = LazyLock::new(|| Single::new(Limit::per_second(1)));
 
-/// Says something that is worth a line of its own.
+/// Logs a line.
 pub(super) fn note(text: fmt::Arguments<'_>) {
     eprintln!("flash-sale: {text}");
 }
 
-/// Says why a request failed, unless another has just done so.
+/// Logs the fault of a request, unless another one was logged just before.
 pub(super) fn failed(what: &str, fault: &Fault) {
     if LINES.admit().is_allowed() {
         note(format_args!("{what}: {fault}"));

@@ -1,4 +1,4 @@
-//! What a request of an experiment chooses for itself.
+//! The choices of a request in an experiment.
 
 use axum::http::HeaderMap;
 
@@ -10,7 +10,7 @@ use crate::strategy::Strategy;
 const STRATEGY: &str = "x-strategy";
 const LIMITER: &str = "x-limiter";
 
-/// How one request is treated.
+/// The limiter and the strategy of one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) limiting: Limiting,
@@ -18,7 +18,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// As the shop was told; in an experiment as the request says.
+    /// Returns the settings of the shop; in an experiment, those that the request chooses.
     pub(super) fn of(app: &App, headers: &HeaderMap) -> Result<Wanted, Answer> {
         let mut wanted = Wanted { limiting: app.limiting, strategy: app.strategy };
         if !app.is_experiment {

@@ -10,51 +10,51 @@ use tokio::sync::Mutex as AsyncMutex;
 use super::Wanted;
 use super::turn::Waits;
 
-/// All places. Every place has a number, drawn in order.
+/// All places of a queue. Every place has a number, assigned in order.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     next: u64,
     held: HashMap<(i64, Box<str>), Held>,
-    /// The held places of each address by their numbers.
+    /// The places of each address, by their numbers.
     by_address: HashMap<Box<str>, BTreeMap<u64, Waits>>,
 }
 
-/// A place that requests of its buyer still join.
+/// A place that further requests of its buyer can join.
 #[derive(Debug)]
 pub(super) struct Held {
     place: Place,
     address: Box<str>,
-    /// How many requests share it.
+    /// The number of requests that share it.
     requests: usize,
 }
 
-/// A place, as each of its requests has it.
+/// A place, shared by its requests.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) number: u64,
     pub(super) waits: Waits,
     pub(super) coming: Shared<Waits>,
-    /// Whether a request has used the turn; locked while it does.
+    /// True if a request has used the turn; locked while it does.
     pub(super) is_used: Arc<AsyncMutex<bool>>,
-    /// Whose it is.
+    /// The sale and the user.
     buyer: (i64, Box<str>),
 }
 
 impl Line {
-    /// Returns the place that this buyer has, with one more request that shares it.
+    /// Adds a request to the place of this buyer and returns the place, if there is one.
     pub(super) fn share(&mut self, wanted: Wanted<'_>) -> Option<Place> {
         let held = self.held.get_mut(&buyer_of(wanted))?;
         held.requests += 1;
         Some(held.place.clone())
     }
 
-    /// Returns how many leave the queue until this address may have one more place; `None` if it may now.
+    /// Returns the number of places ahead until this address may have one more; `None` if it may now.
     pub(super) fn places_ahead_of_a_free_one(&self, address: &str, most: usize) -> Option<u64> {
         let places = self.by_address.get(address).filter(|places| places.len() >= most)?;
         Some(places.first_key_value().map_or(0, |(_, first)| first.place()))
     }
 
-    /// Keeps a place for its first request.
+    /// Adds a place for its first request.
     pub(super) fn hold(&mut self, wanted: Wanted<'_>, waits: Waits) -> Place {
         let number = self.next;
         self.next += 1;
@@ -66,14 +66,14 @@ impl Line {
         place
     }
 
-    /// Notes that a request of a place has gone. What is returned must be dropped without the lock.
+    /// Removes a request from a place. The result must be dropped without the lock.
     pub(super) fn leave(&mut self, place: &Place) -> Option<Held> {
         let held = self.held.get_mut(&place.buyer).filter(|held| held.place.number == place.number)?;
         held.requests -= 1;
         if held.requests > 0 { None } else { self.release(place) }
     }
 
-    /// Lets no request join a place any more. What is returned must be dropped without the lock.
+    /// Closes a place for further requests. The result must be dropped without the lock.
     pub(super) fn release(&mut self, place: &Place) -> Option<Held> {
         self.held.get(&place.buyer).filter(|held| held.place.number == place.number)?;
         let held = self.held.remove(&place.buyer)?;

@@ -1,8 +1,9 @@
-//! A queue of buyers: one leaves at a time, evenly, by a leaky bucket; everybody knows their place.
+//! A FIFO queue of buyers: one leaves at a time, evenly, by a leaky bucket. Every buyer can read its place.
 //!
-//! A buyer has one place per sale, however many requests ask for it: a second request joins the turn of the first.
-//! An address has a bounded number of places, so no address fills the queue with visitors of its own making.
-//! A place goes back when the last of its requests hangs up, and all behind move up. So a place only ever falls.
+//! A buyer has one place per sale, however many requests ask for it: a second request joins the turn of the first. An
+//! address has a bounded number of places, so no address can fill the queue with its own visitors. A place is released
+//! when the client of its last request disconnects, and all places behind move up. So the number of a place only
+//! decreases.
 
 mod line;
 mod turn;
@@ -17,17 +18,17 @@ use tidegate::{Algorithm, Enqueued, Limit, Limiter, Timestamp};
 use line::{Line, Place, lock};
 use turn::Waits;
 
-/// One bucket for all.
+/// The key of the one bucket for all buyers.
 const EVERYBODY: &str = "everybody";
 
 /// The wait that is reported if the limiter reports none.
 const A_WHILE: Duration = Duration::from_secs(1);
 
-/// A queue. Clones are the same one.
+/// A queue of buyers. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Queue {
     limiter: Limiter,
-    /// Between two who leave.
+    /// The time between two departures.
     interval: Duration,
     per_address: usize,
     line: Arc<Mutex<Line>>,
@@ -36,17 +37,17 @@ pub struct Queue {
 /// A request for a place.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// Of which sale.
+    /// The number of the sale.
     pub sale: i64,
-    /// For whom.
+    /// The user.
     pub user: &'a str,
-    /// The address it comes from, or the group of addresses that counts as one.
+    /// The address of the request, or the network that counts as one address.
     pub address: &'a str,
 }
 
 impl Queue {
-    /// A queue that moves as a leaky bucket says, such as `200/s queue 2000 leaky-bucket`, with at most so many places
-    /// for each address. Another limit is of no use for a queue.
+    /// Returns a queue with the rate and capacity of a leaky bucket, such as `200/s queue 2000 leaky-bucket`, and a
+    /// maximum number of places for each address. Any other algorithm is an error.
     pub fn new(limit: Limit, per_address: usize) -> Result<Queue, String> {
         if limit.algorithm() != Algorithm::LeakyBucket {
             return Err(format!(
@@ -58,18 +59,17 @@ impl Queue {
         Ok(Queue { limiter: Limiter::new(limit), interval, per_address, line: Arc::default() })
     }
 
-    /// Joins the turn that this buyer has already, if any.
+    /// Joins the turn of this buyer, if there is one.
     pub fn rejoin(&self, wanted: Wanted<'_>) -> Option<Turn> {
         let place = lock(&self.line).share(wanted)?;
         Some(self.turn(place))
     }
 
-    /// Joins the turn that this buyer has already, or takes the last place.
+    /// Joins the turn of this buyer, or takes the last place.
     ///
-    /// If the queue is full, or this address has as many places as it may, the error is the time after which to try
-    /// again.
+    /// If the queue is full, or this address has reached its maximum, the error is the time to the next try.
     pub fn join(&self, wanted: Wanted<'_>) -> Result<Turn, Duration> {
-        // The lock makes the order of the numbers that of the limiter's own queue.
+        // The lock keeps the order of the numbers equal to that of the limiter's own queue.
         let mut line = lock(&self.line);
         if let Some(place) = line.share(wanted) {
             drop(line);

@@ -6,7 +6,7 @@ fn queue(limit: &str) -> Queue {
     Queue::new(limit.parse().unwrap(), 100).unwrap()
 }
 
-/// A request of a user from an address of its own.
+/// Returns a request of a user from an address of its own.
 fn of(user: &str) -> Wanted<'_> {
     Wanted { sale: 1, user, address: user }
 }
@@ -70,7 +70,7 @@ async fn requests_of_one_buyer_share_a_place_until_the_last_of_them_leaves() {
     }
     drop(shared);
     assert_eq!(behind.place(), 1);
-    // A wish for another sale is another wish.
+    // A request for another sale has a place of its own.
     let other = queue.join(Wanted { sale: 2, ..of("cleo") }).unwrap();
     assert_eq!(other.place(), 2);
     drop((behind, other, _first));
@@ -119,7 +119,7 @@ async fn an_address_has_a_bounded_number_of_places() {
     let from = |user| Wanted { sale: 1, user, address: "192.0.2.66" };
     let _ahead = queue.join(of("bob")).unwrap();
     let mut held: Vec<_> = ["e0", "e1", "e2"].map(|user| queue.join(from(user)).unwrap()).into();
-    // Its first place is the second in the queue.
+    // The first place of the address is the second in the queue.
     assert_eq!(queue.join(from("e3")).unwrap_err(), Duration::from_secs(2 * 3600));
     assert_eq!(queue.join(from("e1")).unwrap().place(), 3, "a place that is there is no new one");
     assert_eq!(queue.join(of("cleo")).unwrap().place(), 5);

@@ -1,4 +1,4 @@
-//! The turn of a buyer, shared by all requests that wait for it, and used by one of them.
+//! The turn of a buyer: all its requests wait for it, and one of them uses it.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -10,9 +10,9 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::line::{Line, Place, lock};
 
-/// The place of a request in the queue: a future that is ready when its turn has come.
+/// The place of a request in the queue: a future that completes when its turn has come.
 ///
-/// Dropped, it leaves the place to the other requests of the same buyer; the last one gives it back.
+/// Dropping it leaves the place to the other requests of the same buyer; the last one releases it.
 #[derive(Debug)]
 pub struct Turn {
     place: Place,
@@ -20,9 +20,9 @@ pub struct Turn {
     line: Arc<Mutex<Line>>,
 }
 
-/// The right to buy once: the first of the requests that share a turn has it.
+/// The right to buy once, which the first of the requests that share a turn gets.
 ///
-/// Dropped, it is used up; the other requests go on, and a new one gets a new place.
+/// Dropping it uses it up; the other requests continue, and a new one gets a new place.
 #[derive(Debug)]
 pub struct Claim {
     turn: Turn,
@@ -34,17 +34,17 @@ impl Turn {
         Turn { place, interval, line: Arc::clone(line) }
     }
 
-    /// Returns how many leave the queue until it is one's turn, oneself among them; none if it has come.
+    /// Returns the number of departures until its turn, including its own; 0 if it has come.
     pub fn place(&self) -> u64 {
         self.place.waits.place()
     }
 
-    /// Returns how long that takes at most.
+    /// Returns an upper bound of the wait for this place.
     pub fn wait(&self, place: u64) -> Duration {
         self.interval.saturating_mul(u32::try_from(place).unwrap_or(u32::MAX))
     }
 
-    /// Uses the turn, once it has come. Only the first request gets the right to buy; the others wait until it is used
+    /// Uses the turn, once it has come. Only the first request gets the right to buy. The others wait until it is used
     /// up, and get `None`: one turn is one attempt, however many requests waited for it.
     pub async fn claim(self) -> Option<Claim> {
         let mut is_used = Arc::clone(&self.place.is_used).lock_owned().await;
@@ -78,7 +78,7 @@ impl Drop for Claim {
     }
 }
 
-/// The limiter's own waiter, shared by all requests of a place: none if there was nothing to wait for, or it is over.
+/// The limiter's waiter, shared by all requests of a place; `None` if there was no wait, or if it is over.
 #[derive(Clone, Debug)]
 pub(super) struct Waits(Arc<Mutex<Option<Queued>>>);
 
@@ -87,7 +87,7 @@ impl Waits {
         Waits(Arc::new(Mutex::new(queued)))
     }
 
-    /// Returns how many leave until its turn has come, itself among them; none if it has.
+    /// Returns the number of departures until its turn, including its own; 0 if it has come.
     pub(super) fn place(&self) -> u64 {
         let position = lock(&self.0).as_ref().and_then(Queued::position);
         position.map_or(0, |ahead| ahead as u64 + 1)

@@ -11,7 +11,7 @@ use crate::outcome::{Outcome, Prospect, Wish};
 
 static LOCK: Statement = Statement::new("SELECT id FROM sales WHERE id = ? FOR UPDATE");
 
-/// Looks what can be said to a wish without taking anything, and locks nothing.
+/// Reads the outcome of a purchase request as far as possible without taking a piece, and locks nothing.
 pub(crate) async fn look(database: &Database, wish: &Wish<'_>) -> Result<Prospect, Fault> {
     let mut connection = database.connection().await?;
     let looking = Seen::of(&mut connection, database.dialect(), wish);
@@ -22,7 +22,7 @@ pub(crate) async fn look(database: &Database, wish: &Wish<'_>) -> Result<Prospec
     Ok(seen.verdict(wish).map_or(Prospect::Open { left: seen.available }, Prospect::Settled))
 }
 
-/// Tries once, on one connection.
+/// Makes one attempt, on one connection.
 pub(crate) async fn attempt(
     database: &Database,
     wish: &Wish<'_>,
@@ -57,21 +57,21 @@ async fn attempt_on(
     settled(taken, connection, dialect, wish).await
 }
 
-/// What came of the transaction.
+/// The result of the transaction.
 enum Taken {
-    /// This: a piece, or nothing for a reason that was seen.
+    /// The outcome: a piece, or none for a known reason.
     Known(Outcome),
-    /// Nothing: it was not any more as it had been seen.
+    /// No piece: the state had changed since it was read.
     Missed,
 }
 
-/// From now on nobody else changes the sale.
+/// Locks the sale, so that no other transaction changes it, and reads it.
 async fn lock_and_look(
     work: &mut Work<'_>,
     dialect: Dialect,
     wish: &Wish<'_>,
 ) -> Result<Option<Seen>, Fault> {
-    // A transaction of SQLite that will write has locked everything already.
+    // A writing transaction of SQLite has locked the whole database already.
     if dialect != Dialect::Sqlite {
         let lock = sqlx::query(LOCK.text(dialect)).bind(wish.sale);
         lock.fetch_optional(work.connection()).await?;
@@ -93,7 +93,7 @@ async fn take(
     let named = (order.as_str(), seen.pay_within);
     let is_taken = match order::insert(work.connection(), dialect, (wish, strategy), named).await {
         Ok(()) => deduct(&mut work, dialect, (wish, strategy), seen).await,
-        // The same buyer was here at the same time.
+        // The same buyer made another request at the same time.
         Err(fault) if fault.is_twice() => Ok(false),
         Err(fault) => Err(fault),
     };
@@ -111,7 +111,7 @@ async fn take(
     is_taken.map(|_| Taken::Missed)
 }
 
-/// Takes a piece, if it is still as it was seen.
+/// Takes a piece, if the state is still as it was read.
 async fn deduct(
     work: &mut Work<'_>,
     dialect: Dialect,
@@ -128,7 +128,7 @@ async fn deduct(
     Ok(taking.execute(work.connection()).await?.rows_affected() == 1)
 }
 
-/// Says what came of it; where nothing was taken, looks again why. If a piece is left, somebody was faster.
+/// Returns the outcome. If nothing was taken, reads the reason; if a piece is left, another request was faster.
 async fn settled(
     taken: Taken,
     connection: &mut AnyConnection,
@@ -148,10 +148,10 @@ async fn settled(
 static WRITE: Statement =
     Statement::new("UPDATE sales SET available = ?, version = version + 1 WHERE id = ?");
 
-/// Reads, then writes: **sells more than there is**.
+/// Reads, then writes: **oversells**.
 ///
-/// Between the two, others read the same number; each of them writes one less than that, and each has sold one.
-/// Nothing is slowed down to make it happen. It is kept to prove that the tests would see it.
+/// Between the two, other requests read the same number. Each of them writes one less than that, and each has sold one.
+/// No delay is added to provoke it. It proves that the tests would detect overselling.
 pub(crate) async fn attempt_naively(database: &Database, wish: &Wish<'_>) -> Result<Outcome, Fault> {
     let dialect = database.dialect();
     let mut connection = database.connection().await?;
@@ -167,7 +167,7 @@ pub(crate) async fn attempt_naively(database: &Database, wish: &Wish<'_>) -> Res
     let inserted = order::insert(&mut connection, dialect, (wish, Strategy::Naive), named);
     match inserted.await {
         Ok(()) => Ok(Outcome::Reserved { order, pay_within: seen.pay_within, left, replayed: false }),
-        // What it has taken from the stock is lost.
+        // The piece that was taken from the stock is lost.
         Err(fault) if fault.is_twice() => Ok(Outcome::Conflict { left }),
         Err(fault) => Err(fault),
     }

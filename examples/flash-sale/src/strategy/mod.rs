@@ -1,19 +1,18 @@
-//! How one piece is taken from the stock while others do the same.
+//! Strategies that take one piece from the stock under concurrency.
 //!
 //! ```text
-//!   naive        look, then write what is left              oversells: kept to show it
-//!   value        look, then write if the number is still the same
-//!   version      look, then write if nobody has written since
+//!   naive        read, then write the remaining number      oversells: kept to show it
+//!   value        read, then write if the number is still the same
+//!   version      read, then write if the version is still the same
 //!   conditional  take one if there is one
-//!   pessimistic  lock, look, write
+//!   pessimistic  lock, read, write
 //!   redis        ask Redis first, which may be wrong; then conditional
 //! ```
 //!
-//! All but the naive one are one transaction with the order, and all of them believe only the database's clock.
-//! A key whose reservation has expired takes nothing more: that is asked with the taking itself, after the order was
-//! written, because writing it may have waited for that very expiry.
-//! The row that everybody wants is touched last, so that it is locked for the shortest time; the pessimistic one locks
-//! it first, because that is what it is.
+//! All but the naive one write the order in the same transaction, and all use the database's clock. A key whose
+//! reservation has expired takes nothing more. The statement that takes a piece checks this, after the order was
+//! written, because that write may have waited for that very expiry. The contended row is updated last, so that it is
+//! locked for the shortest time; the pessimistic strategy by definition locks it first.
 
 mod attempt;
 mod seen;
@@ -43,16 +42,16 @@ static IF_ANY: Statement = Statement::new(
      AND NOT EXISTS (SELECT 1 FROM returns WHERE user_id = ? AND request_key = ?)",
 );
 
-/// How a piece is taken.
+/// A strategy that takes a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// Reads, then writes. **Sells more than there is**; never for anything but to see it happen.
+    /// Reads, then writes. **Oversells**; only for demonstrations.
     Naive,
-    /// Optimistic: writes only if the number read is still there.
+    /// Optimistic: writes only if the number is still the one that was read.
     ///
-    /// A number that went down and up again in between is no harm: it counts pieces, and one is there.
+    /// A number that decreased and increased again in between does no harm: it counts pieces, and one is there.
     Value,
-    /// Optimistic: writes only if nobody has written since.
+    /// Optimistic: writes only if the version is still the one that was read.
     Version,
     /// Takes one if there is one, in one statement.
     Conditional,
@@ -63,7 +62,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// All of them.
+    /// All strategies.
     pub const ALL: [Strategy; 6] = [
         Strategy::Naive,
         Strategy::Value,
@@ -73,7 +72,7 @@ impl Strategy {
         Strategy::Redis,
     ];
 
-    /// What it is called.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Strategy::Naive => "naive",
@@ -85,12 +84,12 @@ impl Strategy {
         }
     }
 
-    /// Whether it never sells more than there is.
+    /// Returns true if it never oversells.
     pub fn is_safe(self) -> bool {
         self != Strategy::Naive
     }
 
-    /// The statement that takes a piece, and whether it compares something that was read.
+    /// Returns the statement that takes a piece.
     fn taking(self) -> &'static Statement {
         match self {
             Strategy::Value => &BY_VALUE,

@@ -1,4 +1,4 @@
-//! A sale as one buyer sees it: what is left, whether it is open, and what this buyer has of it already.
+//! A sale as one buyer sees it: its stock, its times, and the buyer's own orders.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
@@ -19,10 +19,10 @@ static LOOK: Statement = Statement::new(
      WHERE s.id = ?",
 );
 
-/// Doubled so often, the shortest pause is longer than any sale.
+/// The maximum number of doublings, after which the shortest pause is longer than any sale.
 const MOST_DOUBLINGS: u32 = 20;
 
-/// What was seen.
+/// The state of a sale for one purchase request.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) available: i64,
@@ -35,12 +35,12 @@ pub(super) struct Seen {
     /// The sale for which this key was used.
     key_sale: Option<i64>,
     is_returned: bool,
-    /// How many reservations of this sale the buyer let expire, and when the last one went back.
+    /// The number of reservations of this sale that the buyer let expire, and the time of the last return.
     missed: i64,
     missed_at: Option<i64>,
 }
 
-/// An order that this buyer has.
+/// An order of this buyer.
 #[derive(Debug)]
 struct Mine {
     id: String,
@@ -50,7 +50,7 @@ struct Mine {
 }
 
 impl Seen {
-    /// Looks, and locks nothing.
+    /// Reads the state, and locks nothing.
     pub(super) async fn of(
         connection: &mut AnyConnection,
         dialect: Dialect,
@@ -95,9 +95,9 @@ impl Seen {
         })
     }
 
-    /// What can be said without taking anything; nothing if a piece may be taken.
+    /// Returns the outcome if no piece is to be taken; `None` if one may be taken.
     ///
-    /// What this buyer was told before comes first, so that the same key gets the same answer also when all is sold.
+    /// Earlier replies to this buyer come first, so that the same key gets the same reply even after all is sold.
     pub(super) fn verdict(&self, wish: &Wish<'_>) -> Option<Outcome> {
         if self.is_returned {
             return Some(Outcome::Expired);
@@ -131,10 +131,10 @@ impl Seen {
         (wait > 0).then_some(Outcome::Paused { wait })
     }
 
-    /// Returns when a buyer who let reservations expire may reserve again.
+    /// Returns the time from which a buyer who let reservations expire may reserve again.
     ///
-    /// The first pause is as long as the piece was kept from others, and each further one twice as long: who was late
-    /// once loses little, and who never pays holds a piece for ever less of the time.
+    /// The first pause is as long as the piece was reserved, and each further one twice as long. A buyer who was late
+    /// once loses little, and a buyer who never pays blocks a piece for an ever smaller share of the time.
     fn pause_until(&self) -> Option<i64> {
         let doublings = u32::try_from(self.missed - 1).unwrap_or(0).min(MOST_DOUBLINGS);
         Some(self.missed_at?.saturating_add(self.pay_within.saturating_mul(1 << doublings)))
@@ -168,7 +168,7 @@ mod tests {
             assert_eq!(verdict(missed, 999 + pause), Some(Outcome::Paused { wait: 1 }), "{missed}");
             assert_eq!(verdict(missed, 1000 + pause), None, "{missed}");
         }
-        // Longer than any sale, and no sum is too large.
+        // The pause is longer than any sale, and no sum overflows.
         let endless = Seen { pay_within: i64::MAX, ..seen(9, 1000) };
         assert!(matches!(endless.verdict(&wish), Some(Outcome::Paused { .. })));
         let sold_out = Seen { available: 0, ..seen(1, 1000) };

@@ -1,4 +1,4 @@
-//! What one address may have, however many visitors it makes.
+//! The limits of one address, however many visitors it has.
 
 use std::num::NonZeroU16;
 
@@ -10,7 +10,7 @@ use crate::open::{Got, Open, from, generous};
 
 const EVIL: &str = "192.0.2.66";
 
-/// A shop in which an address may have three of everything.
+/// Returns a shop with a maximum of three for each address.
 async fn shop(settings: Settings) -> Open {
     let settings = Settings { per_address: NonZeroU16::new(3).unwrap(), ..settings };
     Open::alone(&NewSale::of(20), settings).await
@@ -38,13 +38,13 @@ async fn one_address_does_not_reserve_the_stock() {
         );
     }
     assert_eq!(shop.tally().await.live, 3);
-    // What it has is still its own.
+    // It keeps its earlier reservations.
     let again = buy(&shop, EVIL, ("e0", "k")).await;
     assert_eq!((again.said(), again.field("idempotent-replayed")), ((201, "reserved".to_owned()), "true"));
     assert_eq!(buy(&shop, EVIL, ("e1", "other")).await.said(), (409, "already_bought".to_owned()));
     let paid = shop.post(again.json()["pay"].as_str().unwrap()).await;
     assert_eq!(paid.said(), (200, "paid".to_owned()));
-    // Others buy.
+    // Other addresses can buy.
     assert_eq!(buy(&shop, "203.0.113.9", ("ana", "k")).await.said(), (201, "reserved".to_owned()));
     let totals = shop.numbers().await["totals"].clone();
     assert_eq!((&totals["refused"], &totals["sold"]), (&4.into(), &4.into()));
@@ -85,7 +85,7 @@ async fn an_experiment_without_a_limiter_counts_no_addresses() {
 async fn one_address_does_not_fill_the_line() {
     let queue = "1/h queue 20 leaky-bucket".parse().unwrap();
     let shop = shop(Settings { limiting: Limiting::Queue, queue, ..generous() }).await;
-    // The first is served at once, and stands in no line.
+    // The first is served at once, without a place in the queue.
     assert_eq!(buy(&shop, EVIL, ("e0", "k")).await.status, 200);
     let mut line = Vec::new();
     for user in ["e1", "e2", "e3"] {
@@ -93,7 +93,7 @@ async fn one_address_does_not_fill_the_line() {
     }
     assert!(line.iter().all(|response| response.status() == 200));
     for number in 4..40 {
-        // Its status is enough: a place in this line would last an hour.
+        // Its status is enough: a place in this queue would last an hour.
         let refused = shop.begin(from(EVIL, shop.wish(&format!("e{number}"), "k").await)).await;
         assert_eq!(refused.status(), 429, "{number}");
     }

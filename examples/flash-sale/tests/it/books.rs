@@ -1,4 +1,4 @@
-//! What the database itself refuses, and what the audit finds if it did not.
+//! Constraints of the database, and findings of the audit without them.
 
 use flash_sale::outcome::Wish;
 use flash_sale::sale::NewSale;

@@ -1,4 +1,4 @@
-//! Connections that take their time.
+//! Slow connections.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use crate::open::{Open, generous};
 
-/// Longer than any header timeout here: a connection that is open after it stays open.
+/// A time longer than any header timeout here: a connection that is open after it stays open.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// What the shop sends until it closes the connection.
+/// Returns the data that the shop sends until it closes the connection.
 async fn until_closed(mut stream: TcpStream) -> Vec<u8> {
     let mut said = Vec::new();
     // A connection that is reset is closed as well.
@@ -53,12 +53,12 @@ async fn a_request_that_waits_for_its_answer_is_not_closed() {
     let mut place = [0; 4096];
     let mut waiting = loop {
         let mut stream = send(&shop, &request).await;
-        // A machine that sends it too late is closed without an answer, which proves nothing.
+        // If the machine sends it too late, the connection is closed without a reply, which proves nothing.
         if stream.read(&mut place).await.is_ok_and(|bytes| bytes > 0) {
             break stream;
         }
     };
-    // More than the timeout passes.
+    // This takes longer than the timeout.
     until_closed(send(&shop, "GET").await).await;
     let mut rest = Vec::new();
     while !String::from_utf8_lossy(&rest).contains("\"place\":1") {

@@ -1,4 +1,4 @@
-//! The shop over real connections: what buyers, visitors and the shopkeeper are told.
+//! The shop over real connections: replies to buyers, visitors and the shopkeeper.
 
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ async fn before_and_after_the_sale_nothing_is_sold() {
     assert_eq!(shop.tally().await.available, 1);
 }
 
-/// The link by which ana has bought something, and the order, if she was in time.
+/// Returns the link by which ana has bought a piece, and the order, if she was in time.
 async fn bought(shop: &Open) -> Option<(String, String)> {
     let url = shop.ask_for_link("ana").await.json()["url"].as_str()?.to_owned();
     let order = shop.buy_by(&url, "a").await.json()["order"].as_str()?.to_owned();
@@ -116,7 +116,7 @@ async fn whoever_reserved_just_before_the_end_learns_of_it_and_pays_afterwards()
         if let Some((url, order)) = bought(&shop).await {
             break (shop, url, order);
         }
-        // The machine held the buyer up until the sale was over, which proves nothing.
+        // The machine delayed the buyer until the sale was over, which proves nothing.
         assert!(lasts < Duration::from_secs(60), "nobody bought anything within {lasts:?}");
         lasts *= 2;
     };
@@ -125,13 +125,13 @@ async fn whoever_reserved_just_before_the_end_learns_of_it_and_pays_afterwards()
     let again = shop.buy_by(&url, "a").await;
     assert_eq!((again.said(), again.field("idempotent-replayed")), ((201, "reserved".to_owned()), "true"));
     assert_eq!(again.json()["order"], order);
-    // Whoever has lost the link as well gets another one.
+    // A buyer who has lost the link as well gets another one.
     let another = shop.ask_for_link("ana").await;
     let again = shop.buy_by(another.json()["url"].as_str().unwrap(), "a").await;
     assert_eq!((again.status.as_u16(), &again.json()["order"]), (201, &order.clone().into()));
     let stale = shop.signer.buy_url(shop.sale, "ana", 1);
     assert_eq!(shop.post(&stale).await.said(), (403, "bad_link".to_owned()));
-    // By such a link nothing more is sold.
+    // Such a link sells nothing more.
     let late = shop.ask_for_link("bob").await;
     let late = shop.buy_by(late.json()["url"].as_str().unwrap(), "b").await;
     assert_eq!(late.said(), (410, "over".to_owned()));

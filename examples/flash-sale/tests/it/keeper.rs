@@ -1,4 +1,4 @@
-//! The shopkeeper's page: who gets it, and where the token is not to be seen.
+//! The shopkeeper's page: its authentication, and the places where the token must not appear.
 
 use flash_sale::http::Settings;
 use flash_sale::sale::NewSale;
@@ -59,7 +59,7 @@ async fn the_token_leaves_the_address_at_the_first_visit() {
     }
     let wrong = shop.get_with("/keeper?token=00", visit).await;
     assert_eq!(wrong.said(), (403, "bad_token".to_owned()), "a wrong token is wrong beside any cookie");
-    // Programs and old links have the token only.
+    // Programs and old links have only the token.
     let numbers = shop.get(&format!("/api/keeper/numbers?token={token}")).await;
     assert_eq!(numbers.json()["sale"]["id"], shop.sale);
 }
@@ -72,7 +72,7 @@ async fn behind_tls_cookies_are_sent_by_tls_only() {
     assert!(visitor.starts_with("__Host-visitor=") && visitor.ends_with("; Secure"), "{visitor}");
     let known = shop.get_with("/", visitor.split(';').next().unwrap()).await;
     assert_eq!((known.status.as_u16(), known.field("set-cookie")), (200, ""));
-    // One that a sibling domain may have set is not the visitor's.
+    // A cookie that a sibling domain may have set is not the visitor's.
     let tossed = format!("visitor={}", shop.signer.visitor("eve"));
     assert!(shop.get_with("/", &tossed).await.field("set-cookie").starts_with("__Host-visitor="));
 

@@ -1,4 +1,4 @@
-//! The limiter in front: whom it refuses, what they are told, and whom it leaves alone.
+//! The limiter in front: denials, their replies, and exempt requests.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use crate::open::{Got, Open, PLENTY, from, generous, shop_on};
 use testbed::AnyDatabase;
 
-/// So much for each buyer and for each address that pay.
+/// Returns the rules with these limits of payments for each buyer and each address.
 fn rules_of_paying(per_user: &str, per_address: &str) -> Policy {
     let (buying, paying) = RULES.split_once("# Paying").unwrap();
     let paying = paying.replace("2/s burst 5", per_user).replace("50/s burst 100", per_address);
@@ -21,7 +21,7 @@ fn rules_of_paying(per_user: &str, per_address: &str) -> Policy {
     Policy::from_toml(&format!("{buying}# Paying{paying}")).unwrap()
 }
 
-/// So much for each buyer and for each address.
+/// Returns the rules with these limits for each buyer and each address.
 fn rules(per_user: &str, per_address: &str) -> Policy {
     let text = RULES.replace("5/s burst 10", per_user).replace("50/s burst 100", per_address);
     assert_ne!(text, RULES);
@@ -32,7 +32,7 @@ async fn shop_with(stock: i64, settings: Settings) -> Open {
     Open::alone(&NewSale::of(stock), settings).await
 }
 
-/// A shop whose bucket is that of the text.
+/// Returns a shop whose bucket is that of the text.
 async fn bucket(stock: i64, rate: &str) -> Open {
     shop_with(stock, Settings { rate: rate.parse().unwrap(), ..generous() }).await
 }
@@ -108,7 +108,7 @@ async fn a_buyer_has_a_limit_of_their_own() {
     }
     is_limited(&shop.buy("ana", "d").await, "\"per-user\"");
     assert_eq!(shop.buy("bob", "k").await.status, 201);
-    // Asking for a link counts as well, and is refused in the same way.
+    // A request for a link counts as well, and is denied in the same way.
     is_limited(&shop.ask_for_link("ana").await, "\"per-user\"");
     let totals = shop.numbers().await["totals"].clone();
     assert_eq!((&totals["requests"], &totals["refused"]), (&5.into(), &1.into()));
@@ -138,7 +138,7 @@ async fn forged_links_cost_their_address_and_nobody_else() {
         assert_eq!(forge().await.said(), (403, "bad_link".to_owned()));
     }
     is_limited(&forge().await, "\"per-address\"");
-    // Neither what she may do nor the bucket of all was touched.
+    // Neither her own quota nor the bucket of all requests was changed.
     let ana = shop.send(from("192.0.2.1", shop.wish("ana", "k").await)).await;
     assert_eq!(ana.status, 201, "{ana:?}");
 }
@@ -157,7 +157,7 @@ async fn who_pay_too_often_are_limited_and_charged_once() {
         assert_eq!((paid.said(), &paid.json()["again"]), ((200, "paid".to_owned()), &again.into()));
     }
     is_limited(&shop.post(&ana).await, "\"pay-per-user\"");
-    // Nobody else is, nor are her wishes to buy, nor an experiment without a limiter.
+    // Other buyers are not denied, nor are her purchase requests, nor an experiment without a limiter.
     assert_eq!(shop.post(&bob).await.said(), (200, "paid".to_owned()));
     assert_eq!(shop.buy("ana", "k").await.status, 201);
     let mut free = shop.request(axum::http::Method::POST, &ana);

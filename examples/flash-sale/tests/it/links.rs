@@ -1,4 +1,4 @@
-//! Requests that are wrong: each gets a clear answer, and nothing changes.
+//! Invalid requests: each gets a clear reply, and nothing changes.
 
 use axum::http::{HeaderValue, Method, Request};
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use http_body_util::Full;
 use crate::open::{Open, generous};
 use testbed::AnyDatabase;
 
-/// A buyer who asks rightly, but for one thing.
+/// Returns a valid purchase request with one change.
 async fn wish(shop: &Open, change: impl FnOnce(&mut Request<Full<Bytes>>)) -> Request<Full<Bytes>> {
     let mut wish = shop.wish("ana", "a key").await;
     change(&mut wish);
@@ -20,7 +20,7 @@ async fn with_body(shop: &Open, body: &str) -> Request<Full<Bytes>> {
     wish(shop, |wish| *wish.body_mut() = body).await
 }
 
-/// Sends it, and looks at the answer and at the books.
+/// Sends a request, and checks the reply and the books.
 async fn refuse(shop: &Open, what: &str, request: Request<Full<Bytes>>, (status, result): (u16, &str)) {
     let before = shop.tally().await;
     let got = shop.send(request).await;
@@ -138,7 +138,7 @@ async fn a_link_that_the_shop_has_not_made_for_this_changes_nothing() {
         request.headers_mut().insert("idempotency-key", HeaderValue::from_static("k"));
         refuse(&shop, what, request, (403, "bad_link")).await;
     }
-    // Parts that read the same in a row.
+    // Parts whose concatenation is the same.
     let link =
         shop.signer.buy_url(1, "23", until).replace("/sales/1/", "/sales/12/").replace("user=23", "user=3");
     refuse(&shop, "12 and 3", shop.request(Method::POST, &link), (403, "bad_link")).await;
@@ -148,7 +148,7 @@ async fn a_link_that_the_shop_has_not_made_for_this_changes_nothing() {
     refuse(&shop, "a sale that is not there", request, (404, "unknown_sale")).await;
 }
 
-/// A link with its parts in another order.
+/// Returns a link with its parameters in another order.
 fn respelled(link: &str) -> String {
     let (path, query) = link.split_once('?').unwrap();
     let parts: Vec<_> = query.split('&').rev().collect();

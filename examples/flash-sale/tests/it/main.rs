@@ -1,6 +1,6 @@
 //! The shop over real databases, and its parts.
 //!
-//! All of it is for tests only and says so, because then also the helpers may unwrap.
+//! The crate is `cfg(test)`, so that the helpers may unwrap, too.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! A shop that is open on a free port, and those who ask it.
+//! An open shop on a free port, and its clients.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
@@ -23,15 +23,15 @@ use tokio::task::JoinHandle;
 
 use testbed::AnyDatabase;
 
-/// A shop on a database.
+/// Returns a shop on a database.
 pub(crate) async fn shop_on(database: &AnyDatabase) -> Shop {
     Shop::new(Database::open(&database.url(), 20).await.unwrap())
 }
 
-/// A limit that nobody reaches here.
+/// A limit that no test reaches.
 pub(crate) const PLENTY: &str = "100000/s burst 100000";
 
-/// A shop with one sale.
+/// An open shop with one sale.
 pub(crate) struct Open {
     pub(crate) shop: Shop,
     pub(crate) signer: Signer,
@@ -40,11 +40,11 @@ pub(crate) struct Open {
     client: Client<HttpConnector, Full<Bytes>>,
     end: Option<oneshot::Sender<()>>,
     server: Option<JoinHandle<()>>,
-    /// The database, where no other shop is on it.
+    /// The database, if no other shop uses it.
     _own: Option<AnyDatabase>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Got {
     pub(crate) status: StatusCode,
@@ -57,7 +57,7 @@ impl Got {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The status and the result.
+    /// Returns the status and the result.
     pub(crate) fn said(&self) -> (u16, String) {
         (self.status.as_u16(), self.json()["result"].as_str().unwrap_or_default().to_owned())
     }
@@ -67,7 +67,7 @@ impl Got {
     }
 }
 
-/// Settings under which the limiter keeps nobody away.
+/// Returns settings under which the limiter denies nothing.
 pub(crate) fn generous() -> Settings {
     let rules = format!("[[rule]]\nname = \"all\"\nkey = [\"ip\"]\nlimit = \"{PLENTY}\"");
     Settings {
@@ -80,7 +80,7 @@ pub(crate) fn generous() -> Settings {
 }
 
 impl Open {
-    /// A shop on this database, with a new sale.
+    /// Opens a shop on this database, with a new sale.
     pub(crate) async fn on(running: &AnyDatabase, sale: &NewSale, settings: Settings) -> Open {
         let shop = shop_on(running).await;
         let sale = shop.database.create_sale(sale).await.unwrap();
@@ -99,31 +99,31 @@ impl Open {
         Open { shop, signer, sale, address, client, end: Some(end), server: Some(server), _own: None }
     }
 
-    /// The same on a SQLite of its own.
+    /// Opens a shop on a SQLite database of its own.
     pub(crate) async fn alone(sale: &NewSale, settings: Settings) -> Open {
         let running = AnyDatabase::sqlite();
         let open = Open::on(&running, sale, settings).await;
         Open { _own: Some(running), ..open }
     }
 
-    /// The same without anybody who limits.
+    /// Opens a shop on a SQLite database of its own, with the settings of [`generous`].
     pub(crate) async fn generous(sale: &NewSale) -> Open {
         Open::alone(sale, generous()).await
     }
 
-    /// A request, to be changed before it is sent.
+    /// Returns a request, to be changed before it is sent.
     pub(crate) fn request(&self, method: Method, path: &str) -> Request<Full<Bytes>> {
         let uri = format!("http://{}{path}", self.address);
         Request::builder().method(method).uri(uri).body(Full::default()).unwrap()
     }
 
-    /// The address at which this buyer buys, for a minute.
+    /// Returns the link by which this buyer buys, valid for a minute.
     pub(crate) async fn link(&self, user: &str) -> String {
         let until = self.shop.database.now().await.unwrap() + 60_000;
         self.signer.buy_url(self.sale, user, until)
     }
 
-    /// Asks the shop for a link, as the page of this visitor does.
+    /// Requests a link from the shop, as the page of this visitor does.
     pub(crate) async fn ask_for_link(&self, user: &str) -> Got {
         let mut request = self.request(Method::POST, &format!("/api/sales/{}/link", self.sale));
         let cookie = format!("visitor={}", self.signer.visitor(user));
@@ -131,14 +131,14 @@ impl Open {
         self.send(request).await
     }
 
-    /// Buys by a link that the shop has given.
+    /// Buys by a link of the shop.
     pub(crate) async fn buy_by(&self, url: &str, key: &str) -> Got {
         let mut request = self.request(Method::POST, url);
         request.headers_mut().insert("idempotency-key", key.parse().unwrap());
         self.send(request).await
     }
 
-    /// The wish of a buyer, to be changed before it is sent.
+    /// Returns the purchase request of a buyer, to be changed before it is sent.
     pub(crate) async fn wish(&self, user: &str, key: &str) -> Request<Full<Bytes>> {
         let mut request = self.request(Method::POST, &self.link(user).await);
         request.headers_mut().insert("idempotency-key", key.parse().unwrap());
@@ -153,14 +153,14 @@ impl Open {
         self.send(self.request(Method::GET, path)).await
     }
 
-    /// The same with a cookie.
+    /// Sends a `GET` with a cookie.
     pub(crate) async fn get_with(&self, path: &str, cookie: &str) -> Got {
         let mut request = self.request(Method::GET, path);
         request.headers_mut().insert("cookie", cookie.parse().unwrap());
         self.send(request).await
     }
 
-    /// The cookie that the shopkeeper gets for the token.
+    /// Returns the cookie that the shopkeeper gets for the token.
     pub(crate) async fn visit_of_the_keeper(&self) -> String {
         let first = self.get(&format!("/keeper?token={}", self.signer.keeper_token())).await;
         first.field("set-cookie").split(';').next().unwrap().to_owned()
@@ -170,7 +170,7 @@ impl Open {
         self.send(self.request(Method::POST, path)).await
     }
 
-    /// Sends a request, and reads the answer to its end.
+    /// Sends a request, and reads the response to its end.
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Got {
         let (head, body) = self.begin(request).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
@@ -178,7 +178,7 @@ impl Open {
         Got { status: head.status, headers: head.headers, text }
     }
 
-    /// Sends a request, and leaves the body of the answer to be read; dropped, it is hung up.
+    /// Sends a request, and leaves the body of the response to be read; dropping it closes the connection.
     pub(crate) async fn begin(&self, request: Request<Full<Bytes>>) -> axum::http::Response<Incoming> {
         self.client.request(request).await.unwrap()
     }
@@ -187,34 +187,34 @@ impl Open {
         self.shop.database.tally(self.sale).await.unwrap().unwrap()
     }
 
-    /// What the shopkeeper sees.
+    /// Returns the numbers of the shopkeeper's page.
     pub(crate) async fn numbers(&self) -> Value {
         self.get(&format!("/api/keeper/numbers?token={}", self.signer.keeper_token())).await.json()
     }
 
-    /// Waits until the page shows that so many are left.
+    /// Waits until the page shows this remaining stock.
     pub(crate) async fn until_left(&self, left: i64) {
         eventually("the stock last seen", async || self.get("/api/sale").await.json()["left"] == left).await;
     }
 
-    /// Tells the shop to end.
+    /// Starts the shutdown of the shop.
     pub(crate) fn end(&mut self) {
         let _ = self.end.take().unwrap().send(());
     }
 
-    /// Waits until it has.
+    /// Waits for the end of the shutdown.
     pub(crate) async fn ended(&mut self) {
         self.server.take().unwrap().await.unwrap();
     }
 }
 
-/// The same request from another address, as a proxy on this machine says.
+/// Returns the same request from another address, which a proxy on this machine reports.
 pub(crate) fn from(address: &str, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
     request.headers_mut().insert("x-forwarded-for", address.parse().unwrap());
     request
 }
 
-/// Looks until it is so.
+/// Polls until the condition is true.
 pub(crate) async fn eventually(what: &str, mut look: impl AsyncFnMut() -> bool) {
     const SOON: std::time::Duration = std::time::Duration::from_secs(60);
     let started = testbed::now();

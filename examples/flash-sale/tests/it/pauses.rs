@@ -1,4 +1,4 @@
-//! Buyers who let a reservation expire: others come first for a while.
+//! Buyers who let a reservation expire have to pause, so that others come first.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use testbed::AnyDatabase;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// A sale in which nothing expires or passes by itself while a test runs.
+/// Returns a sale in which nothing expires by itself while a test runs.
 fn sale() -> NewSale {
     NewSale { pay_within: Duration::from_secs(3600), lasts: Duration::from_secs(1_000_000), ..NewSale::of(5) }
 }
 
-/// Writes in the books what would take hours to come about.
+/// Writes a state into the books that would take hours to arise.
 async fn write(running: &AnyDatabase, statement: &str) {
     let mut books = AnyConnection::connect(&running.url()).await.unwrap();
     books.execute(AssertSqlSafe(statement.to_owned())).await.unwrap();
     books.close().await.unwrap();
 }
 
-/// Lets the reservation of everybody expire now.
+/// Lets all reservations expire now.
 async fn expire(running: &AnyDatabase, shop: &Shop) {
     write(running, "UPDATE orders SET expires_at = reserved_at").await;
     assert_eq!(shop.expire().await.unwrap(), 1);
 }
 
-/// What is said to a new wish of ana.
+/// Returns the outcome of a new purchase request of ana.
 async fn said(shop: &Shop, (sale, key): (i64, &str), strategy: Strategy) -> Outcome {
     shop.buy(&Wish { sale, user: "ana", key }, strategy).await.unwrap()
 }
@@ -53,7 +53,7 @@ async fn after_an_expired_reservation_a_buyer_pauses_and_twice_as_long_each_time
             is_paused(&said(&shop, (id, "2"), strategy).await, 1);
         }
         assert_eq!(said(&shop, (id, "1"), Strategy::Conditional).await, Outcome::Expired, "as before");
-        // Nobody else does, and neither does she in another sale.
+        // No other buyer has to pause, and neither does she in another sale.
         let bob = Wish { sale: id, user: "bob", key: "1" };
         let bob = shop.buy(&bob, Strategy::Conditional).await.unwrap();
         let Outcome::Reserved { order, .. } = bob else { panic!("{bob:?}") };

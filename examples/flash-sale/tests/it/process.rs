@@ -1,4 +1,4 @@
-//! The program: it says where it is, serves, ends when it is told to, and looks at the books.
+//! The program: it prints its addresses, serves, stops at a signal, and audits the books.
 
 use std::path::Path;
 use std::process::{Output, Stdio};
@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// The program, which ends with its value.
+/// Returns the program, which is killed when this is dropped.
 fn program(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flash-sale"));
     command.args(arguments).current_dir(folder).kill_on_drop(true);
@@ -25,7 +25,7 @@ async fn run(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String, Strin
     (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
-/// A shop that serves.
+/// A shop that serves, as a process.
 struct Serving {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -62,7 +62,7 @@ impl Serving {
         text
     }
 
-    /// Tells it to end, by a signal of this name; its last line and its status.
+    /// Stops it by a signal of this name; returns its last line and its status.
     async fn end(mut self, signal: &str) -> (Option<String>, Option<i32>) {
         let pid = self.child.id().unwrap().to_string();
         let told = Command::new("kill").args([&format!("-{signal}"), &pid]).status().await.unwrap();
@@ -167,7 +167,7 @@ async fn what_cannot_be_is_said_before_anything_is_opened() {
 async fn without_arguments_it_is_a_shop_on_a_file_here() {
     let folder = Folder::new("process");
     let mut child = program(folder.path(), &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Whether its port is free is not said, and does not matter.
+    // Its port may be free or not.
     crate::open::eventually("the file", async || folder.file("flash-sale.db").exists()).await;
     child.kill().await.unwrap();
 }
@@ -198,7 +198,7 @@ async fn redis_can_be_said_where_nobody_else_reads_it() {
 #[tokio::test]
 async fn whoever_forgets_that_a_sale_is_on_is_told_how_to_go_on_with_it() {
     let folder = Folder::new("process");
-    // What cannot be listened at ends it at once, after the database was opened.
+    // An address in use stops it at once, after the database was opened.
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let serve = ["serve", "--database", "sqlite:shop.db", "--listen", &address];

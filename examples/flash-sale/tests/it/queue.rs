@@ -1,4 +1,4 @@
-//! The line: everybody has a place, which falls, and then a turn.
+//! The queue: every buyer has a place, whose number decreases, and then a turn.
 
 use axum::http::Response;
 use bytes::Bytes;
@@ -17,19 +17,19 @@ async fn shop(queue: &str) -> Open {
     Open::alone(&NewSale::of(50), settings).await
 }
 
-/// Somebody who stands in line.
+/// A waiter in the queue.
 struct Waiting {
     body: Incoming,
     text: String,
 }
 
 impl Waiting {
-    /// Comes to the shop.
+    /// Sends a purchase request.
     async fn come(shop: &Open, user: &str) -> Waiting {
         Waiting::come_by(shop, user, "k").await
     }
 
-    /// Comes to the shop with this key.
+    /// Sends a purchase request with this key.
     async fn come_by(shop: &Open, user: &str, key: &str) -> Waiting {
         let response: Response<Incoming> = shop.begin(shop.wish(user, key).await).await;
         assert_eq!(
@@ -39,7 +39,7 @@ impl Waiting {
         Waiting { body: response.into_body(), text: String::new() }
     }
 
-    /// The next line, if there is one more.
+    /// Returns the next line of the response, if there is one.
     async fn line(&mut self) -> Option<Value> {
         loop {
             if let Some((line, rest)) = self.text.split_once('\n') {
@@ -52,7 +52,7 @@ impl Waiting {
         }
     }
 
-    /// All that is said until the end.
+    /// Returns all lines until the end.
     async fn rest(mut self) -> Vec<Value> {
         let mut lines = Vec::new();
         while let Some(line) = self.line().await {
@@ -65,7 +65,7 @@ impl Waiting {
 #[tokio::test]
 async fn a_place_falls_until_it_is_ones_turn() {
     let shop = shop("2/s queue 10 leaky-bucket").await;
-    // All at once, so that the line is long however slow the machine is.
+    // All at once, so that the queue is long however slow the machine is.
     let buyers = ["ana", "bob", "cleo", "dan", "eve", "fay"];
     let told = join_all(buyers.map(async |user| Waiting::come(&shop, user).await.rest().await)).await;
     let mut of_all = Vec::new();
@@ -110,7 +110,7 @@ async fn whoever_hangs_up_in_line_buys_nothing_and_lets_others_move_up() {
     drop(second);
     eventually("the place of bob", async || third.line().await.unwrap()["place"] == 1).await;
     assert_eq!(shop.tally().await.live, 1);
-    // There is room for one more.
+    // There is space for one more.
     let mut fourth = Waiting::come(&shop, "dan").await;
     assert_eq!(fourth.line().await.unwrap()["place"], 2);
 }
@@ -153,7 +153,7 @@ async fn one_buyer_has_one_place_however_many_requests_ask_for_it() {
     }
     let mut honest = Waiting::come(&shop, "bob").await;
     assert_eq!(honest.line().await.unwrap()["place"], 2, "behind a buyer, not behind nine requests");
-    // The place is theirs until the last of them hangs up.
+    // The place is held until the last of the requests is dropped.
     let mut last = requests.pop().unwrap();
     drop(requests);
     assert_eq!(last.line().await.unwrap()["place"], 1);
@@ -161,7 +161,7 @@ async fn one_buyer_has_one_place_however_many_requests_ask_for_it() {
     eventually("the place of eve", async || honest.line().await.unwrap()["place"] == 1).await;
 }
 
-/// The status and the result that a request ends with, in line or not.
+/// Returns the status and the result that a request ends with, queued or not.
 async fn end_of(shop: &Open, user: &str, key: &str) -> (u64, String, Value) {
     let got = shop.send(shop.wish(user, key).await).await;
     let last: Value = serde_json::from_str(got.text.lines().last().unwrap()).unwrap();
@@ -190,7 +190,7 @@ async fn whoever_has_bought_stands_in_no_line() {
     let order = &first[0]["order"];
     let mut full = Waiting::come(&shop, "bob").await;
     assert_eq!(full.line().await.unwrap()["place"], 1);
-    // The line is full, and she hears of her order all the same.
+    // The queue is full, and she gets her order all the same.
     let again = shop.buy("ana", "k").await;
     assert_eq!((again.said(), again.field("idempotent-replayed")), ((201, "reserved".to_owned()), "true"));
     let other = shop.buy("ana", "another").await;
@@ -208,6 +208,6 @@ async fn nobody_waits_in_line_for_what_is_sold_out() {
     };
     let shop = Open::alone(&NewSale::of(1), settings).await;
     Waiting::come(&shop, "ana").await.rest().await;
-    // Its status is enough: a place in this line would last an hour.
+    // Its status is enough: a place in this queue would last an hour.
     assert_eq!(shop.begin(shop.wish("bob", "k").await).await.status(), 410);
 }

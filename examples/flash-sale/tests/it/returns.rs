@@ -20,7 +20,7 @@ async fn reserve(shop: &Shop, sale: i64, user: &str) -> String {
     }
 }
 
-/// Waits until all reservations of a moment are over.
+/// Waits until this many reservations have expired.
 async fn expire_all(shop: &Shop, pieces: u64) {
     let mut returned = 0;
     while returned < pieces {

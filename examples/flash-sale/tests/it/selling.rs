@@ -1,4 +1,4 @@
-//! Crowds: every safe strategy sells exactly what there is, and the naive one is seen to sell more.
+//! Crowds: every safe strategy sells exactly the stock, and the naive one oversells.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,8 +14,8 @@ use crate::open::shop_on;
 
 const TRIES: usize = 5;
 
-/// Buyers who come at once, some at a time, each with tries, and what they were told: orders with their buyers.
-/// Who meets somebody faster asks again, as long as something is left.
+/// Runs buyers at once, some at a time, each with retries; returns the orders that they got, with their buyers. A buyer
+/// who loses against a faster one retries as long as pieces are left.
 async fn crowd(
     shop: &Shop,
     sale: i64,
@@ -55,7 +55,7 @@ async fn crowd(
     Arc::into_inner(told).unwrap().into_inner().unwrap()
 }
 
-/// Sells to a crowd, and looks at the books.
+/// Sells to a crowd, and checks the books.
 async fn sells_exactly(shop: &Shop, strategy: fn(usize) -> Strategy) {
     let sale = shop.database.create_sale(&NewSale::of(20)).await.unwrap();
     let mut told = crowd(shop, sale, 100, strategy).await;

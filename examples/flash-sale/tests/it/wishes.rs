@@ -1,4 +1,4 @@
-//! One buyer's wishes: the same one again, another one, too early, too late.
+//! Purchase requests of one buyer: the same one again, another one, too early, too late.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ async fn one_wish_sent_many_times_at_once_is_one_order() {
                     let shop = shop.clone();
                     tokio::spawn(async move {
                         let wish = Wish { sale, user: "ana", key: &format!("key {sale}") };
-                        // Somebody who is faster may be the same buyer; the next try says so.
+                        // The faster request may be of the same buyer; the next try shows that.
                         loop {
                             let outcome = shop.buy(&wish, strategy).await.unwrap();
                             if !matches!(outcome, Outcome::Conflict { .. }) {

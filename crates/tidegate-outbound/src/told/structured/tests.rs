@@ -1,11 +1,11 @@
-//! The reader beside another one, on texts made of what the grammar is made of.
+//! The parser compared with another one, on texts composed of pieces of the grammar.
 
 use proptest::prelude::*;
 use sfv::{BareItem, Dictionary, List, ListEntry, Parameters, Parser};
 
 use super::*;
 
-/// What both readers can tell of a member: its value, and its parameters that are integers.
+/// The data that both parsers return for a member: its value, and its integer parameters.
 type Told = (Option<i64>, Option<Vec<u8>>, Vec<(Vec<u8>, i64)>);
 
 fn ours(member: &Member<'_>) -> Told {
@@ -210,7 +210,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![9 => known, 1 => any::<u8>().prop_map(|byte| vec![byte])]
 }
 
-/// A member that is mostly right, so that long texts are often valid.
+/// A member that is mostly valid, so that long texts are often valid.
 fn member() -> impl Strategy<Value = Vec<u8>> {
     proptest::string::bytes_regex(
         r#"([a-z]{1,3}=)?("[a-z ]{0,4}"|[a-z]{1,3}|-?[0-9]{1,15}|[0-9]{1,12}\.[0-9]{1,3}|\?[01]|@[0-9]{1,5}|\((1|a| ){0,3}\))(;[a-z]{1,2}(=-?[0-9]{1,4}|="x")?){0,3}"#,

@@ -1,4 +1,4 @@
-//! Every way in which servers say how much is left, and until when.
+//! All forms in which servers report the remaining quota and its reset.
 
 use tidegate::SECOND;
 use tidegate_tower::{Dialect, RateLimit, key};
@@ -9,7 +9,7 @@ fn five_in_ten_seconds() -> Limit {
     "5/10s fixed-window".parse().unwrap()
 }
 
-/// Ways to say before a refusal how much is left, and until when.
+/// The forms that report the remaining quota and its reset before a denial.
 const BEFORE_A_REFUSAL: [(&str, Tell); 6] = [
     ("the tenth draft", |headers, decision, _| {
         let value =
@@ -38,7 +38,7 @@ const BEFORE_A_REFUSAL: [(&str, Tell); 6] = [
     }),
 ];
 
-/// Calls for four windows, as fast as it is let; the server has to refuse nobody.
+/// Calls as fast as the layer allows for four windows; the server has to deny none of the calls.
 #[tokio::test]
 async fn what_is_said_before_a_refusal_is_obeyed_in_every_dialect() {
     for (dialect, tell) in BEFORE_A_REFUSAL {
@@ -57,7 +57,7 @@ async fn what_is_said_before_a_refusal_is_obeyed_in_every_dialect() {
     }
 }
 
-/// Ways to say with a refusal when to try again.
+/// The forms that report with a denial when to try again.
 const WITH_A_REFUSAL: [(&str, Tell); 2] = [
     ("seconds", |headers, decision, _| {
         if !decision.is_allowed() {
@@ -71,7 +71,7 @@ const WITH_A_REFUSAL: [(&str, Tell); 2] = [
     }),
 ];
 
-/// A server that says nothing before it refuses is asked once too often in each window, and then left alone.
+/// A server that reports nothing before it denies gets one call too many in each window, and then none.
 #[tokio::test]
 async fn a_retry_after_is_obeyed() {
     for (dialect, tell) in WITH_A_REFUSAL {

@@ -1,4 +1,4 @@
-//! gRPC: a server that says with its refusals when to come back.
+//! gRPC: a server whose denials contain the time to the next try.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -11,13 +11,13 @@ use tonic_health::pb::health_client::HealthClient;
 
 use super::*;
 
-/// A health service of which one call passes in ten seconds.
+/// Starts a health service that allows one call in ten seconds.
 async fn limited(clock: &Arc<ManualClock>) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let limiter = Limiter::with_clock("1/10s".parse().unwrap(), clock.clone());
     let (_, health) = tonic_health::server::health_reporter();
-    // It says nothing before it refuses.
+    // It reports no quota before it denies.
     let limits = RateLimit::with(limiter, key::everyone()).fields(Dialect::None);
     let server = TonicServer::builder().layer(limits).add_service(health);
     let incoming = tonic::transport::server::TcpIncoming::from(listener);

@@ -1,4 +1,4 @@
-//! Calls that are held back while a server wants to be left alone.
+//! Calls that wait during a hold.
 
 use tidegate::SECOND;
 use tokio::task::JoinHandle;
@@ -11,7 +11,7 @@ fn retry_after(headers: &mut HeaderMap, decision: &Decision, _: Timestamp) {
     }
 }
 
-/// A client whose server has just refused with half a minute.
+/// Returns a client whose server has just denied a call for 30 seconds.
 async fn refused(layer: Outgoing) -> Caller {
     let caller = Caller::new(layer, "1/30s fixed-window".parse().unwrap(), retry_after).await;
     assert_eq!(caller.status().await, 200);
@@ -67,7 +67,7 @@ async fn whoever_goes_away_never_arrives_and_the_others_leave_in_order() {
     caller.clock.advance(30 * SECOND);
     let mut staying = Vec::new();
     for (number, call) in calls.into_iter().enumerate().step_by(2) {
-        // The server refuses them, too, and asks for half a minute more each time.
+        // The server denies them, too, and asks for 30 seconds more each time.
         call.await.unwrap().unwrap();
         staying.push(format!("/{number}"));
         caller.clock.advance(30 * SECOND);
@@ -96,7 +96,7 @@ async fn many_at_once_spend_no_more_than_was_left() {
     let caller = Caller::new(Outgoing::new(), "50/10s fixed-window".parse().unwrap(), tell).await;
     assert_eq!(caller.status().await, 200);
     let calls: Vec<_> = (0..200).map(|_| tokio::spawn(caller.call("/"))).collect();
-    // At most 49 leave, fewer where answers cross; the others wait for the next window, of which nothing is known.
+    // At most 49 leave, fewer if responses overtake each other. The others wait for the next window, which is unknown.
     until(|| caller.counts.arrived() + caller.layer.waiting() == 201).await;
     assert!(caller.counts.arrived() <= 50);
     assert_eq!(caller.counts.refused(), 0);

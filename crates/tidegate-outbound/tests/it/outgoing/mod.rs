@@ -1,4 +1,4 @@
-//! The layer for clients: real clients of real servers that limit, which count what arrives.
+//! The layer for clients: real clients of real servers that limit and count arrivals.
 
 mod dialects;
 mod grpc;
@@ -36,7 +36,7 @@ struct Caller {
     counts: Arc<Counts>,
 }
 
-/// What a server has seen.
+/// The counts of a server.
 #[derive(Default)]
 struct Counts {
     arrived: AtomicUsize,
@@ -54,11 +54,11 @@ impl Counts {
     }
 }
 
-/// What a server tells with an answer.
+/// A function that writes the header fields of a response.
 type Tell = fn(&mut HeaderMap, &Decision, Timestamp);
 
 impl Caller {
-    /// A client of a server that limits everybody together, and tells what is left in its own way.
+    /// Returns a client of a server with one limit for all calls, which reports the remaining quota by `tell`.
     async fn new(layer: Outgoing, limit: Limit, tell: Tell) -> Caller {
         let (clock, counts) = (Arc::new(ManualClock::new()), Arc::new(Counts::default()));
         let single = Single::with_clock(limit, clock.clone());
@@ -77,7 +77,7 @@ impl Caller {
         Request::get(format!("http://{}{path}", self.server.address)).body(Empty::new()).unwrap()
     }
 
-    /// A call to this path, to be awaited.
+    /// Returns a call to this path, to be awaited.
     fn call(&self, path: &str) -> impl Future<Output = Result<Response<Incoming>, BoxError>> + Send + use<> {
         let (mut client, request) = (self.client.clone(), self.request(path));
         async move { client.ready().await?.call(request).await }
@@ -87,7 +87,7 @@ impl Caller {
         self.call("/").await.unwrap().status().as_u16()
     }
 
-    /// Whether a call would be held back now.
+    /// Returns true if a call would be held back now.
     fn is_held(&self) -> bool {
         let mut call = pin!(self.call("/"));
         match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -112,13 +112,13 @@ fn answer(
         counts.refused.fetch_add(1, Ordering::SeqCst);
         *response.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
     }
-    // The server's own idea of the time, which is not that of this machine.
+    // The server's own time, which is not that of this machine.
     response.headers_mut().insert("date", text(&date(clock.now(), 0)));
     tell(response.headers_mut(), &decision, clock.now());
     response
 }
 
-/// Seconds since 1970 by the server, so long after this time of its clock.
+/// Returns the Unix time of the server, so many seconds after this time of its clock.
 fn moment(now: Timestamp, seconds: u64) -> u64 {
     1_900_000_000 + now.since(Timestamp::EPOCH).to_duration().as_secs() + seconds
 }
@@ -127,7 +127,7 @@ fn date(now: Timestamp, seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(moment(now, seconds)))
 }
 
-/// Whole seconds until the limit is as new, or until a refused call would pass.
+/// Returns whole seconds until the limit is full, or until a denied call would pass.
 fn seconds(decision: &Decision) -> u64 {
     let wait = decision.retry_after().unwrap_or_else(|| decision.reset_after());
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)

@@ -1,8 +1,8 @@
-//! Places that are kept until a body has ended.
+//! Permits that are held until a body has ended.
 
 use super::*;
 
-/// A call that was answered with this body, by a layer that keeps its place until it ends.
+/// Returns a response with this body, from a layer that holds the permit until the body ends.
 fn begun(places: &Places, fields: &[(&str, &str)], frames: &Frames) -> Answer {
     let mut bench = Bench::new(&InFlight::new(places.clone()).until_body_ends());
     let mut response = Response::builder();
@@ -58,7 +58,7 @@ fn a_body_that_has_ended_before_it_began_keeps_nothing() {
     assert_eq!(places.in_flight(), 0);
 }
 
-/// How many places there are after many answers by gRPC with these pieces of a body, read so.
+/// Returns the limit after many gRPC responses with these pieces of a body, each read by `read`.
 fn adapted(pieces: impl Fn(&Frames), fields: &[(&str, &str)], read: impl Fn(Answer)) -> u64 {
     let clock = Arc::new(ManualClock::new());
     let places = Places::adaptive(Adapt::aimd(1..=1000).starting_at(100)).with_clock(clock.clone());

@@ -1,8 +1,8 @@
-//! What places that adapt learn.
+//! Effects of outcomes on an adaptive limit.
 
 use super::*;
 
-/// How many places there are after so many calls that were answered so.
+/// Returns the limit after 400 calls with this response.
 fn adapted(layer: impl FnOnce(InFlight) -> InFlight, answer: &Result<u16, &'static str>) -> u64 {
     let clock = Arc::new(ManualClock::new());
     let places = Places::adaptive(Adapt::aimd(1..=1000).starting_at(100)).with_clock(clock.clone());
@@ -21,7 +21,7 @@ fn adapted(layer: impl FnOnce(InFlight) -> InFlight, answer: &Result<u16, &'stat
     places.limit()
 }
 
-/// How many places there are after so many calls that were given up after a hundredth of a second.
+/// Returns the limit after 400 calls that were dropped after 10 ms.
 fn given_up(layer: impl FnOnce(InFlight) -> InFlight) -> u64 {
     let clock = Arc::new(ManualClock::new());
     let places = Places::adaptive(Adapt::aimd(1..=1000).starting_at(100)).with_clock(clock.clone());

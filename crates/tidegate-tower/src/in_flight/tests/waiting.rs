@@ -1,4 +1,4 @@
-//! Who waits for a place.
+//! Waiters for a permit.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn ten_thousand_calls_in_one_task_leave_in_order_without_a_thread_each() {
     let before = threads();
     assert!(calls.iter_mut().all(|call| poll(call).is_pending()));
     assert_eq!(places.waiting(), 9_999);
-    // Where tests share a process, others start threads meanwhile.
+    // If tests share a process, other tests start threads meanwhile.
     assert!(threads() < before + 100, "a thread for each who waits");
 
     let mut came = bench.shared.came();

@@ -1,4 +1,4 @@
-//! Who a client is, for every chain of up to three hops in every form.
+//! The client address, for every chain of up to three hops in every form.
 
 use http::Request;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::key::Grouped as _;
 use crate::key::peer;
 
-/// What stands at one place of a list.
+/// An item of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hop {
     Trusted,
@@ -17,7 +17,7 @@ enum Hop {
 
 const HOPS: [Hop; 4] = [Hop::Trusted, Hop::Stranger, Hop::Nonsense, Hop::Empty];
 
-/// How an address is written, and which it is.
+/// A function that returns the text of an address, and the address.
 type Form = fn(u8, Hop) -> (String, IpAddr);
 
 const FORMS: [Form; 6] = [
@@ -39,7 +39,7 @@ fn v6(number: u8, hop: Hop) -> String {
     format!("{}::{number:x}", if hop == Hop::Trusted { "fd00:1" } else { "2001:db8" })
 }
 
-/// All chains of this length.
+/// Returns all chains of this length.
 fn chains(length: u32) -> impl Iterator<Item = Vec<Hop>> {
     let all = HOPS.len().pow(length);
     (0..all).map(move |number| {
@@ -47,7 +47,7 @@ fn chains(length: u32) -> impl Iterator<Item = Vec<Hop>> {
     })
 }
 
-/// The item that says this hop, and the address that it says.
+/// Returns the item of this hop, and its address.
 fn item(number: u8, hop: Hop, form: Form, pairs: bool) -> (String, Option<IpAddr>) {
     match hop {
         Hop::Empty => (String::from(" "), None),
@@ -62,7 +62,7 @@ fn item(number: u8, hop: Hop, form: Form, pairs: bool) -> (String, Option<IpAddr
     }
 }
 
-/// Who it has to be: from the right, past those who are trusted, as far as anything is known.
+/// Returns the expected client: from the right, past the trusted hops, up to the first item that is not an address.
 fn expected(peer: (Hop, IpAddr), chain: &[(Hop, Option<IpAddr>)]) -> IpAddr {
     let (mut trusted, mut known) = (peer.0 == Hop::Trusted, peer.1);
     for (hop, ip) in chain.iter().rev().filter(|(hop, _)| *hop != Hop::Empty) {
@@ -102,7 +102,7 @@ fn every_chain_in_every_form_gives_the_first_who_is_not_trusted() {
                     let read: Vec<_> = chain.iter().copied().zip(items.iter().map(|(_, ip)| *ip)).collect();
                     let peer: IpAddr = peer.parse().unwrap();
                     let name = if is_pairs { "forwarded" } else { "x-forwarded-for" };
-                    // One line for all, and a line for each.
+                    // All items in one line, and each in a line of its own.
                     let texts: Vec<_> = items.iter().map(|(text, _)| text.as_str()).collect();
                     for lines in
                         [vec![texts.join(", ")], texts.iter().map(|text| (*text).to_owned()).collect()]

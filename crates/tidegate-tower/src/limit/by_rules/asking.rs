@@ -1,8 +1,7 @@
-//! A question to rules on a remote store.
+//! A request to the rules on a remote store.
 //!
-//! Dropped before it is answered, it may have taken. The gate releases permits by itself. Units stay taken, unless the
-//! layer says that an abandoned request gets them back: then the question goes on in the background, and its takes are
-//! refunded.
+//! If it is dropped before the reply, it may have taken. The gate releases permits by itself. Units stay taken, unless
+//! the layer refunds abandoned requests: then the request continues in the background, and its takes are refunded.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,19 +12,19 @@ use tidegate_rules::{Admission, Bill, Gate};
 use crate::limit::on_response::{HeldPermits, correct};
 use crate::limit::settle::Settle;
 
-/// The answer of a gate, with its takes if they may have to be corrected.
+/// The reply of a gate, with its takes if they may have to be corrected.
 pub(super) type Billed = Result<(Admission, Bill), StoreError>;
 
-/// The answer of a gate on a remote store.
+/// The reply of a gate on a remote store.
 type Answer = Pin<Box<dyn Future<Output = Billed> + Send>>;
 
-/// A question to rules on a remote store.
+/// A request to the rules on a remote store.
 pub(super) struct Asking {
     gate: Gate,
-    /// By what the request is settled if this is dropped.
+    /// The correction of the request if this is dropped.
     abandoned: Settle,
     cost: u64,
-    /// `None` once it is there.
+    /// `None` once the reply is there.
     answer: Option<Answer>,
 }
 

@@ -1,7 +1,7 @@
-//! A request as rules know it.
+//! The attributes of a request, which rules match.
 //!
-//! Rules look at `method`, `path`, `host`, `ip`, at header fields, cookies and pieces of the query, and at whatever the
-//! program adds. Only what a rule in force looks at is searched for.
+//! Rules match `method`, `path`, `host`, `ip`, header fields, cookies, query parameters, and attributes that the
+//! program adds. Only attributes of rules in force are read from a request.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::key::{Part, named};
 /// The attribute that is an address.
 pub(super) const IP: &str = "ip";
 
-/// What the head says about each attribute that these rules look at.
+/// Returns the attributes of the head that these rules match.
 pub(super) fn of_head<'a>(policy: &'a Policy, head: Head<'a>, units: u64) -> Attributes<'a> {
     let attributes = Attributes::new().cost(Cost::new(units).unwrap_or_default());
     policy.attributes().fold(attributes, |attributes, name| match name.split_once('.') {
@@ -27,7 +27,7 @@ pub(super) fn of_head<'a>(policy: &'a Policy, head: Head<'a>, units: u64) -> Att
     })
 }
 
-/// The same with all values of a name.
+/// Adds all values of a name.
 fn all<'a>(
     attributes: Attributes<'a>,
     name: &'a str,
@@ -39,7 +39,7 @@ fn all<'a>(
     })
 }
 
-/// The same with what an extractor has found.
+/// Adds the part that an extractor has found.
 pub(super) fn with_part<'a>(attributes: Attributes<'a>, name: &'a str, part: &'a Part<'_>) -> Attributes<'a> {
     match part {
         Part::Address(ip, grouping) if name == IP => match larger(*grouping) {
@@ -54,7 +54,7 @@ pub(super) fn with_part<'a>(attributes: Attributes<'a>, name: &'a str, part: &'a
     }
 }
 
-/// Returns groups that are larger than the default ones. Smaller groups are for each rule to say.
+/// Returns the networks of a grouping that are larger than the default ones. Smaller ones are set by each rule.
 fn larger(Grouping { ipv4_bits, ipv6_bits }: Grouping) -> Option<Grouping> {
     let usual = Grouping::default();
     let bits = |asked, usual, whole| if asked < usual { asked } else { whole };
@@ -63,8 +63,8 @@ fn larger(Grouping { ipv4_bits, ipv6_bits }: Grouping) -> Option<Grouping> {
     (ipv4_bits < 32 || ipv6_bits < 128).then_some(Grouping { ipv4_bits, ipv6_bits })
 }
 
-/// Returns why there can be no decision by these rules about a request of which this was found: an address that they match
-/// is not known, and the extractor does not say that this is meant.
+/// Returns the reason why rules cannot decide about a request: they match an address that is unknown, and the extractor
+/// does not accept that.
 pub(super) fn lack(
     policy: &Policy,
     attributes: &Attributes<'_>,
@@ -72,7 +72,7 @@ pub(super) fn lack(
 ) -> Option<Reason> {
     let reason = match part {
         Part::NoPeer => Reason::NoPeer,
-        // What is no address is none: a rule that refuses some of them must not be got past by it.
+        // Text that is not an address must not bypass a rule that denies addresses.
         Part::Bytes(_) | Part::Number(_) | Part::Repeated(_) if name == IP => Reason::Missing,
         _ => return None,
     };

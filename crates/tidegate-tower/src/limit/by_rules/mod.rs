@@ -1,4 +1,4 @@
-//! Decides about requests by rules.
+//! A decider about requests by rules.
 //!
 //! ```text
 //!   attributes at once, or awaited -> the gate, in memory or remote -> allowed, denied, or delayed
@@ -27,12 +27,12 @@ use crate::head::Head;
 use crate::key::{Extract, Extracted, LaterEach, Part, peer};
 use asking::{Asking, Billed};
 
-/// A decider by rules; clones share what was counted.
+/// A decider by rules; clones share the counts.
 #[derive(Clone)]
 pub(super) struct ByRules {
     pub(super) settings: Arc<Settings>,
     rules: Arc<RuleSet>,
-    /// Finds the address of the connection, for the attribute `ip`.
+    /// The extractor of the peer address, for the attribute `ip`.
     peer: Arc<dyn Extract>,
     attributes: Vec<(Arc<str>, Arc<dyn Extract>)>,
 }
@@ -92,7 +92,7 @@ impl ByRules {
         }
     }
 
-    /// Hands over the attributes; or returns why there can be no decision by them.
+    /// Passes on the attributes, or returns the reason why no decision is possible.
     fn with_attributes<T>(
         &self,
         head: Head<'_>,
@@ -116,7 +116,7 @@ impl ByRules {
         })
     }
 
-    /// Returns the longest wait of a request, if anything is said beside the rules.
+    /// Returns the max wait of a request beside that of the rules, if one is set.
     fn max_wait(&self, head: Head<'_>) -> Option<Duration> {
         match self.settings.max_wait.is_zero() {
             true => head.timeout(),
@@ -124,10 +124,10 @@ impl ByRules {
         }
     }
 
-    /// Goes on as the gate says.
+    /// Returns the outcome of the gate's reply.
     fn answered(&self, head: Head<'_>, answer: Billed, cost: u64) -> CallOutcome {
         let Ok((admission, bill)) = answer else { return self.deny_because(head, Reason::Undecided) };
-        // A candidate may have given a permit beside a denial.
+        // A candidate may have granted a permit although the request is denied.
         let permits = HeldPermits::of(&self.rules.gate, admission.permits());
         let delay = match admission.verdict() {
             Verdict::Allowed { delay } if admission.is_allowed() => delay,
@@ -179,7 +179,7 @@ impl Wait for WaitForAttributes {
     }
 }
 
-/// A wait for the answer of a gate on a remote store.
+/// A wait for the reply of a gate on a remote store.
 struct WaitForGate {
     by: Arc<ByRules>,
     asking: Asking,
@@ -192,7 +192,7 @@ impl Wait for WaitForGate {
     }
 }
 
-/// A wait of a request that rules allowed, until the time that is reserved for it.
+/// A wait of an allowed request, until the time that the rules have reserved for it.
 struct WaitForTime {
     delay: Delay,
     /// `None` once it is over.
@@ -205,7 +205,7 @@ impl Wait for WaitForTime {
         let taken = self.taken.take().expect("polled again after it was over");
         Poll::Ready(match waited {
             Ok(()) => CallOutcome::Pass(Some(OnResponse::ByRules(taken))),
-            // The system has no timer thread that could wake the request.
+            // The system has no timer thread to wake the request.
             Err(_) => CallOutcome::Deny(taken.settings.deny(&Refused::because(head, Reason::Undecided))),
         })
     }

@@ -1,4 +1,4 @@
-//! The take of a limiter, while the service answers.
+//! The take of a limiter, while the service runs.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::limit::settings::Settings;
 use crate::limit::settle::{Phase, Settle};
 use tidegate_support::put_remaining;
 
-/// The take of a limiter that may have to be corrected, or that gave a permit.
+/// The take of a limiter that may have to be corrected, or that granted a permit.
 pub(in crate::limit) struct TakenByLimiter {
     settings: Arc<Settings>,
     limiter: Arc<NamedLimiter>,
@@ -38,7 +38,7 @@ impl TakenByLimiter {
         TakenByLimiter { settings, limiter, key, take, decision, held, phase: Phase::Unserved }
     }
 
-    /// Settles the take, writes header fields, and returns what is held until the response is over.
+    /// Corrects the take, writes header fields, and returns the permit that is held until the response is over.
     pub(super) fn conclude<R>(mut self, response: &mut Response<R>) -> Option<Held> {
         let settle = self.settings.settlement.of(ResponseHead::of(response));
         self.phase = Phase::Settled;
@@ -50,7 +50,7 @@ impl TakenByLimiter {
         self.held.take()
     }
 
-    /// Corrects the take, and returns what the limiter would answer then.
+    /// Corrects the take, and returns the decision about a request after that.
     fn settle(&mut self, settle: Settle) -> Option<Decision> {
         (settle != Settle::Keep).then(|| self.limiter.settle(&self.key, settle, self.take.take()))
     }

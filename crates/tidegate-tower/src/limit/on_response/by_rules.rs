@@ -1,4 +1,4 @@
-//! The takes of rules, while the service answers.
+//! The takes of rules, while the service runs.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::limit::settings::Settings;
 use crate::limit::settle::{Phase, Settle};
 use tidegate_support::{join_all, put_remaining};
 
-/// Rules on a store, and what replies say about their limits.
+/// Rules on a store, with the parts of replies that depend on their limits.
 pub(in crate::limit) struct RuleSet {
     pub(in crate::limit) gate: Gate,
     pub(in crate::limit) is_in_memory: bool,
@@ -45,7 +45,7 @@ pub(in crate::limit) struct TakenByRules {
 }
 
 impl TakenByRules {
-    /// Corrects the takes and releases the permits; returns what has to be awaited for that.
+    /// Corrects the takes and releases the permits; returns the future to await for that, if any.
     pub(super) fn settle(&mut self, response: ResponseHead<'_>) -> Option<Settling> {
         let settle = match self.bill.is_empty() {
             true => Settle::Keep,
@@ -67,7 +67,7 @@ impl TakenByRules {
         (!each.is_empty()).then(|| Settling::new(self.rules.gate.clone(), Box::pin(all(each))))
     }
 
-    /// Corrects the takes without a caller that waits: at once in memory.
+    /// Corrects the takes without a waiting caller: at once in memory, else in the background.
     fn correct(&mut self, settle: Settle) {
         if settle != Settle::Keep && !self.bill.is_empty() {
             let correction = self.correction(settle);
@@ -79,7 +79,7 @@ impl TakenByRules {
         correct(self.rules.gate.clone(), std::mem::take(&mut self.bill), settle, self.cost)
     }
 
-    /// Writes header fields, and returns what is held until the response is over.
+    /// Writes header fields, and returns the permits that are held until the response is over.
     pub(super) fn conclude<R>(mut self, response: &mut Response<R>) -> Option<Held> {
         if let (Some(binding), true) = (&self.binding, self.settings.dialect != Dialect::None) {
             let promise = self.rules.promise(binding);
@@ -95,8 +95,8 @@ impl Drop for TakenByRules {
     }
 }
 
-/// The permits of one request, released when they are dropped: in memory at once, in a remote store without a caller that
-/// waits. Where the response is there, the release is awaited, so that the next request finds the permit free.
+/// The permits of one request, released when they are dropped: in memory at once, in a remote store in the background.
+/// When the response is there, the release is awaited, so that the next request finds the permit free.
 pub(in crate::limit) struct HeldPermits {
     gate: Gate,
     permits: Vec<HeldPermit>,
@@ -112,7 +112,7 @@ impl HeldPermits {
     /// Releases all of them at the same time.
     async fn release(mut self) {
         let released = self.gate.release_all(&self.permits).await;
-        // A release that failed is tried again without a caller that waits; so are all if this is dropped before.
+        // A release that failed is retried in the background; so are all if this is dropped before.
         let mut answers = released.iter();
         self.permits.retain(|_| answers.next().is_some_and(Result::is_err));
     }
@@ -127,8 +127,8 @@ impl Drop for HeldPermits {
 /// A request to a remote store.
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A request to a remote store that is awaited before the response goes on. Dropped before its end, it goes on in the
-/// background: a client does not escape a charge by hanging up meanwhile.
+/// A request to a remote store that is awaited before the response continues. If it is dropped before its end, it
+/// continues in the background: a client cannot avoid a charge by disconnecting meanwhile.
 pub(in crate::limit) struct Settling {
     gate: Gate,
     /// `None` once it is over.
@@ -163,7 +163,7 @@ impl Drop for Settling {
 
 /// Corrects the takes of a request of this cost.
 pub(in crate::limit) async fn correct(gate: Gate, mut bill: Bill, settle: Settle, cost: u64) {
-    // A request that was served already is not stopped by a store that fails.
+    // A failure of the store does not stop a request that was already served.
     let _ = match settle {
         Settle::Keep => return,
         Settle::Refund => gate.refund(&mut bill, cost).await,

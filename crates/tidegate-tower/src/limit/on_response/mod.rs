@@ -1,4 +1,4 @@
-//! What is done with the response of a request that was allowed.
+//! The handling of the response of an allowed request.
 
 mod by_limiter;
 mod by_rules;
@@ -18,18 +18,18 @@ use by_limiter::TakenByLimiter;
 pub(super) use by_rules::{HeldPermits, RuleSet, Settling, TakenByRules, correct};
 use tidegate_support::put_remaining;
 
-/// What is done with the response of a request that was allowed.
+/// The handling of the response of an allowed request.
 pub(super) enum OnResponse {
-    /// Header fields get the remaining quota.
+    /// The remaining quota is written into header fields.
     Fields { limiter: Arc<NamedLimiter>, dialect: Dialect, decision: Decision },
-    /// The take of a limiter is settled, or its permit is held until the response is over.
+    /// The take of a limiter is corrected, or its permit is held until the response is over.
     ByLimiter(Box<TakenByLimiter>),
-    /// The takes of rules are settled, and their permits are held until the response is over.
+    /// The takes of rules are corrected, and their permits are held until the response is over.
     ByRules(Box<TakenByRules>),
 }
 
 impl OnResponse {
-    /// Returns what is done after a take that the response does not correct, if anything is.
+    /// Returns the handling after a take that the response does not correct, if there is any.
     #[inline(always)]
     pub(super) fn kept(
         settings: &Arc<Settings>,
@@ -47,7 +47,7 @@ impl OnResponse {
         }
     }
 
-    /// Returns what is done after a take that the response may correct.
+    /// Returns the handling after a take that the response may correct.
     pub(super) fn settled(
         settings: &Arc<Settings>,
         limiter: &Arc<NamedLimiter>,
@@ -58,7 +58,7 @@ impl OnResponse {
         OnResponse::ByLimiter(Box::new(TakenByLimiter::new(settings, limiter, decision, Some(take), key)))
     }
 
-    /// Notes that the service is called now.
+    /// Records that the service is called now.
     #[inline]
     pub(super) fn set_served(&mut self) {
         match self {
@@ -68,7 +68,7 @@ impl OnResponse {
         }
     }
 
-    /// Starts what has to be awaited before the response goes on, if there is anything.
+    /// Starts the correction that has to be awaited before the response continues, if there is one.
     #[inline]
     pub(super) fn settle<R>(&mut self, response: &Response<R>) -> Option<Settling> {
         match self {
@@ -77,7 +77,7 @@ impl OnResponse {
         }
     }
 
-    /// Settles the request and writes header fields.
+    /// Corrects the cost of the request and writes header fields.
     #[inline]
     pub(super) fn conclude<R>(self, mut response: Response<R>) -> Response<Answered<R>> {
         let held = match self {

@@ -1,4 +1,4 @@
-//! The guard around a real server.
+//! The circuit breaker around a real server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use tidegate_tower::{Guarded, InFlight, RateLimit, key};
 
 use crate::limit::{Client, Server};
 
-/// A server that fails when told to, and counts whom it has seen.
+/// A server that fails on command, and counts its requests.
 #[derive(Clone, Default)]
 struct Service {
     is_broken: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Places that are kept until a streamed answer has ended.
+//! Permits that are held until a streamed response has ended.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tidegate_tower::InFlight;
 
 use super::*;
 
-/// A body of one piece that ends when it is told to.
+/// A body of one piece that ends on command.
 #[derive(Clone, Default)]
 struct Slow {
     state: Arc<Mutex<(bool, bool, Option<Waker>)>>,

@@ -1,4 +1,4 @@
-//! The layer of places in flight, around a real server.
+//! The concurrency limit layer, around a real server.
 
 mod bodies;
 mod over_http;
@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 
 use crate::limit::{Server, request};
 
-/// Work that lasts until the test ends it, a piece at a time, and who came to do it.
+/// Work that lasts until the test ends it, a piece at a time, and the paths of its requests.
 #[derive(Clone, Default)]
 struct Work {
     shared: Arc<WorkShared>,
@@ -38,7 +38,7 @@ struct WorkShared {
 }
 
 impl Work {
-    /// Lets so many more pieces of work end.
+    /// Allows so many more pieces of work to end.
     fn finish(&self, pieces: usize) {
         *self.shared.allowed.lock().unwrap() += pieces;
         for waker in std::mem::take(&mut *self.shared.wakers.lock().unwrap()) {
@@ -60,7 +60,7 @@ impl Work {
         let busy = self.shared.busy.fetch_add(1, Ordering::SeqCst) + 1;
         self.shared.most_busy.fetch_max(busy, Ordering::SeqCst);
         std::future::poll_fn(|context| {
-            // Who is not allowed yet has left its waker before anybody can be allowed.
+            // The waker is stored under the same lock, before a piece can be allowed.
             let mut allowed = self.shared.allowed.lock().unwrap();
             if *allowed > 0 {
                 *allowed -= 1;
@@ -86,7 +86,7 @@ async fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// One connection, of which answers are seen before their bodies.
+/// One connection, which returns responses before their bodies.
 struct Stream {
     sender: http1::SendRequest<Empty<Bytes>>,
 }
@@ -105,7 +105,7 @@ impl Stream {
     }
 }
 
-/// Sends one request on a connection of its own; what comes back is its status.
+/// Sends one request on a connection of its own; returns its status.
 fn send(server: &Server, path: &str) -> JoinHandle<u16> {
     let (address, path) = (server.address, path.to_owned());
     tokio::spawn(async move { Stream::to(address).await.get(&path).await.status().as_u16() })

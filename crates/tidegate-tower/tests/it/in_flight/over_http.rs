@@ -1,4 +1,4 @@
-//! Places, lines, classes and overload, seen by clients.
+//! Concurrency limits, queues, classes and overload, as clients see them.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ async fn critical_calls_pass_while_bulk_is_refused() {
     }
 }
 
-/// Fills the only place and then the line, one after the other.
+/// Takes the only permit and then fills the queue, one request after the other.
 async fn line_up(server: &Server, places: &Places, names: &[&str]) -> Vec<JoinHandle<u16>> {
     let mut calls = vec![send(server, "/first")];
     until(|| places.in_flight() == 1).await;
@@ -96,7 +96,7 @@ async fn under_overload_the_newest_is_served_first_and_the_oldest_makes_room() {
     assert_eq!(send(&server, "/too-many").await.unwrap(), 503, "no overload yet: the line is full");
     clock.advance(2 * SECOND);
 
-    // The line has not been empty for too long: the oldest is pushed out by one who comes.
+    // The queue has been non-empty for longer than its threshold: a new request pushes out the oldest waiter.
     let newest = send(&server, "/newest");
     let oldest = calls.remove(1);
     assert_eq!(oldest.await.unwrap(), 503);

@@ -1,4 +1,4 @@
-//! Requests without a response: what they are settled by.
+//! Requests without a response, and their corrections.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tidegate_tower::{RateLimit, Settle, key};
 use tower::Service;
 use tower_layer::Layer as _;
 
-/// A service that ends as the header says.
+/// A service that ends its calls as a header field specifies.
 #[derive(Clone)]
 struct Scripted;
 
@@ -52,7 +52,7 @@ impl Future for Playing {
     }
 }
 
-/// Sends a request that ends like this.
+/// Sends a request with this end.
 fn end<S: Service<Request<()>>>(service: &mut S, ending: &str) {
     let request = Request::builder().header("x-ending", ending).header("x-user", "ana").body(()).unwrap();
     let _ = catch_unwind(AssertUnwindSafe(|| {
@@ -66,7 +66,7 @@ fn end<S: Service<Request<()>>>(service: &mut S, ending: &str) {
 const ABANDONED: [&str; 5] =
     ["error", "panic", "panic in the call", "hang up", "dropped before it is polled"];
 
-/// The ways to ask for 100 units an hour of one user, each with what is left of them.
+/// Returns layers with 100 units an hour for each user, each with a function that returns the remaining quota.
 fn ways() -> Vec<(RateLimit, Box<dyn Fn() -> u64>)> {
     let clock = || Arc::new(ManualClock::new());
     let limit = Limit::per_hour(100);
@@ -130,7 +130,7 @@ fn what_is_said_about_abandoned_requests_holds() {
                 end(&mut layer.layer(Scripted), ending);
                 assert_eq!(left(), 100 - cost, "{abandoned:?} {ending}");
             }
-            // Also if nothing is said about responses.
+            // Also if `after` is not set.
             for (layer, left) in ways() {
                 let mut service = layer.abandoned(abandoned).layer(Scripted);
                 end(&mut service, ending);

@@ -1,4 +1,4 @@
-//! Refusals, in HTTP and in gRPC.
+//! Denials, in HTTP and in gRPC.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,12 +22,12 @@ fn grpc() -> Request<()> {
     Request::post("/x").header("content-type", "application/grpc+proto").body(()).unwrap()
 }
 
-/// A layer for everyone together, whose clock stands still.
+/// Returns a layer with one key for all requests and a clock that stands still.
 fn still(limit: Limit) -> RateLimit {
     RateLimit::with(Limiter::with_clock(limit, Arc::new(ManualClock::new())), key::everyone())
 }
 
-/// The status that tonic reads.
+/// Returns the status that tonic reads.
 fn status(headers: &HeaderMap) -> tonic::Status {
     tonic::Status::from_header_map(headers).expect("it is one")
 }
@@ -79,7 +79,7 @@ fn a_call_of_grpc_is_refused_by_trailers_only() {
     assert_eq!(field(&refused, "retry-after"), Some("9"));
 }
 
-/// A cache may keep a 200 that answers a `GET`, whatever its trailers say.
+/// A cache may store a 200 that replies to a `GET`, whatever its trailers contain.
 #[test]
 fn what_only_looks_like_a_call_of_grpc_is_refused_by_its_status() {
     let mut service = Counting::default().behind(&still(Limit::per_hour(1)));
@@ -159,7 +159,7 @@ fn an_answer_of_one_s_own_that_says_when_to_try_again_is_left_as_it_is() {
     assert!(field(&refused, "ratelimit").is_some());
 }
 
-/// A lock that is held while somebody else's function runs waits for itself here.
+/// A lock that is held while the program's function runs would deadlock here.
 #[test]
 fn an_answer_of_one_s_own_may_ask_the_same_layer_also_after_its_limit_was_replaced() {
     static LAYER: std::sync::OnceLock<RateLimit> = std::sync::OnceLock::new();

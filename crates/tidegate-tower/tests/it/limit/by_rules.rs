@@ -1,4 +1,4 @@
-//! Rules decide.
+//! Decisions by rules.
 
 mod addresses;
 mod correcting;
@@ -61,7 +61,7 @@ fn users_and_addresses_are_limited_together_all_or_none() {
     assert_eq!(told("ana", "192.0.2.1").0, 200);
     assert_eq!(told("ana", "192.0.2.1").0, 200);
     assert_eq!(told("ana", "192.0.2.1"), told_is(429, "\"per-user\";r=0;t=1200"));
-    // What one rule refused has cost the address nothing: two are left.
+    // A denial by one rule has cost the address nothing: two are left.
     assert_eq!(told("bob", "192.0.2.1").0, 200);
     assert_eq!(told("bob", "192.0.2.1"), told_is(200, "\"per-address\";r=0;t=3600"));
     assert_eq!(told("bob", "192.0.2.1"), told_is(429, "\"per-address\";r=0;t=720"));
@@ -133,7 +133,7 @@ fn other_rules_hold_from_the_next_request_on_and_counts_stay() {
     assert_eq!(field(&now(&mut service, super::of("ana")), "ratelimit"), Some("\"a\";r=8;t=720"));
     clock.advance(SECOND);
     gate.replace(Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '20/h'\n").unwrap()).unwrap();
-    // One unit is carried over, which takes 180 s now.
+    // One unit is carried over, which takes 180 s to repay now.
     assert_eq!(field(&now(&mut service, Request::new(())), "ratelimit"), Some("\"a\";r=18;t=360"));
 }
 
@@ -175,7 +175,7 @@ fn places_in_flight_are_given_back_when_the_response_is_over_or_the_request_is_d
     assert_eq!((held.status(), refused.status()), (StatusCode::OK, StatusCode::TOO_MANY_REQUESTS));
     assert_eq!(&whole(held).body()[..], b"/x");
     assert_eq!(at_once(call("/even")).unwrap().unwrap().status(), StatusCode::OK);
-    // This one has its place already, and a second to wait.
+    // This one has its permit already, and a second to wait.
     let mut waiting = Box::pin(call("/even"));
     assert!(at_once(waiting.as_mut()).is_none());
     assert_eq!(at_once(call("/x")).unwrap().unwrap().status(), StatusCode::TOO_MANY_REQUESTS);

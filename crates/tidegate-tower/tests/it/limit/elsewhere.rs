@@ -1,4 +1,4 @@
-//! Rules whose store is elsewhere: its answers take a while, and it may fail.
+//! Rules on a remote store: its replies take a while, and it may fail.
 
 mod together;
 
@@ -21,7 +21,7 @@ use tower_layer::Layer as _;
 use super::by_rules::lost;
 use super::{Counting, Task, field, of};
 
-/// A map that answers when it is told to, which no real store does on demand.
+/// A map that replies on command, which no real store does.
 struct Slow {
     map: Map,
     answers: AtomicUsize,
@@ -49,20 +49,20 @@ impl Slow {
         })
     }
 
-    /// So many questions are answered.
+    /// Replies to so many requests.
     fn answer(&self, questions: usize) {
         self.answers.fetch_add(questions, Ordering::SeqCst);
         self.waiting.lock().unwrap().drain(..).for_each(Waker::wake);
     }
 
-    /// Brings what goes on in the background to its end, with one answer each. Returns how many there were.
+    /// Completes the background tasks, with one reply each. Returns their number.
     fn finish(&self) -> usize {
         let background: Vec<_> = self.background.lock().unwrap().drain(..).collect();
         self.answer(background.len());
         Task::new(background).run().len()
     }
 
-    /// How many questions wait for an answer.
+    /// Returns the number of requests that wait for a reply.
     fn asked(&self) -> usize {
         self.waiting.lock().unwrap().len()
     }
@@ -201,7 +201,7 @@ fn a_store_that_fails_is_gone_on_without_as_the_rule_says() {
     }
 }
 
-/// A request of this cost, while the store fails: the status, and when to try again.
+/// Sends a request of this cost while the store fails; returns the status and the time to the next try.
 fn while_it_fails(policy: &str, cost: u64) -> (u16, Option<String>) {
     let store = Slow::new();
     store.fails.store(true, Ordering::SeqCst);
@@ -246,14 +246,14 @@ fn a_place_in_flight_goes_back_with_the_response_and_one_that_was_dropped_at_onc
     };
     assert_eq!(call(&mut service, 2).ok(), Some(200), "asked, and given back");
     assert_eq!(call(&mut service, 2).ok(), Some(200));
-    // This one is dropped when it has its place and has been answered, but nothing was sent yet.
+    // This one is dropped when it has its permit and its reply, but before anything was sent.
     let dropped = call(&mut service, 1).expect_err("it gives its place back just now");
     drop(dropped);
     assert_eq!(store.finish(), 1);
     assert_eq!(call(&mut service, 2).ok(), Some(200));
 }
 
-/// The places that are lacking are those that were abandoned: nobody who passes is needed to give them back.
+/// The missing permits are those of abandoned requests: no request that passes is needed to release them.
 #[test]
 fn clients_that_hang_up_together_leave_the_places_to_others() {
     let (store, (_tell, told)) = (Slow::new(), watch::channel(false));
@@ -275,7 +275,7 @@ fn clients_that_hang_up_together_leave_the_places_to_others() {
     assert_eq!(status(), StatusCode::OK);
 }
 
-/// A candidate gives a place beside a rule that denies; nobody holds it.
+/// A candidate grants a permit beside a rule that denies; no request holds it.
 #[test]
 fn a_place_of_a_candidate_goes_back_at_a_denial() {
     let store = Slow::new();
@@ -290,7 +290,7 @@ fn a_place_of_a_candidate_goes_back_at_a_denial() {
         let _ = Task::new([service.call(of("ana"))]).run();
     }
     let (key, limit) = (tidegate::Key::from_parts::<&str>([]), "3/1h concurrency".parse().unwrap());
-    // Permits of a rule are one set, whatever the numbers.
+    // The permits of a rule are one set, whatever its numbers.
     let permits = PreparedLimit::permits_of("tried", limit);
     let left = store.map.peek(permits.subject(&key), Ask::ONE).remaining();
     assert_eq!(left, 3, "a place was lost");

@@ -1,4 +1,4 @@
-//! Header fields, read back as others read them.
+//! Header fields, parsed by another library.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tidegate_tower::{Dialect, RateLimit, key};
 
 use super::{Counting, Got, field, now, of};
 
-/// What a list of one item says: its name, and its parameters as text.
+/// Parses a list of one item: its name, and its parameters as text.
 fn read(text: &str) -> (String, Vec<(String, String)>) {
     let list: List = Parser::new(text).parse().unwrap();
     let [ListEntry::Item(item)] = &list[..] else { panic!("one item: {text}") };
@@ -27,7 +27,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// The answers to three requests under a limit of two, half a second apart.
+/// Returns the responses to three requests under a limit of two, half a second apart.
 fn answers(layer: impl Fn(RateLimit) -> RateLimit) -> [Got; 3] {
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(Limit::per_minute(30).burst(2), clock.clone());
@@ -73,7 +73,7 @@ fn the_fields_without_a_standard_have_a_date() {
     #[expect(clippy::disallowed_methods, reason = "the date is what is tested")]
     let today = || {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        // A second that has begun is not over: who comes back at the date is not too early.
+        // A second that has begun is not over: a retry at the date is not too early.
         since.unwrap().as_nanos().div_ceil(1_000_000_000) as u64
     };
     let before = today();
@@ -143,7 +143,7 @@ fn every_algorithm_says_what_it_promises_and_the_largest_numbers_can_be_read() {
     }
 }
 
-/// The answer of a layer around another one.
+/// Returns the responses of a layer around another one.
 fn nested(outer: RateLimit, inner: RateLimit) -> impl FnMut() -> Got {
     let mut service =
         tower_layer::Layer::layer(&outer.named("outer"), Counting::default().behind(&inner.named("inner")));

@@ -1,4 +1,4 @@
-//! The layer that limits requests.
+//! The rate limit layer.
 
 mod abandoned;
 mod answers;
@@ -35,14 +35,14 @@ use tokio::task::JoinHandle;
 use tower::Service;
 use tower_layer::Layer as _;
 
-/// A server on a port of its own, which ends with this.
+/// A server on a port of its own, which stops when this is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     task: JoinHandle<()>,
 }
 
 impl Server {
-    /// Serves a router, which finds out who is connected.
+    /// Serves a router with the peer address of each connection.
     pub(crate) async fn start(router: Router) -> Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -71,7 +71,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The answer to a request, with its whole body.
+    /// Sends a request, and returns the response with its whole body.
     pub(crate) async fn send(&mut self, request: Request<Empty<Bytes>>) -> Response<Bytes> {
         self.sender.ready().await.unwrap();
         let (head, body) = self.sender.send_request(request).await.unwrap().into_parts();
@@ -87,12 +87,12 @@ pub(crate) fn request(path: &str) -> Request<Empty<Bytes>> {
     Request::builder().uri(path).header("host", "example.com").body(Empty::new()).unwrap()
 }
 
-/// The value of a header field as text.
+/// Returns the value of a header field as text.
 pub(crate) fn field<'r, B>(response: &'r Response<B>, name: &str) -> Option<&'r str> {
     response.headers().get(name).map(|value| value.to_str().unwrap())
 }
 
-/// A service in this process that answers at once and counts how often it was asked.
+/// A service in this process that replies at once and counts its calls.
 #[derive(Clone, Default)]
 pub(crate) struct Counting(Arc<AtomicUsize>);
 
@@ -115,7 +115,7 @@ impl<B> Service<Request<B>> for Counting {
         Poll::Ready(Ok(()))
     }
 
-    /// The path is the body, and `x-status` the status.
+    /// Replies with the path as the body and `x-status` as the status.
     fn call(&mut self, request: Request<B>) -> Self::Future {
         self.0.fetch_add(1, Ordering::SeqCst);
         let status = request.headers().get("x-status").map_or("200", |status| status.to_str().unwrap());
@@ -127,7 +127,7 @@ impl<B> Service<Request<B>> for Counting {
 /// A response of a layer, with its whole body.
 pub(crate) type Got = Response<Bytes>;
 
-/// The answer that is there at once.
+/// Returns the response, which is there at once.
 pub(crate) fn now<S, R, B>(service: &mut S, request: Request<B>) -> Got
 where
     S: Service<Request<B>, Response = Response<Answered<R>>, Error = Infallible>,
@@ -137,7 +137,7 @@ where
     whole(response)
 }
 
-/// A response with its whole body, which is there.
+/// Returns a response with its whole body, which is there.
 pub(crate) fn whole<R>(response: Response<Answered<R>>) -> Got
 where
     R: http_body::Body<Data = Bytes, Error = Infallible> + Unpin,
@@ -147,7 +147,7 @@ where
     Response::from_parts(head, body.to_bytes())
 }
 
-/// What a future gives when it is polled once.
+/// Returns the output of a future that is polled once.
 pub(crate) fn at_once<F: Future>(future: F) -> Option<F::Output> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),
@@ -155,12 +155,12 @@ pub(crate) fn at_once<F: Future>(future: F) -> Option<F::Output> {
     }
 }
 
-/// A request of somebody, by name.
+/// Returns a request of a user, by name.
 pub(crate) fn of(user: &str) -> Request<()> {
     Request::builder().uri("/x").header("x-user", user).body(()).unwrap()
 }
 
-/// Futures that are polled when they are woken, in the order in which they were.
+/// Futures that are polled when they are woken, in the order of their wakes.
 pub(crate) struct Task<F> {
     futures: Vec<Option<Pin<Box<F>>>>,
     woken: Arc<Mutex<Vec<usize>>>,
@@ -173,7 +173,7 @@ impl<F: Future> Task<F> {
         Task { futures, woken }
     }
 
-    /// Polls whoever is woken, until nobody is; what came out, each with its number.
+    /// Polls woken futures until none is woken; returns the outputs, each with its number.
     pub(crate) fn run(&mut self) -> Vec<(usize, F::Output)> {
         let mut over = Vec::new();
         loop {
@@ -192,7 +192,7 @@ impl<F: Future> Task<F> {
         }
     }
 
-    /// Drops one of them; whether it was still there.
+    /// Drops one of them; returns true if it was still there.
     pub(crate) fn forget(&mut self, number: usize) -> bool {
         self.futures[number].take().is_some()
     }

@@ -1,4 +1,4 @@
-//! The layer in a real server of gRPC.
+//! The layer in a real gRPC server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt as _;
 
-/// The health check behind a layer, on a port of its own, until this is dropped.
+/// The health service behind a layer, on a port of its own, until this is dropped.
 pub(super) struct Health {
     address: SocketAddr,
     task: JoinHandle<()>,
@@ -50,7 +50,7 @@ async fn check(client: &mut HealthClient<Channel>, timeout: Option<Duration>) ->
     client.check(request).await.map(|_| ())
 }
 
-/// The same with these lines of `x-user`.
+/// Checks with these lines of `x-user`.
 pub(super) async fn check_as(client: &mut HealthClient<Channel>, users: &[&str]) -> Result<(), Status> {
     let mut request = Request::new(HealthCheckRequest::default());
     for user in users {
@@ -110,7 +110,7 @@ async fn a_call_waits_no_longer_than_its_caller_would() {
     let server = Health::behind(RateLimit::with(limiter.clone(), key::everyone()).wait(2 * HOUR)).await;
     let mut client = server.connect().await;
     check(&mut client, None).await.unwrap();
-    // An hour is within two hours, but not within the minute that this caller has.
+    // An hour is within the two hours of the layer, but not within the minute of this caller.
     let status = check(&mut client, Some(Duration::from_secs(60))).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
     assert!(status.get_details_retry_info().unwrap().retry_delay.unwrap() > Duration::from_secs(60));

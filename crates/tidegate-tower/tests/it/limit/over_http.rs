@@ -93,7 +93,7 @@ async fn bodies_pass_as_they_are_streamed_or_not_and_head_has_none() {
     assert!(field(&response, "ratelimit").is_some());
 }
 
-/// A router within another one does not see the beginning of the path.
+/// A nested router does not see the prefix of the path.
 #[tokio::test]
 async fn within_a_nested_router_rules_see_the_whole_path_if_they_are_told() {
     let rules = || {
@@ -114,7 +114,7 @@ async fn within_a_nested_router_rules_see_the_whole_path_if_they_are_told() {
     }
 }
 
-/// A body of several frames, whose length nobody knows before.
+/// A body of several frames, whose length is not known in advance.
 struct Frames(VecDeque<&'static str>);
 
 impl http_body::Body for Frames {
@@ -194,7 +194,7 @@ async fn a_client_that_hangs_up_while_it_waits_gives_its_place_to_the_next() {
     until(|| wait_of(&limiter) > 2 * HOUR).await;
     waiting.abort();
     until(|| wait_of(&limiter) <= 2 * HOUR).await;
-    // What was spent comes back, and whoever still waits is let through.
+    // The cost is refunded, and the remaining waiter is admitted.
     limiter.refund("");
     assert_eq!(waits.await.unwrap(), StatusCode::OK);
     assert_eq!(asked.load(Ordering::SeqCst), 2);
@@ -204,7 +204,7 @@ fn wait_of(limiter: &tidegate::Limiter) -> std::time::Duration {
     limiter.peek("").retry_after().unwrap_or_default()
 }
 
-/// Looks again and again until it is so.
+/// Polls until the condition is true.
 async fn until(is_so: impl Fn() -> bool) {
     while !is_so() {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;

@@ -13,7 +13,7 @@ fn plan(plan: &str) -> Request<()> {
     Request::builder().uri("/x").header("x-user", "ana").header("x-plan", plan).body(()).unwrap()
 }
 
-/// A layer whose limit is written in a header field, with a clock that is set by hand.
+/// Returns a layer whose limit is written in a header field, with a manual clock.
 fn by_plan() -> (RateLimit, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     let zone = Zone::with_clock(1 << 16, clock.clone());
@@ -38,7 +38,7 @@ fn each_request_is_held_to_its_own_limit_and_whoever_changes_plans_starts_afresh
     assert_eq!(field(&now(&mut service, plan("10/h")), "ratelimit"), Some("\"plan\";r=8;t=720"));
 }
 
-/// Asking under a small limit used to cut what was owed under a large one, which then admitted everything again.
+/// A request under a small limit used to cut the debt under a large one, which then admitted everything again.
 #[test]
 fn asking_under_one_limit_does_not_touch_what_is_owed_under_another() {
     for (seldom, often) in [

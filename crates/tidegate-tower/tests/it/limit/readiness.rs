@@ -1,4 +1,4 @@
-//! The layer is ready when the service is, and asks nobody who is not.
+//! The layer is ready when the service is, and calls no service that is not.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use tower_layer::Layer as _;
 
 use super::{Task, of};
 
-/// A service with so many places, of which each clone has to get one before it is called.
+/// A service with a number of slots. Each clone has to reserve one before it is called.
 struct Strict {
     places: Arc<Mutex<Places>>,
     has_place: bool,
@@ -117,7 +117,7 @@ fn a_request_that_waits_holds_no_readiness_and_gets_its_own_before_it_is_sent() 
     drop(service);
     assert_eq!(strict.places.lock().unwrap().free, 1, "who waits holds no place");
 
-    // Somebody else has the only place when the wait is over.
+    // Another clone has the only slot when the wait is over.
     let mut other = strict.clone();
     assert_eq!(other.poll_ready(&mut Context::from_waker(Waker::noop())), READY);
     clock.advance(SECOND);
@@ -178,7 +178,7 @@ fn a_refused_request_asks_nothing_of_the_service() {
     assert_eq!(strict.places.lock().unwrap().calls, 1);
 }
 
-/// A service with one place, through which two requests are sent; how many places are free while it is kept.
+/// Sends two requests through a service with one slot; returns the results, and the free slots while it is kept.
 fn free_after_two<L>(layer: &L) -> (Vec<bool>, usize)
 where
     L: tower_layer::Layer<Strict>,

@@ -1,4 +1,4 @@
-//! Logins of which only those that fail count, with many of them in flight.
+//! Logins of which only failed ones count, with many of them in flight.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tidegate_tower::{Answered, RateLimit, RateLimited, Settle, key};
 use tower::Service;
 use tower_layer::Layer as _;
 
-/// A login that is right and answered when it is told to, or wrong and answered at once.
+/// A login: correct and replied to on command, or wrong and replied to at once.
 type Password = Option<Arc<AtomicBool>>;
 
 #[derive(Clone)]
@@ -61,7 +61,7 @@ struct Site {
     clock: Arc<ManualClock>,
 }
 
-/// The ways in which a layer can count the same.
+/// The forms of a layer that count the same.
 const WAYS: [&str; 6] = ["zone", "map", "alone", "each", "rules in a zone", "rules in a map"];
 
 impl Site {
@@ -94,14 +94,14 @@ impl Site {
         Box::pin(self.service.call(Request::builder().header("x-user", "mallory").body(right).unwrap()))
     }
 
-    /// A right password whose answer takes as long as the caller likes; nothing if it is denied.
+    /// Sends a correct password whose response takes as long as the caller likes; `None` if it is denied.
     fn hold(&mut self) -> Option<(Arc<AtomicBool>, Answer)> {
         let is_answered = Arc::new(AtomicBool::new(false));
         let mut answer = self.call(Some(is_answered.clone()));
         poll(&mut answer).is_pending().then_some((is_answered, answer))
     }
 
-    /// How many wrong passwords pass at this instant.
+    /// Returns the number of wrong passwords that pass at this instant.
     fn guesses(&mut self) -> usize {
         let mut passed = 0;
         loop {

@@ -1,4 +1,4 @@
-//! A name that comes twice: whoever repeats it gets no key of his own by it.
+//! Repeated names: a caller gets no key of its own by repeating a name.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use super::over_grpc::{Health, check_as};
 use super::{Counting, Server, now};
 
-/// How often the application saw each value.
+/// The number of times that the application received each value.
 type Tried = Arc<Mutex<HashMap<String, u32>>>;
 
 fn by_rules(rule: &str) -> RateLimit {
@@ -26,7 +26,7 @@ fn by_rules(rule: &str) -> RateLimit {
     RateLimit::rules(Gate::new(policy, Zone::new(1 << 20))).peer(key::peer().or_skip())
 }
 
-/// A server whose application reads the last value, and what it has seen.
+/// Starts a server whose application reads the last value; returns it with the values received.
 async fn reads_the_last(layer: RateLimit) -> (Server, Tried) {
     let tried = Tried::default();
     let seen = Arc::clone(&tried);
@@ -41,7 +41,7 @@ async fn reads_the_last(layer: RateLimit) -> (Server, Tried) {
     (Server::start(Router::new().route("/login", get(login)).layer(layer)).await, tried)
 }
 
-/// Sends bytes as they are, and returns the status of the answer.
+/// Sends bytes as they are, and returns the status of the response.
 async fn raw(server: &Server, target: &str, fields: &str) -> u16 {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let request = format!("GET {target} HTTP/1.1\r\nhost: shop\r\nconnection: close\r\n{fields}\r\n");
@@ -71,7 +71,7 @@ async fn whoever_repeats_a_name_tries_no_more_often_than_others() {
             };
         }
         assert_eq!(tried.lock().unwrap().get("victim"), Some(&2), "layer {number}");
-        // Whoever sends one value is counted by it, and not together with those.
+        // A request with one value is counted by it, and not together with those.
         let one = match number {
             1 | 4 => raw(&server, "/login", "x-account: victim\r\n").await,
             _ => raw(&server, "/login?account=victim", "").await,
@@ -92,7 +92,7 @@ async fn a_rule_says_which_value_counts_or_that_none_may_be_repeated() {
             got.push(raw(&server, &format!("/login?account={first}&account={last}"), "").await);
         }
         assert_eq!(got, statuses, "{on_repeated}");
-        // One value twice is one value.
+        // The same value twice is one value.
         assert_eq!(raw(&server, "/login?account=e&%61ccount=e", "").await, 200);
     }
 }

@@ -18,7 +18,7 @@ key = ['header.x-user', 'query.q', 'ip']
 limit = '1/h'
 ";
 
-/// A request with these users, in this order, to this path, from an address if one is known.
+/// Returns a request with these users, in this order, to this path, from an address if one is known.
 fn request(users: &[&str], path: &str, ip: Option<&str>) -> Request<()> {
     let mut request = Request::builder().uri(path);
     for user in users {

@@ -1,4 +1,4 @@
-//! Who is limited, and how much it weighs.
+//! Exemptions, keys and costs of requests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ fn a_request_weighs_what_the_function_says_and_nothing_is_free() {
     assert_eq!(left("0"), (200, None));
 }
 
-/// As of a function under `#[rate_limit(cost = …)]`.
+/// The same rule as for a function under `#[rate_limit(cost = …)]`.
 #[test]
 fn a_request_that_weighs_nothing_passes_and_spends_nothing_whatever_decides() {
     let rules = "[[rule]]\nname = 'all'\nlimit = '1/h'\n[[rule]]\nname = 'one'\nlimit = '1/h concurrency'";
@@ -99,7 +99,7 @@ fn addresses_are_counted_by_network_and_however_a_server_leaves_them() {
     assert_eq!((status(None), status(None)), (500, 500), "it is there, and says nothing");
 }
 
-/// All would be one, and the first one to call would lock out everybody else.
+/// All requests would share one key, and the first caller would lock out all others.
 #[test]
 fn an_address_that_nobody_has_noted_is_a_mistake_of_the_program_and_the_answer_says_what_to_do() {
     #[derive(Clone)]

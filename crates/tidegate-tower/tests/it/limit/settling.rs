@@ -1,4 +1,4 @@
-//! What a request was worth, known only when its response is there.
+//! Corrections of the cost of a request by its response.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ fn with_status(status: &str) -> Request<()> {
     Request::builder().uri("/x").header("x-status", status).body(()).unwrap()
 }
 
-/// Not found is free, an error costs five more, and a redirection gives two back.
+/// Returns a layer under which 404 is free, an error costs five more, and a redirection refunds two.
 fn settled(layer: RateLimit) -> RateLimit {
     layer.cost(|_| 3).after(|response| match response.status().as_u16() {
         404 => Settle::Refund,

@@ -1,4 +1,4 @@
-//! Requests that wait: in order, without a thread or a task each, and whoever goes away gives its place back.
+//! Requests that wait: in FIFO order, without a thread or a task each; a dropped request leaves the queue.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,7 +17,7 @@ use tower_layer::Layer as _;
 
 use super::{Counting, Task, field, of, whole};
 
-/// Notes in which order requests come.
+/// A service that records the order of requests.
 #[derive(Clone, Default)]
 struct Noting(Arc<Mutex<Vec<usize>>>);
 
@@ -45,7 +45,7 @@ fn threads() -> usize {
 #[test]
 fn ten_thousand_wait_in_one_task_and_leave_in_order_also_when_a_tenth_goes_away() {
     const CALLS: usize = 10_000;
-    // Where tests share a process, others start threads meanwhile.
+    // If tests share a process, other tests start threads meanwhile.
     const FEW: usize = 100;
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(Limit::per_second(1000).burst(1), clock.clone());
@@ -58,7 +58,7 @@ fn ten_thousand_wait_in_one_task_and_leave_in_order_also_when_a_tenth_goes_away(
     assert_eq!(task.run().len(), 1, "the first passes at once");
     assert!(threads() < before + FEW, "a thread for each who waits");
 
-    // A tenth goes away, here and there.
+    // A tenth of the requests, at random places, is dropped.
     let (mut state, mut gone) = (7_usize, Vec::new());
     while gone.len() < CALLS / 10 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -88,11 +88,11 @@ struct CountingClock {
 }
 
 impl CountingClock {
-    /// A limiter whose only unit is spent, and its clock.
+    /// Returns a limiter whose only unit is spent, and its clock.
     fn behind_spent_limiter() -> (Limiter, Arc<CountingClock>) {
         let clock = Arc::new(CountingClock::default());
         let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone());
-        // A new key is looked for twice, and each time has its reading.
+        // A new key is looked up twice, with one reading each.
         assert!(limiter.admit("ana").is_allowed());
         clock.readings.store(0, Ordering::SeqCst);
         assert!(!limiter.admit("ana").is_allowed());
@@ -226,7 +226,7 @@ fn a_log_that_counts_refusals_counts_none_for_one_who_waits() {
 
 #[test]
 fn a_single_subject_waits_by_the_process_s_own_clock() {
-    // Nothing here sets a clock: the timer of the process wakes the task.
+    // No clock is set here: the timer of the process wakes the task.
     let counting = Counting::default();
     let layer = RateLimit::new(Limit::per_second(200).burst(1), key::everyone()).wait(10 * SECOND);
     let mut service = counting.behind(&layer);

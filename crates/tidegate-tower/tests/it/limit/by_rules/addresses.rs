@@ -1,4 +1,4 @@
-//! The addresses that rules look at: where they come from, how they are grouped, and what happens without one.
+//! The addresses that rules match: their source, their grouping, and requests without one.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -18,7 +18,7 @@ fn at(ip: &str) -> Request<()> {
     Request::builder().uri("/x").extension(ip.parse::<IpAddr>().unwrap()).body(()).unwrap()
 }
 
-/// How many of fifty addresses with this beginning pass.
+/// Returns the number of fifty addresses with this prefix that pass.
 fn passed(layer: &RateLimit, beginning: &str) -> usize {
     let mut service = Counting::default().behind(layer);
     (1..=50).filter(|last| now(&mut service, at(&format!("{beginning}{last}"))).status().is_success()).count()
@@ -78,7 +78,7 @@ fn the_address_is_counted_in_the_groups_of_its_rule_or_the_larger_ones_of_its_ex
     }
 }
 
-/// How many of fifty networks of one site pass.
+/// Returns the number of fifty networks of one site that pass.
 fn fifty_networks(layer: &RateLimit) -> usize {
     let mut service = Counting::default().behind(layer);
     (1..=50)

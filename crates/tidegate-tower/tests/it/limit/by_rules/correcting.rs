@@ -1,4 +1,4 @@
-//! A response says what a request was worth: that changes what the request took, and nothing else.
+//! Corrections by a response: they change the take of its request, and nothing else.
 
 use std::convert::Infallible;
 
@@ -21,7 +21,7 @@ fn refunding(layer: RateLimit) -> RateLimit {
     })
 }
 
-/// A service that finds nothing, as soon as it is told to look.
+/// Returns a service that replies "not found" on command.
 pub(crate) fn lost(
     told: &watch::Receiver<bool>,
 ) -> impl Service<Request<()>, Response = Response<Full<Bytes>>, Error = Infallible, Future: Send> + Clone + use<>
@@ -36,7 +36,7 @@ pub(crate) fn lost(
     })
 }
 
-/// How many of fifty pass.
+/// Returns the number of fifty requests that pass.
 fn passed(layer: &RateLimit, request: impl Fn() -> Request<()>) -> usize {
     let mut service = Counting::default().behind(layer);
     (0..50).filter(|_| now(&mut service, request()).status().is_success()).count()

@@ -1,4 +1,4 @@
-//! What is sent to a store elsewhere is sent together, and only where something was taken.
+//! Requests to a remote store are sent together, and only if something was taken.
 
 use std::sync::atomic::Ordering;
 
