@@ -3,9 +3,9 @@
 //! *Measures* latency. `base` is the latency with little in flight, `now` that of the round, less its statistical
 //! error. By Little's law the number of calls that wait rather than work is `waiting = in flight · (1 − base / now)`.
 //!
-//! *Formula*, once per round, with `root = √limit`. Up to `root / 2` waiting: `limit + 2 · root`. Below `root`: `limit
-//! + root / 2`. Above `2 · root`: down by half of the excess. Between, the limit stays. It grows only if at least half
-//! of it is used. TCP Vegas compares with two and four packets; random arrivals vary by the root, and so many calls
+//! *Formula*, once per round, with `root = √limit`. Up to `root / 2` waiting: `limit + 2 · root`. Below `root`:
+//! `limit + root / 2`. Above `2 · root`: down by half of the excess. Between, the limit stays. It grows only if at least
+//! half of it is used. TCP Vegas compares with two and four packets; random arrivals vary by the root, and so many calls
 //! must wait to keep every worker busy.
 //!
 //! *Bounds*: between one and two roots wait in the service, whatever its latency and its number of workers.

@@ -42,7 +42,7 @@ pub(super) enum Content {
 }
 
 impl Route {
-    /// All paths; the OpenAPI document lists them as well.
+    /// All paths; the `OpenAPI` document lists them as well.
     const ALL: [(Route, &str); 16] = [
         (Route::Take, "/v1/take"),
         (Route::Peek, "/v1/peek"),

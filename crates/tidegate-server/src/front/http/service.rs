@@ -38,7 +38,7 @@ const NO_JSON: &str =
 const NO_TOML: &str = "the body has to be TOML and to say so; send content-type: application/toml \
     (curl does with -H 'content-type: application/toml')";
 
-/// The OpenAPI document of this interface.
+/// The `OpenAPI` document of this interface.
 pub(super) const OPENAPI: &str = include_str!("openapi.json");
 
 /// Answers one request.

@@ -1,4 +1,4 @@
-//! Tests of the pages: health, metrics, and the OpenAPI document.
+//! Tests of the pages: health, metrics, and the `OpenAPI` document.
 
 use std::collections::BTreeMap;
 
