@@ -125,10 +125,10 @@ impl Run {
             let key = format!("k{name}");
             compared.repeated += u64::from(asks.iter().any(|(other, _)| *other == key));
             let cost = self.random.sized(1, promise.most_at_once() + 1);
-            let patience = if self.random.percent(20) { self.wait } else { Ticks::ZERO };
-            // A limiter is told its patience in nanoseconds.
-            let patience = crate::ticks(patience.get().next_multiple_of(self.grain.max(NANOSECOND)));
-            asks.push((key, Ask { cost: Cost::of(cost), patience }));
+            let max_wait = if self.random.percent(20) { self.wait } else { Ticks::ZERO };
+            // A limiter is told its max wait in nanoseconds.
+            let max_wait = crate::ticks(max_wait.get().next_multiple_of(self.grain.max(NANOSECOND)));
+            asks.push((key, Ask { cost: Cost::of(cost), max_wait }));
         }
         asks
     }

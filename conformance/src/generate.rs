@@ -107,8 +107,8 @@ impl<K: Keeper> Run<K> {
         if matches!(self.promise, Promise::Concurrency { .. }) && self.random.percent(30) {
             self.end_or_renew()?;
         }
-        let (cost, patience) = self.aim();
-        let ask = Ask { cost, patience: ticks(patience) };
+        let (cost, max_wait) = self.aim();
+        let ask = Ask { cost, max_wait: ticks(max_wait) };
         self.shares.operations += 1;
         self.shares.near_change += u64::from(self.is_near_change(ask));
         let peeked = self.look(ask);
@@ -119,14 +119,14 @@ impl<K: Keeper> Run<K> {
         if peeked.is_allowed() != decision.is_allowed() {
             return Err(format!("peek said {:?}", peeked.verdict_in_ticks()));
         }
-        self.judge(decision, cost.get().into(), patience.into())
+        self.judge(decision, cost.get().into(), max_wait.into())
     }
 
     fn look(&self, ask: Ask) -> Decision {
         self.keeper.peek(judged(&self.key, &self.limit), ask)
     }
 
-    /// Chooses a cost and a patience, and moves time, if it can, close to where their verdict changes.
+    /// Chooses a cost and a max wait, and moves time, if it can, close to where their verdict changes.
     fn aim(&mut self) -> (Cost, u64) {
         let most = self.promise.most_at_once();
         let mut units = match self.random.between(0, 99) {
@@ -135,9 +135,9 @@ impl<K: Keeper> Run<K> {
             90..95 => most,
             _ => most + 1,
         };
-        let patience = self.random_patience();
+        let max_wait = self.random_max_wait();
         if self.random.percent(70) {
-            let look = |units: u64| self.look(Ask { cost: Cost::of(units), patience: ticks(patience) });
+            let look = |units: u64| self.look(Ask { cost: Cost::of(units), max_wait: ticks(max_wait) });
             let mut seen = look(units);
             if seen.is_allowed() {
                 units = seen.remaining().saturating_add(1).min(most);
@@ -147,7 +147,7 @@ impl<K: Keeper> Run<K> {
                 let edge = self.now.saturating_add(retry_after.get()) as i128;
                 let around = i128::from(self.random.between(0, 4)) - 2;
                 self.move_to(edge + around);
-                return (Cost::of(units), patience);
+                return (Cost::of(units), max_wait);
             }
         }
         let passed = match self.random.between(0, 9) {
@@ -156,10 +156,10 @@ impl<K: Keeper> Run<K> {
             _ => self.random.sized(1, 1 << 45),
         };
         self.move_to(i128::from(self.now) + i128::from(passed));
-        (Cost::of(units), patience)
+        (Cost::of(units), max_wait)
     }
 
-    fn random_patience(&mut self) -> u64 {
+    fn random_max_wait(&mut self) -> u64 {
         let (none, unit) = match self.promise {
             Promise::Steady { amount, period, own, .. } | Promise::WarmUp { amount, period, own, .. } => {
                 (if own { 10 } else { 60 }, interval(amount, period))
@@ -211,10 +211,10 @@ impl<K: Keeper> Run<K> {
         Ok(())
     }
 
-    fn judge(&mut self, decision: Decision, units: i128, patience: i128) -> Result<(), String> {
+    fn judge(&mut self, decision: Decision, units: i128, max_wait: i128) -> Result<(), String> {
         let now = i128::from(self.now);
-        let allows = self.oracle.allows(&self.admitted, now, units, patience);
-        if allows != decision.is_allowed() && !self.is_within_tolerance(now, units, patience) {
+        let allows = self.oracle.allows(&self.admitted, now, units, max_wait);
+        if allows != decision.is_allowed() && !self.is_within_tolerance(now, units, max_wait) {
             return Err(format!("the oracle says allowed: {allows}"));
         }
         match decision.verdict_in_ticks() {
@@ -226,11 +226,11 @@ impl<K: Keeper> Run<K> {
                 if self.oracle.counts_refusals() {
                     self.note(decision, units, 0);
                 }
-                self.judge_retry(retry_after.get().into(), units, patience)?;
+                self.judge_retry(retry_after.get().into(), units, max_wait)?;
             }
             Verdict::Impossible => {
                 if self.oracle.tolerance() == 0
-                    && self.oracle.is_possible(&self.admitted, now, units, patience)
+                    && self.oracle.is_possible(&self.admitted, now, units, max_wait)
                 {
                     return Err("the oracle says that it is possible".into());
                 }
@@ -240,10 +240,10 @@ impl<K: Keeper> Run<K> {
         self.judge_reset(decision.reset_after_in_ticks().get().into())
     }
 
-    fn is_within_tolerance(&self, now: i128, units: i128, patience: i128) -> bool {
+    fn is_within_tolerance(&self, now: i128, units: i128, max_wait: i128) -> bool {
         let tolerance = self.oracle.tolerance();
-        let sure = |patience: i128| self.oracle.allows(&self.admitted, now, units, patience);
-        tolerance > 0 && sure(patience - tolerance) != sure(patience.saturating_add(tolerance))
+        let sure = |max_wait: i128| self.oracle.allows(&self.admitted, now, units, max_wait);
+        tolerance > 0 && sure(max_wait - tolerance) != sure(max_wait.saturating_add(tolerance))
     }
 
     fn judge_delay(&self, delay: i128, units: i128) -> Result<(), String> {
@@ -255,26 +255,26 @@ impl<K: Keeper> Run<K> {
         }
     }
 
-    fn judge_retry(&self, wait: i128, units: i128, patience: i128) -> Result<(), String> {
+    fn judge_retry(&self, wait: i128, units: i128, max_wait: i128) -> Result<(), String> {
         let now = i128::from(self.now);
         let tolerance = self.oracle.tolerance();
-        let allows = |at: i128, patience: i128| self.oracle.allows(&self.admitted, at, units, patience);
-        if wait <= 0 || !allows(now + wait, patience.saturating_add(tolerance)) {
+        let allows = |at: i128, max_wait: i128| self.oracle.allows(&self.admitted, at, units, max_wait);
+        if wait <= 0 || !allows(now + wait, max_wait.saturating_add(tolerance)) {
             return Err(format!("the oracle still refuses after {wait} ticks"));
         }
-        if allows(now + wait - 1, patience - tolerance) {
+        if allows(now + wait - 1, max_wait - tolerance) {
             return Err(format!("the oracle allows before {wait} ticks have passed"));
         }
         Ok(())
     }
 
     fn judge_remaining(&self, remaining: i128) -> Result<(), String> {
-        let patience = match self.promise {
+        let max_wait = match self.promise {
             Promise::LeakyBucket { .. } => i128::MAX,
             Promise::Steady { own: false, .. } | Promise::WarmUp { .. } => return Ok(()),
             _ => 0,
         };
-        let allows = |units: i128| self.oracle.allows(&self.admitted, self.now.into(), units, patience);
+        let allows = |units: i128| self.oracle.allows(&self.admitted, self.now.into(), units, max_wait);
         if (remaining > 0 && !allows(remaining)) || allows(remaining + 1) {
             return Err(format!("the oracle disagrees about remaining {remaining}"));
         }
@@ -283,14 +283,14 @@ impl<K: Keeper> Run<K> {
 
     /// Like new is: all that passes at one instant from rest would pass.
     fn judge_reset(&self, reset_after: i128) -> Result<(), String> {
-        let (units, patience) = match self.promise {
+        let (units, max_wait) = match self.promise {
             Promise::LeakyBucket { .. } => (self.promise.most_at_once(), i128::MAX),
             Promise::Steady { own: false, .. } => (1, 0),
             Promise::Steady { .. } | Promise::WarmUp { .. } => return Ok(()),
             _ => (self.promise.most_at_once(), 0),
         };
         let like_new = |after: i128| {
-            self.oracle.allows(&self.admitted, i128::from(self.now) + after, units.into(), patience)
+            self.oracle.allows(&self.admitted, i128::from(self.now) + after, units.into(), max_wait)
         };
         if !like_new(reset_after) || (reset_after > 0 && like_new(reset_after - 1)) {
             return Err(format!("the oracle disagrees about reset_after {reset_after}"));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::{Algorithm, Alignment, DelayAfter, Draft, Limit, Pay, WindowMode};
+use tidegate::{Algorithm, Alignment, DelayAfter, Limit, LimitBuilder, Pay, WindowMode};
 
 use crate::random::Random;
 
@@ -48,7 +48,7 @@ impl Promise {
     }
 
     /// The same, as it would be written.
-    pub fn draft(&self) -> Draft {
+    pub fn draft(&self) -> LimitBuilder {
         match *self {
             Promise::TokenBucket { amount, period, burst, max_debt } => {
                 draft(Algorithm::TokenBucket, amount, period).burst(burst).max_debt(max_debt)
@@ -213,8 +213,8 @@ pub fn interval(amount: u64, period: u64) -> u64 {
     period / amount + u64::from(period % amount != 0)
 }
 
-fn draft(algorithm: Algorithm, amount: u64, period: u64) -> Draft {
-    Draft::new(algorithm, amount, span(period))
+fn draft(algorithm: Algorithm, amount: u64, period: u64) -> LimitBuilder {
+    LimitBuilder::new(algorithm, amount, span(period))
 }
 
 fn span(ticks: u64) -> Duration {

@@ -6,7 +6,7 @@
 //! limit 10/s burst 3
 //! at 0ms   take 2             -> allow remaining=1 reset_after=200ms
 //! at 0ms   take 2             -> deny retry_after=100ms
-//! at 0ms   take 2 patience 1s -> allow delay=100ms
+//! at 0ms   take 2 max wait 1s -> allow delay=100ms
 //! at 0ms   take 4             -> impossible
 //! at 10ms  peek 1 key bob     -> allow remaining=3
 //! at 10ms  charge 5           -> capped
@@ -23,7 +23,7 @@
 //!   `permits` (release and renew), `rules` (a limit that changes and keeps its counts) or `ticks` (spans finer than a
 //!   microsecond); one that does not stops here.
 //! - Times are whole numbers with units (`t` for a tick, `ns us ms s m h d w`), one after the other.
-//! - `take` and `peek` have a cost, then `patience T`, `key WORD` and, for `take`, `as NAME`. All but
+//! - `take` and `peek` have a cost, then `max_wait T`, `key WORD` and, for `take`, `as NAME`. All but
 //!   `limit` may have a `key`; without one it is `k`.
 //! - Behind the arrow: `allow`, `deny` or `impossible` with any of `delay retry_after remaining limit
 //!   reset_after`, each checked exactly (spans rounded up to the arm's resolution); after `charge`, `refund`
@@ -213,11 +213,11 @@ fn parse_step(mut line: Line<'_>, number: usize) -> Result<Step, String> {
         return Ok(Step { line: number, at, key: "k".into(), action, expected: None });
     }
     let argument = if verb == "reset" { "" } else { line.word()? };
-    let (mut key, mut patience, mut name, mut expected) = ("k", ticks(0), None, None);
+    let (mut key, mut max_wait, mut name, mut expected) = ("k", ticks(0), None, None);
     while let Some(word) = line.next() {
         match word {
             "key" => key = line.word()?,
-            "patience" => patience = ticks(parse_span(line.word()?)?),
+            "max_wait" => max_wait = ticks(parse_span(line.word()?)?),
             "as" => name = Some(line.word()?.to_owned()),
             "->" => expected = Some(parse_expected(&mut line)?),
             other => return Err(format!("unknown word {other:?}")),
@@ -227,7 +227,7 @@ fn parse_step(mut line: Line<'_>, number: usize) -> Result<Step, String> {
         let units = argument.parse().map_err(|_| format!("{argument:?} is not a cost"))?;
         Cost::new(units).map_err(|error| error.to_string())
     };
-    let ask = || Ok::<_, String>(Ask { cost: cost()?, patience });
+    let ask = || Ok::<_, String>(Ask { cost: cost()?, max_wait });
     let action = match verb {
         "take" => Action::Take { ask: ask()?, name },
         "peek" => Action::Peek { ask: ask()? },
@@ -342,15 +342,15 @@ impl fmt::Display for Step {
             _ => {}
         }
         write!(out, "at {} ", Span(self.at))?;
-        let patience = |ask: &Ask| match ask.patience.get() {
+        let max_wait = |ask: &Ask| match ask.max_wait.get() {
             0 => String::new(),
-            ticks => format!(" patience {}", Span(ticks)),
+            ticks => format!(" max_wait {}", Span(ticks)),
         };
         match &self.action {
             Action::Needs(_) | Action::Begin(_) => {}
             Action::Change(limit) => return write!(out, "limit {limit}"),
-            Action::Take { ask, .. } => write!(out, "take {}{}", ask.cost.get(), patience(ask))?,
-            Action::Peek { ask } => write!(out, "peek {}{}", ask.cost.get(), patience(ask))?,
+            Action::Take { ask, .. } => write!(out, "take {}{}", ask.cost.get(), max_wait(ask))?,
+            Action::Peek { ask } => write!(out, "peek {}{}", ask.cost.get(), max_wait(ask))?,
             Action::Adjust(Adjustment::Charge(cost)) => write!(out, "charge {}", cost.get())?,
             Action::Adjust(Adjustment::Refund(cost)) => write!(out, "refund {}", cost.get())?,
             Action::GiveBack(name) => write!(out, "give-back {name}")?,
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_trace_reads_as_it_was_written() {
-        let text = "needs ticks\nlimit 10/s burst 3\nat 5ms take 2 patience 1s key bob as first -> allow delay=3t remaining=1\n\
+        let text = "needs ticks\nlimit 10/s burst 3\nat 5ms take 2 max_wait 1s key bob as first -> allow delay=3t remaining=1\n\
                     at 1s give-back first\nat 1s charge 3 -> capped\nat 1s limit 5/s\nat 1s reset key bob\n";
         assert_eq!(parse(text).unwrap().to_string(), text);
     }

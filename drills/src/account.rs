@@ -47,7 +47,7 @@ impl Bucket {
     }
 
     /// The most that may be admitted within this span.
-    pub(crate) fn most_in(&self, span: Duration) -> u64 {
+    pub(crate) fn worst_case(&self, span: Duration) -> u64 {
         self.burst + ticks(span) / self.interval()
     }
 
@@ -121,8 +121,8 @@ mod tests {
     fn the_most_in_a_span_is_the_burst_and_what_is_earned() {
         let bucket = Bucket::new(5, 60 * SECOND, 5);
         assert_eq!(bucket.interval(), ticks(12 * SECOND));
-        assert_eq!((bucket.most_in(Duration::ZERO), bucket.most_in(60 * SECOND)), (5, 10));
-        assert_eq!(bucket.most_in(12 * SECOND - Duration::from_nanos(1)), 5);
+        assert_eq!((bucket.worst_case(Duration::ZERO), bucket.worst_case(60 * SECOND)), (5, 10));
+        assert_eq!(bucket.worst_case(12 * SECOND - Duration::from_nanos(1)), 5);
         assert_eq!(Bucket::new(3, Duration::from_nanos(1), 1).interval(), 6, "rounded up");
     }
 }

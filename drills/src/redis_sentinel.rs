@@ -138,7 +138,7 @@ fn judge(rounds: &[Round], heard: &Heard, ahead: Duration, report: &mut Report) 
     let mut losses = Vec::new();
     for round in rounds {
         losses.push((round.gone, round.resumed));
-        // Sentinels with so little patience may be wrong at any time.
+        // Sentinels with so little max wait may be wrong at any time.
         losses.extend((1..round.failovers).map(|_| (round.began, round.ended)));
     }
     let of = |name: &str| heard.log.iter().filter(|decided| decided.key == name).cloned().collect::<Vec<_>>();

@@ -86,7 +86,7 @@ fn say(rounds: &[Round], (ledger, clients): (&Ledger, &[Client]), slowest: Durat
         let bound = if rule.gives_permits() {
             String::new()
         } else {
-            format!(", its bound for the whole run is {}", rule.most_in(span))
+            format!(", its bound for the whole run is {}", rule.worst_case(span))
         };
         report.fact(format!("{} in {zone}: each key between {least} and {most} times{bound}", rule.limit));
     }
@@ -95,7 +95,7 @@ fn say(rounds: &[Round], (ledger, clients): (&Ledger, &[Client]), slowest: Durat
         let rule = &all[key / KEYS];
         format!("key {} at {} in {}", key % KEYS, rule.limit, rule.zone.unwrap_or("the first zone"))
     };
-    Judged::of(rounds, name, |key, span| all[key / KEYS].most_in(span)).claim(report);
+    Judged::of(rounds, name, |key, span| all[key / KEYS].worst_case(span)).claim(report);
     let freed = ledger.freed();
     report.claim(
         freed.is_empty(),

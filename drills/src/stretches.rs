@@ -55,7 +55,7 @@ impl Judged {
     pub(crate) fn of(
         rounds: &[Round],
         name: impl Fn(usize) -> String,
-        most_in: impl Fn(usize, Duration) -> u64,
+        worst_case: impl Fn(usize, Duration) -> u64,
     ) -> Judged {
         let mut judged = Judged::default();
         for first in 0..rounds.len() {
@@ -65,7 +65,7 @@ impl Judged {
                 let span = span(&rounds[first..=last]);
                 judged.stretches += 1;
                 for (key, sum) in sums.iter().enumerate() {
-                    let most = most_in(key, span);
+                    let most = worst_case(key, span);
                     let text =
                         || format!("{} was admitted {sum} of {most} in rounds {first} to {last}", name(key));
                     if *sum > most {

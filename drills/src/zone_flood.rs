@@ -118,7 +118,7 @@ fn judge_time(name: &str, found: &Found, report: &mut Report) {
 }
 
 fn judge_victims(plan: &Plan, victims: &Tally, report: &mut Report) {
-    let most = worker::VICTIM.most_in(plan.span) * plan.victims;
+    let most = worker::VICTIM.worst_case(plan.span) * plan.victims;
     report.fact(format!(
         "{}: victims asked {}, admitted {} of {} that their limit allows",
         plan.name,

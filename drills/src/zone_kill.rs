@@ -87,11 +87,11 @@ fn say(rounds: &[Round], report: &mut Report) {
         report.fact(format!(
             "{}: each key between {fewest} and {most} times, its bound for the whole run is {}",
             bucket.limit(),
-            bucket.most_in(span),
+            bucket.worst_case(span),
         ));
     }
     let name = |key: usize| format!("key {key} at {}", load::limit_of(key).limit());
-    Judged::of(rounds, name, |key, span| load::limit_of(key).most_in(span)).claim(report);
+    Judged::of(rounds, name, |key, span| load::limit_of(key).worst_case(span)).claim(report);
 }
 
 #[cfg(test)]

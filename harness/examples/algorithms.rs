@@ -32,14 +32,14 @@ struct Outcomes {
     denied: Vec<u64>,
 }
 
-fn run(limit: Limit, patience: Ticks) -> Outcomes {
+fn run(limit: Limit, max_wait: Ticks) -> Outcomes {
     let mut state = State::default();
     let mut outcomes = Outcomes::default();
     for millisecond in traffic() {
         let at = millisecond * (SECOND / 1000);
         // The epoch lies a minute back: everybody comes rested.
         let now = Timestamp::from_ticks(60 * SECOND + at);
-        match limit.decide(&mut state, now, Ask { patience, ..Ask::ONE }).verdict_in_ticks() {
+        match limit.decide(&mut state, now, Ask { max_wait, ..Ask::ONE }).verdict_in_ticks() {
             Verdict::Allowed { delay } if delay == Ticks::ZERO => outcomes.passed.push(at),
             Verdict::Allowed { delay } => outcomes.delayed.push(at + delay.get()),
             Verdict::Denied { .. } | Verdict::Impossible => outcomes.denied.push(at),
@@ -64,9 +64,9 @@ fn seconds(ticks: u64) -> f64 {
     ticks as f64 / SECOND as f64
 }
 
-fn panel(name: &str, text: &str, patience: Ticks) -> Chart {
+fn panel(name: &str, text: &str, max_wait: Ticks) -> Chart {
     let limit: Limit = text.parse().expect("the texts below are limits");
-    let outcomes = run(limit, patience);
+    let outcomes = run(limit, max_wait);
     let steps = outcomes.per_second();
     let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(0);
     let at = |instants: &[u64], height: f64| -> Vec<(f64, f64)> {
@@ -99,12 +99,12 @@ fn picture() -> String {
         .description("One panel per algorithm: how many actions happened within the last second, which asks were refused and which happen later.")
         .x(Axis::seconds("time").range(0.0, END as f64))
         .panel(panel("token-bucket", "10/s", none))
-        .panel(panel("leaky-bucket, asked with patience", "10/s queue 9 leaky-bucket", second))
+        .panel(panel("leaky-bucket, asked with max_wait", "10/s queue 9 leaky-bucket", second))
         .panel(panel("fixed-window", "10/s fixed-window", none))
         .panel(panel("sliding-log", "10/s sliding-log", none))
         .panel(panel("sliding-window", "10/s sliding-window", none))
         .panel(panel("sliding-window, estimate", "10/s mode estimate sliding-window", none))
-        .panel(panel("pacer, asked with patience", "10/s pacer", second))
+        .panel(panel("pacer, asked with max_wait", "10/s pacer", second))
         .panel(panel("concurrency, each busy for a second", "10/s concurrency", none))
         .render()
 }

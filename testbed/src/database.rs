@@ -123,7 +123,7 @@ impl Database {
         })
     }
 
-    /// The same on a connection of its own, with two seconds of patience for connecting; or why there is no answer.
+    /// The same on a connection of its own, with two seconds of max wait for connecting; or why there is no answer.
     pub fn try_query(&self, statement: &str) -> Result<String, String> {
         let output = self.client(statement).output();
         let Output { status, stdout, stderr } = output.map_err(|error| error.to_string())?;

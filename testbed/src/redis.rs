@@ -155,7 +155,7 @@ impl Redis {
         }
     }
 
-    /// Asks it something on a connection of its own, with two seconds of patience; a refusal is a reply.
+    /// Asks it something on a connection of its own, with two seconds of max wait; a refusal is a reply.
     pub fn try_command(&self, words: &[&str]) -> io::Result<Reply> {
         self.connect(LOOK)?.call(words)
     }
@@ -193,8 +193,8 @@ impl Redis {
         self.folder.write(CONFIGURATION, &text);
     }
 
-    fn connect(&self, patience: Duration) -> io::Result<Connection> {
-        let mut connection = Connection::with_patience(self.address(), patience)?;
+    fn connect(&self, max_wait: Duration) -> io::Result<Connection> {
+        let mut connection = Connection::with_max_wait(self.address(), max_wait)?;
         if self.settings.has_password() {
             let [name, password] = OURSELVES;
             connection.call(&["AUTH", name, password])?;

@@ -2,7 +2,7 @@
 //!
 //! Two sentinels have to agree that a primary is gone, which they notice after a second.
 //! A primary that was killed comes back as a replica of whoever took its place.
-//! With so little patience they may be wrong at times and fail over once more: `failovers` says how often it was.
+//! With so little max wait they may be wrong at times and fail over once more: `failovers` says how often it was.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use governor::RateLimiter;
-use tidegate::{Limiter, Map, Single};
+use tidegate::{DirectLimiter, Limiter, Map};
 
 use super::single::{ALLOWED, DENIED, OPERATIONS, direct, ours};
 use crate::callgrind;
@@ -61,7 +61,7 @@ pub(super) fn decide(name: &str, outcome: &str) -> ExitCode {
     let promise = Promise::read(promise);
     let key = &black_box(String::from("user:000000"));
     let allowed = match name {
-        SINGLE => run(&mut ours(&Single::new(promise.limit()))),
+        SINGLE => run(&mut ours(&DirectLimiter::new(promise.limit()))),
         DIRECT => run(&mut direct(&RateLimiter::direct(promise.quota()))),
         MAP => {
             let limiter = Limiter::on(&Map::new(), "", promise.limit());

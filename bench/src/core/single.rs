@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use governor::{DefaultDirectRateLimiter, RateLimiter};
 use throttlecrab::AdaptiveStore;
-use tidegate::{Adjusted, Limiter, Map, Single, admit_all, ask};
+use tidegate::{Adjusted, DirectLimiter, Limiter, Map, admit_all, ask};
 
 use super::keyed::FEW_KEYS;
 use super::table;
@@ -22,7 +22,7 @@ pub(super) const OPERATIONS: u64 = 50_000;
 pub(super) fn compare(title: &str, promise: &str) -> f64 {
     let promise = Promise::read(promise);
     let key = black_box(String::from("user:000000"));
-    let single = Single::new(promise.limit());
+    let single = DirectLimiter::new(promise.limit());
     let governor = RateLimiter::direct(promise.quota());
     let ratelimit = promise.ratelimit();
     let leaky_bucket = promise.leaky_bucket();
@@ -45,7 +45,7 @@ pub(super) fn compare(title: &str, promise: &str) -> f64 {
 }
 
 /// Decisions of ours. Instructions are counted in the same loop that is timed: another one may be compiled otherwise.
-pub(super) fn ours(single: &Single) -> Candidate<'_> {
+pub(super) fn ours(single: &DirectLimiter) -> Candidate<'_> {
     Candidate::repeated("tidegate Single", OPERATIONS, move || black_box(single).admit().is_allowed())
 }
 

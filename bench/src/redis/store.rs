@@ -173,8 +173,8 @@ async fn is_allowed(store: &RedisStore, key: &Key, limit: &PreparedLimit) -> Res
 }
 
 /// A store on this server, patient.
-pub(super) fn open(server: &Server, caches_refusals: bool) -> Result<RedisStore, String> {
+pub(super) fn open(server: &Server, caches_denials: bool) -> Result<RedisStore, String> {
     let url = format!("redis://{}", server.resp).parse().map_err(|error| format!("{error}"))?;
-    let options = Options { deadline: DEADLINE, caches_refusals, ..Options::new(url) };
+    let options = Options { deadline: DEADLINE, caches_denials, ..Options::new(url) };
     RedisStore::open(options).map_err(|error| error.to_string())
 }

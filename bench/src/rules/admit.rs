@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use tidegate::{AdHoc, AdHocAsk, Ask, PreparedLimit, Zone};
+use tidegate::{Ask, DynamicAsk, DynamicLimiter, PreparedLimit, Zone};
 use tidegate_rules::{Attributes, Gate, Policy};
 
 use super::sets::ROOMY;
@@ -16,16 +16,16 @@ const TIGHT: &str = "1/h";
 
 /// Prints a table, the take without rules first. There is no goal.
 pub(super) fn run() -> Vec<Goal> {
-    let adhoc = &AdHoc::on(&Zone::new(1 << 20), "adhoc");
+    let adhoc = &DynamicLimiter::on(&Zone::new(1 << 20), "adhoc");
     let limit: &PreparedLimit = &adhoc.prepare(black_box(ROOMY).parse().expect("a limit"));
     let mut candidates = vec![Candidate::new("AdHoc::take", TIMES, 1, || {
-        u64::from(adhoc.take(black_box(IP), limit, Ask::ONE).is_allowed())
+        u64::from(adhoc.admit(black_box(IP), limit, Ask::ONE).is_allowed())
     })];
     for count in [2, 5] {
         let keys: Vec<_> = (0..count).map(|number| format!("{number}")).collect();
         candidates.push(Candidate::new(format!("AdHoc::take_all of {count}"), TIMES, 1, move || {
-            let asks: Vec<_> = keys.iter().map(|key| AdHocAsk { key, limit, ask: Ask::ONE }).collect();
-            u64::from(adhoc.take_all(&asks).is_allowed())
+            let asks: Vec<_> = keys.iter().map(|key| DynamicAsk { key, limit, ask: Ask::ONE }).collect();
+            u64::from(adhoc.admit_all(&asks).is_allowed())
         }));
     }
     candidates.push(Candidate::new("making the attributes of a request, eight", TIMES, 7, || {

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::routing::get;
 use tidegate::Limit;
-use tidegate_tower::{Dialect, RateLimit, key};
+use tidegate_tower::{Dialect, RateLimitLayer, key};
 use tower_governor::GovernorLayer;
 use tower_governor::governor::GovernorConfigBuilder;
 
@@ -66,7 +66,7 @@ fn governor_without_fields() -> Router {
 
 fn tidegate(limit: Limit, dialect: Dialect) -> Router {
     let peer = key::peer_in(|info: &ConnectInfo<SocketAddr>| info.0.ip());
-    bare().layer(RateLimit::new(limit, peer).fields(dialect))
+    bare().layer(RateLimitLayer::new(limit, peer).fields(dialect))
 }
 
 /// The side with this name.

@@ -1,16 +1,16 @@
 //! Traces on the handle whose limit comes with each ask.
 
 use tidegate::{
-    AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Limit, PermitId, PreparedLimit, Ticks, Timestamp,
+    Adjusted, Adjustment, Ask, DynamicAsk, DynamicLimiter, Limit, PermitId, PreparedLimit, Ticks, Timestamp,
 };
 
 use super::{Answer, Arm, Take, of_rule};
 use crate::keeper::{Crowd, Keeper, Sheltering};
 
-/// An [`AdHoc`] on a store that is busy with others, or on one that is not. It hands out no receipts.
+/// An [`DynamicLimiter`] on a store that is busy with others, or on one that is not. It hands out no receipts.
 #[derive(Debug)]
 pub struct OnAdHoc<S> {
-    adhoc: AdHoc,
+    adhoc: DynamicLimiter,
     crowd: Crowd<S>,
     limit: PreparedLimit,
 }
@@ -18,7 +18,7 @@ pub struct OnAdHoc<S> {
 impl<S: Sheltering> OnAdHoc<S> {
     /// The handle on this store, under this limit.
     pub fn on(crowd: Crowd<S>, limit: Limit) -> OnAdHoc<S> {
-        let adhoc = AdHoc::on(crowd.memory(), "judged");
+        let adhoc = DynamicLimiter::on(crowd.memory(), "judged");
         let limit = in_force(&adhoc, limit);
         OnAdHoc { adhoc, crowd, limit }
     }
@@ -58,13 +58,13 @@ impl<S: Sheltering> Arm for OnAdHoc<S> {
     }
 
     fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
-        self.adhoc.take(key, &self.limit, ask).into()
+        self.adhoc.admit(key, &self.limit, ask).into()
     }
 
     fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
-        let asks = takes.iter().map(|take| AdHocAsk { key: take.key, limit: &self.limit, ask: take.ask });
+        let asks = takes.iter().map(|take| DynamicAsk { key: take.key, limit: &self.limit, ask: take.ask });
         let mut answers = Vec::with_capacity(takes.len());
-        self.adhoc.take_each(asks, |decision| answers.push(decision.into()));
+        self.adhoc.admit_each(asks, |decision| answers.push(decision.into()));
         answers
     }
 
@@ -90,7 +90,7 @@ impl<S: Sheltering> Arm for OnAdHoc<S> {
 }
 
 /// The limit of a rule. Its first use puts it in force, and reads the clock for that.
-fn in_force(adhoc: &AdHoc, limit: Limit) -> PreparedLimit {
+fn in_force(adhoc: &DynamicLimiter, limit: Limit) -> PreparedLimit {
     let limit = of_rule(limit);
     let _ = adhoc.peek("", &limit, Ask::ONE);
     limit

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tidegate::{
-    Adjusted, Adjustment, Answer as StoreAnswer, Ask, DecidedBy, Decision, Decisions, FallbackStore, Key,
-    Limit, Map, PermitId, PreparedLimit, Store, StoreError, Subject, Timestamp,
+    Adjusted, Adjustment, Ask, DecidedBy, Decision, Decisions, FallbackStore, Key, Limit, Map, PermitId,
+    PreparedLimit, Store, StoreError, StoreFuture as StoreAnswer, Subject, Timestamp,
 };
 
 use super::{Answer, Arm, of_rule};

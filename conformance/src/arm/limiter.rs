@@ -94,7 +94,7 @@ impl<S: Sheltering> Arm for OnLimiter<S> {
     }
 }
 
-/// The ask as a program writes it: patience is told in nanoseconds, rounded up.
+/// The ask as a program writes it: max wait is told in nanoseconds, rounded up.
 fn keyed(key: &str, asked: Ask) -> KeyedAsk<&str> {
-    ask(key).cost(asked.cost.get()).patience(asked.patience.to_duration())
+    ask(key).cost(asked.cost.get()).max_wait(asked.max_wait.to_duration())
 }

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tidegate::{Adjusted, Adjustment, Ask, Clock, Limit, ManualClock, PermitId, Single, Timestamp};
+use tidegate::{Adjusted, Adjustment, Ask, Clock, DirectLimiter, Limit, ManualClock, PermitId, Timestamp};
 
 use super::{Answer, Arm};
 
-/// A [`Single`] for each key. It hands out no receipts and takes no permits back.
+/// A [`DirectLimiter`] for each key. It hands out no receipts and takes no permits back.
 #[derive(Debug)]
 pub struct OnSingle {
     limit: Limit,
     clock: Arc<ManualClock>,
-    singles: HashMap<String, Single>,
+    singles: HashMap<String, DirectLimiter>,
 }
 
 impl OnSingle {
@@ -20,7 +20,7 @@ impl OnSingle {
         OnSingle { limit, clock: Arc::new(ManualClock::new()), singles: HashMap::new() }
     }
 
-    fn single(&mut self, key: &str) -> &Single {
+    fn single(&mut self, key: &str) -> &DirectLimiter {
         let OnSingle { limit, clock, singles } = self;
         singles.entry(key.to_owned()).or_insert_with(|| made_at_epoch(*limit, clock))
     }
@@ -85,10 +85,10 @@ impl Arm for OnSingle {
 }
 
 /// A single begins when it is made; in a trace everybody has been there since the epoch.
-fn made_at_epoch(limit: Limit, clock: &Arc<ManualClock>) -> Single {
+fn made_at_epoch(limit: Limit, clock: &Arc<ManualClock>) -> DirectLimiter {
     let now = clock.now();
     clock.set(Timestamp::EPOCH);
-    let single = Single::with_clock(limit, clock.clone());
+    let single = DirectLimiter::with_clock(limit, clock.clone());
     clock.set(now);
     single
 }

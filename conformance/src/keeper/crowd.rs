@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::{
-    Adjusted, Adjustment, Ask, Clock, Cost, Decision, Decisions, Key, Limit, MINUTE, Map, Memory, PermitId,
-    Receipt, SECOND, State, Subject, Ticks, Timestamp, Zone,
+    Adjusted, Adjustment, Ask, Clock, Cost, Decision, Decisions, Key, Limit, MINUTE, Map, MemoryStore,
+    PermitId, Receipt, SECOND, State, Subject, Ticks, Timestamp, Zone,
 };
 
 use super::Keeper;
@@ -42,7 +42,7 @@ pub trait Sheltering: Sized {
     fn empty(clock: Arc<dyn Clock>) -> Self;
 
     /// The store of a limiter.
-    fn memory(&self) -> Memory;
+    fn memory(&self) -> MemoryStore;
 
     /// Decides and spends.
     fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>);
@@ -84,7 +84,7 @@ macro_rules! sheltering {
                 $empty(clock)
             }
 
-            fn memory(&self) -> Memory {
+            fn memory(&self) -> MemoryStore {
                 self.into()
             }
 
@@ -191,7 +191,7 @@ impl<S: Sheltering> Crowd<S> {
         self.store.take_all(asks)
     }
 
-    pub(crate) fn memory(&self) -> Memory {
+    pub(crate) fn memory(&self) -> MemoryStore {
         self.store.memory()
     }
 

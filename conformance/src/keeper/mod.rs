@@ -26,8 +26,8 @@ pub trait Keeper {
     /// Whether it forgets subjects that are clear.
     fn forgets(&self) -> bool;
 
-    /// The finest patience that it can be told: all that it is asked with are multiples of it.
-    fn finest_patience(&self) -> Ticks {
+    /// The finest max wait that it can be told: all that it is asked with are multiples of it.
+    fn finest_max_wait(&self) -> Ticks {
         crate::ticks(1)
     }
 
@@ -59,9 +59,9 @@ pub trait Keeper {
     fn state(&self, subject: Subject<'_>) -> State;
 }
 
-/// A patience that a keeper can be told, not above this one.
-pub(crate) fn told(keeper: &impl Keeper, patience: u64) -> u64 {
-    patience - patience % keeper.finest_patience().get()
+/// A max wait that a keeper can be told, not above this one.
+pub(crate) fn told(keeper: &impl Keeper, max_wait: u64) -> u64 {
+    max_wait - max_wait % keeper.finest_max_wait().get()
 }
 
 /// The subject of this key, among those that are judged.

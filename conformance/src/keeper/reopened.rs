@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidegate::{
-    Adjusted, Adjustment, Ask, Clock, Decision, Decisions, Memory, PermitId, Receipt, State, Subject, Zone,
+    Adjusted, Adjustment, Ask, Clock, Decision, Decisions, MemoryStore, PermitId, Receipt, State, Subject,
+    Zone,
 };
 
 use super::Sheltering;
@@ -49,8 +50,8 @@ impl Sheltering for Reopened {
         Reopened { folder: Folder::in_memory(), clock, open: Mutex::new((None, 0)) }
     }
 
-    fn memory(&self) -> Memory {
-        self.with(|zone| Memory::from(zone))
+    fn memory(&self) -> MemoryStore {
+        self.with(|zone| MemoryStore::from(zone))
     }
 
     fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {

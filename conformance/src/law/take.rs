@@ -12,9 +12,9 @@ impl<K: Keeper> History<K> {
     pub(super) fn take(&mut self) -> Result<(), String> {
         let most = self.promise.most_at_once();
         let units = if self.random.percent(50) { 1 } else { self.random.sized(1, most.saturating_add(1)) };
-        let patience =
+        let max_wait =
             if self.random.percent(70) { 0 } else { told(&self.keeper, self.random.sized(1, 1 << 50)) };
-        let ask = Ask { cost: Cost::of(units), patience: ticks(patience) };
+        let ask = Ask { cost: Cost::of(units), max_wait: ticks(max_wait) };
         let before = self.state.clone();
         let peeked = self.look(ask);
         let decision = self.spend(ask);
@@ -114,7 +114,7 @@ impl<K: Keeper> History<K> {
         };
         let passes = |units: u64| {
             let ask = Ask::new(Cost::of(units));
-            self.look(if patient { Ask { patience: Ticks::MAX, ..ask } } else { ask }).is_allowed()
+            self.look(if patient { Ask { max_wait: Ticks::MAX, ..ask } } else { ask }).is_allowed()
         };
         let remaining = decision.remaining();
         if !paces && ((remaining > 0 && !passes(remaining)) || passes(remaining + 1)) {
@@ -151,7 +151,7 @@ impl<K: Keeper> History<K> {
 
     /// I-7: what passes would pass with a smaller cost, later, and under a larger limit.
     fn monotone(&mut self, before: &State, units: u64, ask: Ask) -> Result<(), String> {
-        let smaller = Ask { cost: Cost::of(self.random.between(1, units)), patience: Ticks::MAX };
+        let smaller = Ask { cost: Cost::of(self.random.between(1, units)), max_wait: Ticks::MAX };
         if !self.limit.peek(before, self.at(), smaller).is_allowed() {
             return Err(format!("I-7: {ask:?} passed, {smaller:?} would not"));
         }

@@ -31,8 +31,8 @@ pub trait Oracle {
         i128::MAX
     }
 
-    /// Whether this cost can pass at some time from now on, with this patience.
-    fn is_possible(&self, admitted: &[Admitted], now: i128, units: i128, patience: i128) -> bool;
+    /// Whether this cost can pass at some time from now on, with this max wait.
+    fn is_possible(&self, admitted: &[Admitted], now: i128, units: i128, max_wait: i128) -> bool;
 
     /// Whether the promise speaks about refusals too.
     fn counts_refusals(&self) -> bool {
@@ -45,9 +45,9 @@ pub trait Oracle {
     }
 
     /// Whether an ask would be allowed at this instant.
-    fn allows(&self, admitted: &[Admitted], now: i128, units: i128, patience: i128) -> bool {
-        let patience = patience.min(self.longest_delay());
-        self.delay(admitted, now, units).is_some_and(|delay| delay <= patience)
+    fn allows(&self, admitted: &[Admitted], now: i128, units: i128, max_wait: i128) -> bool {
+        let max_wait = max_wait.min(self.longest_delay());
+        self.delay(admitted, now, units).is_some_and(|delay| delay <= max_wait)
     }
 }
 

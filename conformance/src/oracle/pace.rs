@@ -36,8 +36,8 @@ impl Oracle for Steady {
         (after <= i128::from(TEN_YEARS)).then_some(delay.max(0))
     }
 
-    fn is_possible(&self, _: &[Admitted], _: i128, units: i128, patience: i128) -> bool {
-        !self.own || units * self.interval - self.savings <= patience
+    fn is_possible(&self, _: &[Admitted], _: i128, units: i128, max_wait: i128) -> bool {
+        !self.own || units * self.interval - self.savings <= max_wait
     }
 }
 
@@ -108,9 +108,9 @@ impl Oracle for WarmUp {
     }
 
     /// Waiting pays off what is owed, but makes it only colder.
-    fn is_possible(&self, admitted: &[Admitted], now: i128, units: i128, patience: i128) -> bool {
+    fn is_possible(&self, admitted: &[Admitted], now: i128, units: i128, max_wait: i128) -> bool {
         let (stored, _) = self.replay(admitted, now);
-        !self.own || self.time(stored, units as f64) <= patience as f64
+        !self.own || self.time(stored, units as f64) <= max_wait as f64
     }
 
     /// A microsecond, or what floating point cannot tell apart in long intervals.

@@ -130,7 +130,7 @@ impl<V: Versions> History<V> {
             }
             // One that comes from other numbers may be warmer than one never seen.
             Promise::WarmUp { .. } => true,
-            _ => version.oracle.allows(&version.admitted, now, units, ask.patience.get().into()),
+            _ => version.oracle.allows(&version.admitted, now, units, ask.max_wait.get().into()),
         };
         if promised {
             return Ok(());
@@ -161,13 +161,13 @@ impl<V: Versions> History<V> {
 
     /// I-5: `remaining` passes and one more does not.
     pub(super) fn figures_are_exact(&self, server: usize) -> Result<(), String> {
-        let patience = match self.kind {
+        let max_wait = match self.kind {
             "pacer" | "pacer-warm-up" => return Ok(()),
             "leaky-bucket" => Ticks::MAX,
             _ => Ticks::ZERO,
         };
         let passes = |units: u64| {
-            let ask = Ask { cost: Cost::of(units), patience };
+            let ask = Ask { cost: Cost::of(units), max_wait };
             self.arm.peek(server, ask).is_allowed()
         };
         let remaining = self.arm.peek(server, Ask::ONE).remaining();

@@ -351,8 +351,8 @@ impl<V: Versions> History<V> {
             85..95 => most,
             _ => most + 1,
         };
-        let patience = if self.random.percent(80) { 0 } else { self.random.sized(1, 1 << 46) };
-        Ask { cost: Cost::of(units), patience: crate::ticks(patience) }
+        let max_wait = if self.random.percent(80) { 0 } else { self.random.sized(1, 1 << 46) };
+        Ask { cost: Cost::of(units), max_wait: crate::ticks(max_wait) }
     }
 
     fn ask(&mut self, server: usize) -> Result<(), String> {

@@ -5,17 +5,17 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use tidegate::Refusal;
+use tidegate::Denied;
 use tidegate_macros::rate_limit;
 
 #[derive(Debug)]
 enum LoginError {
     WrongPassword,
-    TooManyAttempts(Refusal),
+    TooManyAttempts(Denied),
 }
 
-impl From<Refusal> for LoginError {
-    fn from(refusal: Refusal) -> LoginError {
+impl From<Denied> for LoginError {
+    fn from(refusal: Denied) -> LoginError {
         LoginError::TooManyAttempts(refusal)
     }
 }
@@ -54,7 +54,7 @@ fn old_forecast(city: &str, day: u32) -> String {
 
 /// The service behind this breaks above twenty calls a second, so calls leave evenly and wait for their turn.
 #[rate_limit("20/s leaky-bucket queue 10", wait = "2s")]
-async fn call_weak_service(order: u32) -> Result<u32, Refusal> {
+async fn call_weak_service(order: u32) -> Result<u32, Denied> {
     Ok(order * 10)
 }
 

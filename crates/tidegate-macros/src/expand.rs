@@ -6,7 +6,7 @@
 //!     let asked = ::tidegate::attribute::admit_key(&LIMITER, &key, cost);
 //!     match asked {
 //!         Ok(passed) => passed,
-//!         Err(refusal) => return FromRefusal::from_refusal(refusal),
+//!         Err(refusal) => return FromDenied::from_denied(refusal),
 //!     }
 //! };
 //! ```
@@ -162,7 +162,7 @@ fn borrowed(value: &Expr) -> TokenStream {
 /// Returns the match arm of a denial that is converted into the return type of the function.
 fn refused_by_type(function: &Function) -> TokenStream {
     let (first, last) = function.place_of_output();
-    let path = quote_spanned!(at(first)=> ::tidegate::FromRefusal::from_refusal);
+    let path = quote_spanned!(at(first)=> ::tidegate::FromDenied::from_denied);
     let call = quote_spanned!(at(last)=> (refusal));
     quote_spanned!(Span::mixed_site()=> ::core::result::Result::Err(refusal) => return #path #call)
 }

@@ -1,11 +1,11 @@
 //! The attribute `#[rate_limit]`, which applies a limit of [Tidegate](tidegate) to a function.
 //!
 //! ```
-//! use tidegate::Refusal;
+//! use tidegate::Denied;
 //! use tidegate_macros::rate_limit;
 //!
 //! #[rate_limit("2/h", key = user)]
-//! fn reset_password(user: &str) -> Result<String, Refusal> {
+//! fn reset_password(user: &str) -> Result<String, Denied> {
 //!     Ok(format!("a letter to {user}"))
 //! }
 //!
@@ -32,23 +32,23 @@
 //! generic function share it, and so do all types that use a default method of a trait.
 //!
 //! With `limiter`, several functions can share one. With a key it is a [`Limiter`](tidegate::Limiter) or
-//! [`Permits`](tidegate::Permits); without a key a [`Single`](tidegate::Single), a [`Pacer`](tidegate::Pacer) or a
+//! [`Permits`](tidegate::Permits); without a key a [`DirectLimiter`](tidegate::DirectLimiter), a [`Pacer`](tidegate::Pacer) or a
 //! [`Shaper`](tidegate::Shaper). It may be behind a `LazyLock`, an `Arc` or a reference.
 //!
 //! ```
 //! use std::sync::LazyLock;
-//! use tidegate::{Limit, Limiter, Refusal};
+//! use tidegate::{Limit, Limiter, Denied};
 //! use tidegate_macros::rate_limit;
 //!
 //! static MAIL: LazyLock<Limiter> = LazyLock::new(|| Limiter::new(Limit::per_day(3)));
 //!
 //! #[rate_limit(limiter = MAIL, key = to)]
-//! fn send_welcome(to: &str) -> Result<(), Refusal> {
+//! fn send_welcome(to: &str) -> Result<(), Denied> {
 //!     Ok(println!("welcome, {to}"))
 //! }
 //!
 //! #[rate_limit(limiter = MAIL, key = to, cost = letters.len() as u64)]
-//! fn send_all(to: &str, letters: &[String]) -> Result<(), Refusal> {
+//! fn send_all(to: &str, letters: &[String]) -> Result<(), Denied> {
 //!     Ok(println!("{} letters for {to}", letters.len()))
 //! }
 //!
@@ -58,10 +58,10 @@
 //! ```
 //!
 //! ```compile_fail
-//! # use tidegate::{Limit, Refusal};
+//! # use tidegate::{Limit, Denied};
 //! # use tidegate_macros::rate_limit;
 //! #[rate_limit(limit = Limit::per_second(0))] // admits nothing
-//! fn report() -> Result<(), Refusal> {
+//! fn report() -> Result<(), Denied> {
 //!     Ok(())
 //! }
 //! ```
@@ -89,11 +89,11 @@
 //! expression of type [`Duration`](std::time::Duration).
 //!
 //! ```
-//! use tidegate::Refusal;
+//! use tidegate::Denied;
 //! use tidegate_macros::rate_limit;
 //!
 //! #[rate_limit("100/s burst 1", wait = "5s")]
-//! async fn call_partner(order: u32) -> Result<u32, Refusal> {
+//! async fn call_partner(order: u32) -> Result<u32, Denied> {
 //!     Ok(order)
 //! }
 //!
@@ -108,12 +108,12 @@
 //!
 //! # Denied calls
 //!
-//! Without `otherwise` the function returns a `Result` whose error implements `From` of [`Refusal`](tidegate::Refusal):
+//! Without `otherwise` the function returns a `Result` whose error implements `From` of [`Denied`](tidegate::Denied):
 //! that error itself, a `Box<dyn Error>`, or an error of your own. For any other return type, implement
-//! [`FromRefusal`](tidegate::FromRefusal).
+//! [`FromDenied`](tidegate::FromDenied).
 //!
 //! ```
-//! use tidegate::Refusal;
+//! use tidegate::Denied;
 //! use tidegate_macros::rate_limit;
 //!
 //! #[derive(Debug, PartialEq)]
@@ -122,8 +122,8 @@
 //!     TooManyAttempts { seconds: u64 },
 //! }
 //!
-//! impl From<Refusal> for LoginError {
-//!     fn from(refusal: Refusal) -> LoginError {
+//! impl From<Denied> for LoginError {
+//!     fn from(refusal: Denied) -> LoginError {
 //!         let seconds = refusal.retry_after().map_or(u64::MAX, |wait| wait.as_secs() + 1);
 //!         LoginError::TooManyAttempts { seconds }
 //!     }
@@ -186,21 +186,21 @@ use proc_macro::TokenStream;
 /// The arguments are described on [the page of this crate](crate).
 ///
 /// ```
-/// use tidegate::Refusal;
+/// use tidegate::Denied;
 /// use tidegate_macros::rate_limit;
 ///
-/// struct Account {
+/// struct StateKey {
 ///     id: u64,
 /// }
 ///
-/// impl Account {
+/// impl StateKey {
 ///     #[rate_limit("3/d", key = self.id)]
-///     fn export(&self) -> Result<String, Refusal> {
+///     fn export(&self) -> Result<String, Denied> {
 ///         Ok(format!("everything about {}", self.id))
 ///     }
 /// }
 ///
-/// let account = Account { id: 7 };
+/// let account = StateKey { id: 7 };
 /// let exports = (0..5).filter(|_| account.export().is_ok());
 /// assert_eq!(exports.count(), 3);
 /// ```

@@ -1,7 +1,7 @@
 //! A client that respects the limits of an API that somebody else runs.
 //!
 //! The API allows five calls at once and ten a second, says so in header fields, and refuses the rest. One client
-//! sends as fast as it can; the other goes through `Outgoing`, and is never refused.
+//! sends as fast as it can; the other goes through `OutboundLimitLayer`, and is never refused.
 
 use std::net::SocketAddr;
 
@@ -12,8 +12,8 @@ use axum::routing::get;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use tidegate::Limit;
-use tidegate_outbound::Outgoing;
-use tidegate_tower::{RateLimit, key};
+use tidegate_outbound::OutboundLimitLayer;
+use tidegate_tower::{RateLimitLayer, key};
 use tower::{Service, ServiceBuilder, ServiceExt};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Error> {
     let hasty = call(client.clone(), foreign_api().await?).await?;
     println!("without Outgoing: {hasty} of {CALLS} refused");
 
-    let polite = ServiceBuilder::new().layer(Outgoing::new()).service(client);
+    let polite = ServiceBuilder::new().layer(OutboundLimitLayer::new()).service(client);
     let refused = call(polite, foreign_api().await?).await?;
     println!("with Outgoing:    {refused} of {CALLS} refused");
     assert_eq!(refused, 0, "nothing leaves that would be refused");
@@ -53,7 +53,7 @@ where
 
 /// Somebody else's API, here on a port of its own.
 async fn foreign_api() -> Result<SocketAddr, Error> {
-    let limits = RateLimit::new(Limit::per_second(10).burst(5), key::everyone());
+    let limits = RateLimitLayer::new(Limit::per_second(10).burst(5), key::everyone());
     let api = Router::new().route("/", get(|| async { "hello\n" })).layer(limits);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

@@ -10,16 +10,16 @@ use tidegate::wait_queue::{WaitQueue, Waiter};
 use tidegate::{Clock, Ticks};
 use tidegate_tower::ResponseHead;
 
-use crate::course::Terms;
+use crate::hints::ServerHints;
+use crate::hold_state::PaceConfig;
 use crate::origin_state::Exit;
 use crate::origins::{self, Origins, QUEUES};
-use crate::told::Told;
 
 /// The settings of a layer.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) terms: Terms,
-    pub(crate) patience: Option<Duration>,
+    pub(crate) terms: PaceConfig,
+    pub(crate) max_wait: Option<Duration>,
     pub(crate) most_waiting: usize,
     pub(crate) clock: Arc<dyn Clock>,
     /// The wall clock, for dates of servers that send no `Date`.
@@ -28,7 +28,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn max_wait(&self) -> Option<Ticks> {
-        self.patience.map(Ticks::saturating_from)
+        self.max_wait.map(Ticks::saturating_from)
     }
 }
 
@@ -89,10 +89,10 @@ impl Departure {
 
     /// Updates the state from the response to the call.
     pub(crate) fn answered(mut self, head: ResponseHead<'_>) {
-        self.end(&Told::by(head, self.shared.settings.wall));
+        self.end(&ServerHints::by(head, self.shared.settings.wall));
     }
 
-    fn end(&mut self, told: &Told) {
+    fn end(&mut self, told: &ServerHints) {
         let Some(exit) = self.exit.take() else { return };
         let (shared, id) = (&self.shared, exit.ticket.queue);
         let (terms, chance) = (&shared.settings.terms, shared.chance());
@@ -109,6 +109,6 @@ impl Departure {
 
 impl Drop for Departure {
     fn drop(&mut self) {
-        self.end(&Told::default());
+        self.end(&ServerHints::default());
     }
 }

@@ -1,12 +1,12 @@
 //! Rate limiting of outgoing calls: by a pace of the client, and by the limits that servers report.
 //!
-//! [`Outgoing`] is a layer for clients, over any service that sends `http` requests and is `Clone`. It does two things:
+//! [`OutboundLimitLayer`] is a layer for clients, over any service that sends `http` requests and is `Clone`. It does two things:
 //!
 //! - It paces: calls to one server leave at the rate of any [`Limit`]. The others wait, in FIFO order.
 //! - It obeys servers: after a denial with a retry time, no call leaves for that server before. If a server reports its
 //!   remaining quota, no more calls leave than that.
 //!
-//! A server is a scheme, a host and a port, unless [`per`](Outgoing::per) is set.
+//! A server is a scheme, a host and a port, unless [`per`](OutboundLimitLayer::per) is set.
 //!
 //! | header fields | on | effect |
 //! |---|---|---|
@@ -23,7 +23,7 @@
 //!
 //! Dates and Unix times are compared with the `Date` of the same response, so a wrong clock of the client does no harm.
 //! Values that are invalid, negative or already over are ignored. Nothing holds longer than
-//! [`longest_hold`](Outgoing::longest_hold).
+//! [`longest_hold`](OutboundLimitLayer::longest_hold).
 //!
 //! Calls in flight when a response arrives are subtracted from the remaining quota that it reports, as if the server
 //! had not counted them yet. Calls in flight for more than ten seconds are not subtracted, so that calls which hang do
@@ -34,7 +34,7 @@
 //!
 //! use http::{Request, Response};
 //! use tidegate::Limit;
-//! use tidegate_outbound::{Held, Outgoing};
+//! use tidegate_outbound::{Throttled, OutboundLimitLayer};
 //! use tower::{Service, ServiceExt, layer::Layer, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -45,7 +45,7 @@
 //!     Ok::<_, http::Error>(answer?)
 //! });
 //!
-//! let outgoing = Outgoing::new().pace(Limit::per_second(10)).patience(Duration::from_secs(5)).jitter(10);
+//! let outgoing = OutboundLimitLayer::new().pace(Limit::per_second(10)).max_wait(Duration::from_secs(5)).jitter(10);
 //! let mut client = outgoing.layer(server);
 //! let request = || Request::get("http://example.com/").body(()).expect("a request");
 //!
@@ -54,7 +54,7 @@
 //!
 //! // From now on nothing leaves for this server for 30 s, which is more than anybody here would wait.
 //! let error = client.ready().await.expect("it is ready").call(request()).await.expect_err("held back");
-//! let held = error.downcast_ref::<Held>().expect("our own error");
+//! let held = error.downcast_ref::<Throttled>().expect("our own error");
 //! assert!(held.is_told() && held.retry_after() > Some(Duration::from_secs(29)));
 //! # }
 //! ```
@@ -67,18 +67,18 @@
 //! the server with the largest remaining quota. If all of them hold calls back at the same time, further servers share
 //! one queue: their calls may wait for each other, and none leaves too early.
 
-mod course;
 mod departure;
-mod held;
-mod opening;
+mod hints;
+mod hold_state;
 mod origin;
 mod origin_state;
 mod origins;
 mod service;
-mod told;
+mod slow_start;
+mod throttled;
 
-pub use held::Held;
-pub use service::{BoxError, OutgoingFuture, OutgoingService};
+pub use service::{BoxError, OutboundLimit, OutboundLimitFuture};
+pub use throttled::Throttled;
 
 use std::fmt;
 use std::sync::Arc;
@@ -88,8 +88,8 @@ use tidegate::{Algorithm, Clock, CounterClock, HOUR, Limit, Pay};
 use tidegate_tower::key::{self, Identify};
 use tower_layer::Layer;
 
-use self::course::Terms;
 use self::departure::{Settings, Shared};
+use self::hold_state::PaceConfig;
 
 /// The default maximum number of waiters for one server.
 const MOST_WAITING: usize = 1024;
@@ -98,28 +98,31 @@ const MOST_WAITING: usize = 1024;
 ///
 /// Clones, and the services that they make, share their state. A setting resets it, so apply settings first.
 #[derive(Clone)]
-pub struct Outgoing {
+pub struct OutboundLimitLayer {
     by: Arc<dyn Identify>,
     shared: Arc<Shared>,
 }
 
-impl Outgoing {
+impl OutboundLimitLayer {
     /// Returns a layer without a pace that obeys servers by scheme, host and port, and has no max wait.
-    pub fn new() -> Outgoing {
-        let terms = Terms { pace: None, longest_hold: HOUR, jitter: 0 };
+    pub fn new() -> OutboundLimitLayer {
+        let terms = PaceConfig { pace: None, longest_hold: HOUR, jitter: 0 };
         let clock = Arc::new(CounterClock::new());
-        let wall = told::wall_clock;
-        let settings = Settings { terms, patience: None, most_waiting: MOST_WAITING, clock, wall };
-        Outgoing { by: Arc::new(key::from(origin::origin)), shared: Arc::new(Shared::new(settings)) }
+        let wall = hints::wall_clock;
+        let settings = Settings { terms, max_wait: None, most_waiting: MOST_WAITING, clock, wall };
+        OutboundLimitLayer {
+            by: Arc::new(key::from(origin::origin)),
+            shared: Arc::new(Shared::new(settings)),
+        }
     }
 
     /// Sets the rate at which calls leave for each server.
     ///
     /// # Panics
     /// If the limit is a concurrency limit, which is not a rate: for that there is
-    /// [`InFlight`](tidegate_tower::InFlight).
+    /// [`ConcurrencyLimitLayer`](tidegate_tower::ConcurrencyLimitLayer).
     #[must_use]
-    pub fn pace(self, limit: Limit) -> Outgoing {
+    pub fn pace(self, limit: Limit) -> OutboundLimitLayer {
         let is_pace = limit.algorithm() != Algorithm::Concurrency;
         assert!(is_pace, "limit {limit}: places in flight are no pace; use a rate, such as \"10/s\"");
         // Each call has the same cost, so the pace is the same if the next call pays; but the first call does not wait.
@@ -130,29 +133,29 @@ impl Outgoing {
 
     /// Sets the key by which calls are limited, in place of the server.
     #[must_use]
-    pub fn per(self, key: impl Identify) -> Outgoing {
-        Outgoing { by: Arc::new(key), ..self.set(|_| ()) }
+    pub fn per(self, key: impl Identify) -> OutboundLimitLayer {
+        OutboundLimitLayer { by: Arc::new(key), ..self.set(|_| ()) }
     }
 
-    /// Sets the max wait: a call that would have to wait longer fails at once, with a [`Held`] that contains the time
+    /// Sets the max wait: a call that would have to wait longer fails at once, with a [`Throttled`] that contains the time
     /// to the next try.
     ///
     /// Unless set, calls wait as long as necessary. With [`Duration::ZERO`] none waits.
     #[must_use]
-    pub fn patience(self, longest: Duration) -> Outgoing {
-        self.set(|settings| settings.patience = Some(longest))
+    pub fn max_wait(self, longest: Duration) -> OutboundLimitLayer {
+        self.set(|settings| settings.max_wait = Some(longest))
     }
 
     /// Sets the maximum number of waiters for each server; 16 times as many may wait in all. The default is 1,024. A
     /// call beyond that fails at once.
     #[must_use]
-    pub fn line(self, most: usize) -> Outgoing {
+    pub fn max_waiters(self, most: usize) -> OutboundLimitLayer {
         self.set(|settings| settings.most_waiting = most)
     }
 
     /// Sets the longest hold that a server may ask for; longer ones are cut to it. The default is an hour.
     #[must_use]
-    pub fn longest_hold(self, longest: Duration) -> Outgoing {
+    pub fn longest_hold(self, longest: Duration) -> OutboundLimitLayer {
         self.set(|settings| settings.terms.longest_hold = longest)
     }
 
@@ -162,14 +165,14 @@ impl Outgoing {
     /// # Panics
     /// If it is more than 100.
     #[must_use]
-    pub fn jitter(self, percent: u8) -> Outgoing {
+    pub fn jitter(self, percent: u8) -> OutboundLimitLayer {
         assert!(percent <= 100, "jitter {percent}: it is a percentage; write 0 to 100");
         self.set(|settings| settings.terms.jitter = percent)
     }
 
     /// Sets the clock.
     #[must_use]
-    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Outgoing {
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> OutboundLimitLayer {
         self.set(|settings| settings.clock = clock)
     }
 
@@ -178,33 +181,33 @@ impl Outgoing {
         self.shared.counts().0
     }
 
-    fn set(self, change: impl FnOnce(&mut Settings)) -> Outgoing {
+    fn set(self, change: impl FnOnce(&mut Settings)) -> OutboundLimitLayer {
         let mut settings = self.shared.settings.clone();
         change(&mut settings);
-        Outgoing { by: self.by, shared: Arc::new(Shared::new(settings)) }
+        OutboundLimitLayer { by: self.by, shared: Arc::new(Shared::new(settings)) }
     }
 }
 
-impl Default for Outgoing {
-    fn default() -> Outgoing {
-        Outgoing::new()
+impl Default for OutboundLimitLayer {
+    fn default() -> OutboundLimitLayer {
+        OutboundLimitLayer::new()
     }
 }
 
-impl<S> Layer<S> for Outgoing {
-    type Service = OutgoingService<S>;
+impl<S> Layer<S> for OutboundLimitLayer {
+    type Service = OutboundLimit<S>;
 
-    fn layer(&self, inner: S) -> OutgoingService<S> {
-        OutgoingService::new(inner, Arc::clone(&self.by), Arc::clone(&self.shared))
+    fn layer(&self, inner: S) -> OutboundLimit<S> {
+        OutboundLimit::new(inner, Arc::clone(&self.by), Arc::clone(&self.shared))
     }
 }
 
-impl fmt::Debug for Outgoing {
+impl fmt::Debug for OutboundLimitLayer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings = &self.shared.settings;
-        out.debug_struct("Outgoing")
+        out.debug_struct("OutboundLimitLayer")
             .field("terms", &settings.terms)
-            .field("patience", &settings.patience)
+            .field("max_wait", &settings.max_wait)
             .finish_non_exhaustive()
     }
 }

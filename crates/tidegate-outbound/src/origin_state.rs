@@ -1,14 +1,14 @@
-//! The state of one origin beside its waiters: its [`Course`], and the calls that are leaving or in flight.
+//! The state of one origin beside its waiters: its [`HoldState`], and the calls that are leaving or in flight.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tidegate::wait_queue::Ticket;
+use tidegate::wait_queue::QueueTicket;
 use tidegate::{Ticks, Timestamp};
 
-use crate::course::{Answer, Course, LetGo, Look, Terms};
-use crate::held::{Held, Reason};
-use crate::told::Told;
+use crate::hints::ServerHints;
+use crate::hold_state::{Answer, HoldState, Look, PaceConfig, ReleaseReceipt};
+use crate::throttled::{Reason, Throttled};
 
 /// The number of waiters that are simulated one by one. The waiters behind them get a lower bound of their wait.
 const FORESEEN: usize = 1000;
@@ -20,18 +20,18 @@ const SURELY_COUNTED: Ticks = Ticks::saturating_from(Duration::from_secs(10));
 /// The permission of a call to leave.
 #[derive(Debug)]
 pub(crate) struct Exit {
-    pub(crate) ticket: Ticket,
+    pub(crate) ticket: QueueTicket,
     /// The time at which its wait began.
     pub(crate) since: Timestamp,
     /// The moment of the origin at which it was released.
     left_at: u64,
-    let_go: LetGo,
+    let_go: ReleaseReceipt,
 }
 
 /// The state of one origin.
 #[derive(Debug, Default)]
 pub(crate) struct OriginState {
-    pub(crate) course: Course,
+    pub(crate) course: HoldState,
     /// The number of calls that were released and have not left yet.
     leaving: u64,
     /// The calls in flight, by the moment at which they were released, with the time at which they left.
@@ -43,7 +43,7 @@ pub(crate) struct OriginState {
     /// The moment of the last update from a response.
     learned: u64,
     /// The simulated state after all waiters have left, and the time of that.
-    pub(crate) tail: Option<(Course, Timestamp)>,
+    pub(crate) tail: Option<(HoldState, Timestamp)>,
 }
 
 impl OriginState {
@@ -53,7 +53,13 @@ impl OriginState {
     }
 
     /// Releases a call that has waited since this time.
-    pub(crate) fn let_go(&mut self, terms: &Terms, now: Timestamp, ticket: Ticket, since: Timestamp) -> Exit {
+    pub(crate) fn let_go(
+        &mut self,
+        terms: &PaceConfig,
+        now: Timestamp,
+        ticket: QueueTicket,
+        since: Timestamp,
+    ) -> Exit {
         let let_go = self.course.let_go(terms, now);
         self.leaving += 1;
         Exit { ticket, since, left_at: self.next_moment(), let_go }
@@ -62,11 +68,11 @@ impl OriginState {
     /// Simulates one more call behind the waiters; an error if it would wait too long.
     pub(crate) fn foresee_one_more(
         &mut self,
-        terms: &Terms,
+        terms: &PaceConfig,
         now: Timestamp,
         waiting: usize,
         max_wait: Ticks,
-    ) -> Result<(), Held> {
+    ) -> Result<(), Throttled> {
         let tail = self.tail.take().filter(|_| waiting > 0);
         let (mut course, mut at) = tail.unwrap_or_else(|| self.foresee(terms, now, waiting));
         let reason = pass(&mut course, terms, &mut at, now);
@@ -78,13 +84,13 @@ impl OriginState {
             self.tail = Some((course, at));
         }
         match is_too_long {
-            true => Err(Held::new(reason, Some(at.since(now).to_duration()))),
+            true => Err(Throttled::new(reason, Some(at.since(now).to_duration()))),
             false => Ok(()),
         }
     }
 
     /// Simulates the departure of the waiters, or of as many as are simulated.
-    fn foresee(&self, terms: &Terms, now: Timestamp, waiting: usize) -> (Course, Timestamp) {
+    fn foresee(&self, terms: &PaceConfig, now: Timestamp, waiting: usize) -> (HoldState, Timestamp) {
         let (mut course, mut at) = (self.course.foreseen(), now);
         for _ in 0..waiting.min(FORESEEN) {
             pass(&mut course, terms, &mut at, now);
@@ -94,7 +100,7 @@ impl OriginState {
     }
 
     /// Takes back the release of a call that has not left.
-    pub(crate) fn take_back(&mut self, terms: &Terms, now: Timestamp, exit: Exit) {
+    pub(crate) fn take_back(&mut self, terms: &PaceConfig, now: Timestamp, exit: Exit) {
         self.leaving = self.leaving.saturating_sub(1);
         self.course.give_back(terms, now, exit.let_go);
         self.tail = None;
@@ -102,7 +108,7 @@ impl OriginState {
 
     /// Returns true if this call, which was released, leaves now. If a response has arrived since, or other calls have
     /// used up the pace, it has to wait again.
-    pub(crate) fn leaves(&mut self, terms: &Terms, now: Timestamp, exit: &Exit) -> bool {
+    pub(crate) fn leaves(&mut self, terms: &PaceConfig, now: Timestamp, exit: &Exit) -> bool {
         let leaves = self.learned < exit.left_at && self.course.leave(terms, now, &exit.let_go);
         if leaves {
             self.leaving = self.leaving.saturating_sub(1);
@@ -112,7 +118,14 @@ impl OriginState {
     }
 
     /// Records the end of a call, with a response or without one; `chance` decides the jitter.
-    pub(crate) fn ended(&mut self, terms: &Terms, now: Timestamp, exit: &Exit, told: &Told, chance: u64) {
+    pub(crate) fn ended(
+        &mut self,
+        terms: &PaceConfig,
+        now: Timestamp,
+        exit: &Exit,
+        told: &ServerHints,
+        chance: u64,
+    ) {
         if self.on_their_way.remove(&exit.left_at).is_none() {
             self.hanging = self.hanging.saturating_sub(1);
         }
@@ -150,14 +163,14 @@ impl OriginState {
 
     /// Returns the number of calls that may leave before something holds them back; `None` if a call is leaving or in
     /// flight, or if something does already.
-    pub(crate) fn looseness(&mut self, terms: &Terms, now: Timestamp) -> Option<i128> {
+    pub(crate) fn looseness(&mut self, terms: &PaceConfig, now: Timestamp) -> Option<i128> {
         let is_empty = self.leaving == 0 && self.on_their_way.is_empty() && self.hanging == 0;
         if is_empty { self.course.looseness(terms, now) } else { None }
     }
 }
 
 /// Advances the time until one more call may leave; returns the last reason for the wait.
-fn pass(course: &mut Course, terms: &Terms, at: &mut Timestamp, now: Timestamp) -> Reason {
+fn pass(course: &mut HoldState, terms: &PaceConfig, at: &mut Timestamp, now: Timestamp) -> Reason {
     *at = now.max(*at);
     let mut last = Reason::Paced;
     for _ in 0..MOST_WAITS {

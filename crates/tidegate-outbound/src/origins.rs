@@ -10,14 +10,14 @@ use std::ops::ControlFlow::{Break, Continue};
 use std::time::Duration;
 
 use tidegate::wait_queue::{
-    Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue,
+    Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, QueueTicket, QueueTurn, WaitQueue,
 };
 use tidegate::{Clock, Key, Ticks};
 
-use crate::course::Look;
 use crate::departure::Shared;
-use crate::held::{Held, Reason};
+use crate::hold_state::Look;
 use crate::origin_state::{Exit, OriginState};
+use crate::throttled::{Reason, Throttled};
 
 /// The maximum number of origins with a state of their own.
 pub(crate) const MAX_KEYS: usize = 1024;
@@ -43,7 +43,7 @@ impl QueuePolicy for Origins {
     type Ask = ();
     type State = OriginState;
     type Grant = Exit;
-    type Denial = Held;
+    type Denial = Throttled;
 
     fn queue(shared: &Shared) -> &WaitQueue<Origins> {
         &shared.queue
@@ -53,17 +53,17 @@ impl QueuePolicy for Origins {
         &shared.settings.clock
     }
 
-    fn next(&mut self, turn: &mut Turn<'_, Origins>, queue: &mut KeyQueue<Origins>) -> Next<Origins> {
+    fn next(&mut self, turn: &mut QueueTurn<'_, Origins>, queue: &mut KeyQueue<Origins>) -> Next<Origins> {
         let (terms, now) = (&turn.owner.settings.terms, turn.now);
         let Some((number, head)) = queue.head() else { return Next::Wait(None) };
         let (since, deadline) = (head.since, head.deadline());
         let result = match queue.state.course.look(terms, now) {
             Look::Clear => {
-                let ticket = Ticket { queue: queue.id, number };
+                let ticket = QueueTicket { queue: queue.id, number };
                 Ok(queue.state.let_go(terms, now, ticket, since))
             }
             Look::Wait { until, reason } if deadline.is_some_and(|deadline| deadline < until) => {
-                Err(Held::new(reason, Some(until.since(now).to_duration())))
+                Err(Throttled::new(reason, Some(until.since(now).to_duration())))
             }
             Look::Wait { until, .. } | Look::Perhaps { until } => return Next::Wait(Some(until)),
         };
@@ -75,13 +75,13 @@ impl QueuePolicy for Origins {
 
     fn deny(
         &mut self,
-        turn: Turn<'_, Origins>,
+        turn: QueueTurn<'_, Origins>,
         queue: &mut KeyQueue<Origins>,
         (): &(),
         cause: Cause,
-    ) -> Held {
+    ) -> Throttled {
         if cause == Cause::NoTimer {
-            return Held::new(Reason::NoTimer, None);
+            return Throttled::new(Reason::NoTimer, None);
         }
         // A response might have come in time; none did.
         let (until, reason) = match queue.state.course.look(&turn.owner.settings.terms, turn.now) {
@@ -89,21 +89,26 @@ impl QueuePolicy for Origins {
             Look::Perhaps { until } => (until, Reason::Told),
             Look::Clear => (turn.now, Reason::Paced),
         };
-        Held::new(reason, Some(until.since(turn.now).to_duration()))
+        Throttled::new(reason, Some(until.since(turn.now).to_duration()))
     }
 
-    fn give_back(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, ticket: Ticket, exit: Exit) {
+    fn give_back(
+        state: &mut QueueState<Origins>,
+        turn: QueueTurn<'_, Origins>,
+        ticket: QueueTicket,
+        exit: Exit,
+    ) {
         if let Some(queue) = state.queue(ticket.queue) {
             queue.state.take_back(&turn.owner.settings.terms, turn.now, exit);
             state.serve(turn, ticket.queue);
         }
     }
 
-    fn left(&mut self, _: Turn<'_, Origins>, queue: &mut KeyQueue<Origins>, _: &Entry<()>, _: bool) {
+    fn left(&mut self, _: QueueTurn<'_, Origins>, queue: &mut KeyQueue<Origins>, _: &Entry<()>, _: bool) {
         queue.state.tail = None;
     }
 
-    fn stepped_back(state: &mut QueueState<Origins>, _: Turn<'_, Origins>, by: Ticks) {
+    fn stepped_back(state: &mut QueueState<Origins>, _: QueueTurn<'_, Origins>, by: Ticks) {
         if by >= STEP {
             state.queues().for_each(|queue| queue.state.step_back(by));
         }
@@ -111,7 +116,11 @@ impl QueuePolicy for Origins {
 }
 
 /// Adds a call: it leaves at once, waits, or fails.
-pub(crate) fn enter(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, key: &Key) -> Joined<Origins> {
+pub(crate) fn enter(
+    state: &mut QueueState<Origins>,
+    turn: QueueTurn<'_, Origins>,
+    key: &Key,
+) -> Joined<Origins> {
     let (settings, now, is_full) = (&turn.owner.settings, turn.now, state.is_full());
     let id = origin_of(state, turn, key);
     let queue = state.queue(id).expect("the queue was found or opened just now");
@@ -120,7 +129,7 @@ pub(crate) fn enter(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, ke
         return Break(Ok(queue.state.let_go(&settings.terms, now, ticket, now)));
     }
     if is_full || waiting >= settings.most_waiting {
-        return Break(Err(Held::new(Reason::LineFull, None)));
+        return Break(Err(Throttled::new(Reason::LineFull, None)));
     }
     let max_wait = settings.max_wait();
     if let Some(max_wait) = max_wait
@@ -136,9 +145,9 @@ pub(crate) fn enter(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, ke
 /// Confirms that a released call leaves now; or puts it back at its place in the queue, if it has to wait again.
 pub(crate) fn confirm(
     state: &mut QueueState<Origins>,
-    turn: Turn<'_, Origins>,
+    turn: QueueTurn<'_, Origins>,
     exit: Exit,
-) -> Result<Exit, Ticket> {
+) -> Result<Exit, QueueTicket> {
     let (settings, ticket) = (&turn.owner.settings, exit.ticket);
     // Without its origin it is unknown whether it may leave.
     let queue = state.queue(ticket.queue).expect("an origin stays while a call of it is leaving");
@@ -153,7 +162,7 @@ pub(crate) fn confirm(
 }
 
 /// Returns the queue of this key: its own, one that is opened for it, or the shared one.
-fn origin_of(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, key: &Key) -> u64 {
+fn origin_of(state: &mut QueueState<Origins>, turn: QueueTurn<'_, Origins>, key: &Key) -> u64 {
     let own = Some(key.clone());
     if let Some(id) = state.id_of(&own) {
         return id;
@@ -176,7 +185,7 @@ fn origin_of(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, key: &Key
 }
 
 /// Forgets the origins that are over, or else the one that would hold calls back last; returns true if there were any.
-fn forget_some(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>) -> bool {
+fn forget_some(state: &mut QueueState<Origins>, turn: QueueTurn<'_, Origins>) -> bool {
     let (terms, now) = (&turn.owner.settings.terms, turn.now);
     let idle = state.queues().filter(|queue| queue.key.is_some() && queue.is_empty());
     let loose = idle.filter_map(|queue| Some((queue.state.looseness(terms, now)?, queue.id)));

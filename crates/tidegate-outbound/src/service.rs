@@ -11,50 +11,50 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use tidegate::wait_queue::Waiter;
-use tidegate_tower::in_flight::is_our_refusal;
-use tidegate_tower::key::{Course, Identified, Identify, LaterParts, Parts};
+use tidegate_tower::concurrency_limit::is_own_denial;
+use tidegate_tower::key::{Identified, Identify, KeyOutcome, LaterParts, Parts};
 use tidegate_tower::{Head, ResponseHead};
 
 use crate::departure::{Departure, Shared};
-use crate::held::{Held, Reason};
 use crate::origins::{self, Origins};
+use crate::throttled::{Reason, Throttled};
 
 /// An error of any type, as layers of tower pass them on.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A service whose calls are paced and obey the limits that servers report; made by [`Outgoing`](super::Outgoing).
+/// A service whose calls are paced and obey the limits that servers report; made by [`OutboundLimitLayer`](super::OutboundLimitLayer).
 #[derive(Clone)]
-pub struct OutgoingService<S> {
+pub struct OutboundLimit<S> {
     inner: S,
     by: Arc<dyn Identify>,
     shared: Arc<Shared>,
 }
 
-impl<S> OutgoingService<S> {
-    pub(super) fn new(inner: S, by: Arc<dyn Identify>, shared: Arc<Shared>) -> OutgoingService<S> {
-        OutgoingService { inner, by, shared }
+impl<S> OutboundLimit<S> {
+    pub(super) fn new(inner: S, by: Arc<dyn Identify>, shared: Arc<Shared>) -> OutboundLimit<S> {
+        OutboundLimit { inner, by, shared }
     }
 }
 
-impl<S, B, R> Service<Request<B>> for OutgoingService<S>
+impl<S, B, R> Service<Request<B>> for OutboundLimit<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone,
     S::Error: Into<BoxError>,
 {
     type Response = Response<R>;
     type Error = BoxError;
-    type Future = OutgoingFuture<S, B>;
+    type Future = OutboundLimitFuture<S, B>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(context).map_err(Into::into)
     }
 
-    fn call(&mut self, request: Request<B>) -> OutgoingFuture<S, B> {
+    fn call(&mut self, request: Request<B>) -> OutboundLimitFuture<S, B> {
         let came = match self.by.identify(Head::of(&request)) {
             Identified::Now(parts) => come(&self.shared, &parts),
             Identified::Later(parts) => {
                 let shared = Arc::clone(&self.shared);
-                return OutgoingFuture {
+                return OutboundLimitFuture {
                     stage: Stage::Identifying { parts, shared, pending: self.put_off(request) },
                 };
             }
@@ -65,18 +65,18 @@ where
             Break(Err(held)) => {
                 // The readiness that was reserved for this call is released for other calls.
                 self.inner = self.inner.clone();
-                return OutgoingFuture { stage: Stage::Failed { held: Some(held) } };
+                return OutboundLimitFuture { stage: Stage::Failed { held: Some(held) } };
             }
         };
         let stage = match left {
             Ok(departure) => Stage::Calling { future: self.inner.call(request), departure },
             Err(waiting) => Stage::Waiting { waiting, pending: self.put_off(request) },
         };
-        OutgoingFuture { stage }
+        OutboundLimitFuture { stage }
     }
 }
 
-impl<S: Clone> OutgoingService<S> {
+impl<S: Clone> OutboundLimit<S> {
     /// Returns the parts of a call that waits. It holds no readiness of the inner service: the one reserved for it is
     /// dropped.
     fn put_off<B>(&mut self, request: Request<B>) -> Option<(S, Request<B>)> {
@@ -90,11 +90,11 @@ impl<S: Clone> OutgoingService<S> {
 fn come(
     shared: &Arc<Shared>,
     parts: &Parts<'_>,
-) -> ControlFlow<Result<Option<Departure>, Held>, Waiter<Origins>> {
+) -> ControlFlow<Result<Option<Departure>, Throttled>, Waiter<Origins>> {
     match parts.course() {
-        Course::Skip => return Break(Ok(None)),
-        Course::Refuse(_) => return Break(Err(Held::new(Reason::NoKey, None))),
-        Course::Count => {}
+        KeyOutcome::Skip => return Break(Ok(None)),
+        KeyOutcome::Refuse(_) => return Break(Err(Throttled::new(Reason::NoKey, None))),
+        KeyOutcome::Count => {}
     }
     let joined = shared.queue.join(shared, |state, turn| origins::enter(state, turn, &parts.key()));
     joined.map_break(|left| left.map(|exit| Some(Departure::new(shared, exit))))
@@ -102,7 +102,7 @@ fn come(
 
 pin_project! {
     /// A call, from its decision to the head of its response.
-    pub struct OutgoingFuture<S, B>
+    pub struct OutboundLimitFuture<S, B>
     where
         S: Service<Request<B>>,
     {
@@ -137,11 +137,11 @@ pin_project! {
             future: S::Future,
             departure: Option<Departure>,
         },
-        Failed { held: Option<Held> },
+        Failed { held: Option<Throttled> },
     }
 }
 
-impl<S, B, R> Future for OutgoingFuture<S, B>
+impl<S, B, R> Future for OutboundLimitFuture<S, B>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone,
     S::Error: Into<BoxError>,
@@ -188,7 +188,7 @@ where
                     if let (Some(departure), Ok(response)) = (departure.take(), &answer) {
                         let head = ResponseHead::of(response);
                         // A denial by a layer in between is not from the server.
-                        if !is_our_refusal(head) {
+                        if !is_own_denial(head) {
                             departure.answered(head);
                         }
                     }
@@ -204,13 +204,13 @@ where
     }
 }
 
-impl<S> fmt::Debug for OutgoingService<S> {
+impl<S> fmt::Debug for OutboundLimit<S> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("OutgoingService").field("shared", &self.shared).finish_non_exhaustive()
+        out.debug_struct("OutboundLimit").field("shared", &self.shared).finish_non_exhaustive()
     }
 }
 
-impl<S: Service<Request<B>>, B> fmt::Debug for OutgoingFuture<S, B> {
+impl<S: Service<Request<B>>, B> fmt::Debug for OutboundLimitFuture<S, B> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("OutgoingFuture")
     }

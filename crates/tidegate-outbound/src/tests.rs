@@ -76,15 +76,15 @@ impl Future for Answering {
 struct Bench {
     clock: Arc<ManualClock>,
     server: Server,
-    layer: Outgoing,
-    client: OutgoingService<Server>,
+    layer: OutboundLimitLayer,
+    client: OutboundLimit<Server>,
     sent: u32,
 }
 
-type Call = Pin<Box<OutgoingFuture<Server, u32>>>;
+type Call = Pin<Box<OutboundLimitFuture<Server, u32>>>;
 
 impl Bench {
-    fn new(layer: Outgoing) -> Bench {
+    fn new(layer: OutboundLimitLayer) -> Bench {
         let clock = Arc::new(ManualClock::new());
         let server = Server::default();
         let layer = layer.with_clock(clock.clone());
@@ -129,7 +129,7 @@ fn answer(call: &mut Call) -> Response<()> {
     response
 }
 
-fn held(call: &mut Call) -> Held {
+fn held(call: &mut Call) -> Throttled {
     let Poll::Ready(Err(error)) = poll(call) else { panic!("not held back") };
     *error.downcast_ref().expect("an error of ours")
 }

@@ -15,7 +15,7 @@ pub(crate) enum Fault {
     /// Too many requests are in flight.
     Busy,
     /// The server replied with an error; nothing was done.
-    Refused(Refusal),
+    Refused(ErrorReply),
     /// The request was sent, and no reply came before the deadline.
     TimedOut(Address),
     /// The request was sent, and the connection was lost.
@@ -26,7 +26,7 @@ pub(crate) enum Fault {
 
 /// An error reply of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ErrorReply {
     pub(crate) from: Address,
     pub(crate) code: String,
     pub(crate) detail: String,
@@ -49,9 +49,9 @@ pub(crate) enum Remedy {
     None,
 }
 
-impl Refusal {
-    pub(crate) fn new(from: &Address, error: &ServerError) -> Refusal {
-        Refusal {
+impl ErrorReply {
+    pub(crate) fn new(from: &Address, error: &ServerError) -> ErrorReply {
+        ErrorReply {
             from: from.clone(),
             code: error.code().to_owned(),
             detail: without_arguments(error.details().unwrap_or_default()).to_owned(),
@@ -150,7 +150,7 @@ impl fmt::Display for Fault {
                 "more decisions are under way than allowed; raise the store's max_in_flight, or ask less at once",
             ),
             Fault::Refused(refusal) => {
-                let Refusal { from, code, detail } = refusal;
+                let ErrorReply { from, code, detail } = refusal;
                 write!(out, "{from}: {code} {detail}{}", refusal.advice())
             }
             Fault::TimedOut(address) => write!(out, "{address}: no answer within the deadline"),
@@ -184,7 +184,8 @@ pub(crate) fn describe(address: &Address, error: &RedisError) -> String {
         if detail.contains("unknown command") && detail.contains("HELLO") {
             return too_old(address);
         }
-        return Fault::Refused(Refusal { from: address.clone(), code: code.to_owned(), detail }).to_string();
+        return Fault::Refused(ErrorReply { from: address.clone(), code: code.to_owned(), detail })
+            .to_string();
     }
     match error.kind() {
         ErrorKind::RESP3NotSupported => too_old(address),
@@ -217,9 +218,9 @@ pub(crate) fn describe(address: &Address, error: &RedisError) -> String {
 mod tests {
     use super::*;
 
-    fn refusal(code: &str, detail: &str) -> Refusal {
+    fn refusal(code: &str, detail: &str) -> ErrorReply {
         let from = Address { host: "10.0.0.1".into(), port: 7000 };
-        Refusal { from, code: code.into(), detail: detail.into() }
+        ErrorReply { from, code: code.into(), detail: detail.into() }
     }
 
     #[test]

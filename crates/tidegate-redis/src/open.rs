@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::dial::Dialer;
 use crate::options::Options;
-use crate::url::Place;
+use crate::url::Deployment;
 
 /// The maximum length of the key prefix.
 const LONGEST_PREFIX: usize = 64;
@@ -46,7 +46,8 @@ pub(crate) fn check(options: &Options) -> Result<(), OpenError> {
     if has_certificates && !options.url.is_encrypted {
         return wrong(format!("certificates are of no use for {}; write rediss in its scheme", options.url));
     }
-    let (Place::Sentinel { sentinels: addresses, .. } | Place::Cluster(addresses)) = &options.url.place
+    let (Deployment::Sentinel { sentinels: addresses, .. } | Deployment::Cluster(addresses)) =
+        &options.url.place
     else {
         return Ok(());
     };

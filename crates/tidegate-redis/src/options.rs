@@ -17,7 +17,7 @@ pub struct Options {
     /// The maximum number of decisions in flight. Further ones fail immediately.
     pub max_in_flight: usize,
     /// If true, a key that is certain to be denied until a known time is denied without a request to the server.
-    pub caches_refusals: bool,
+    pub caches_denials: bool,
     /// The user and password for Sentinels. The credentials in the URL are not sent to Sentinels.
     pub sentinel_credentials: (Option<String>, Option<String>),
     /// The root certificate of the servers' certificates, in PEM. `None` uses those of the system.
@@ -41,7 +41,7 @@ impl Options {
             deadline: Options::DEADLINE,
             prefix: Options::PREFIX.to_owned(),
             max_in_flight: Options::MAX_IN_FLIGHT,
-            caches_refusals: true,
+            caches_denials: true,
             sentinel_credentials: (None, None),
             root_certificate: None,
             client_certificate: None,
@@ -57,7 +57,7 @@ impl fmt::Debug for Options {
             .field("deadline", &self.deadline)
             .field("prefix", &self.prefix)
             .field("max_in_flight", &self.max_in_flight)
-            .field("caches_refusals", &self.caches_refusals)
+            .field("caches_denials", &self.caches_denials)
             .finish_non_exhaustive()
     }
 }

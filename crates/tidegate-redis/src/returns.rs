@@ -76,12 +76,12 @@ impl Return {
 /// The pending releases, by the time of the next attempt.
 #[derive(Default)]
 pub(crate) struct Returns {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingReturn>,
     came: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PendingReturn {
     by_time: BTreeMap<(Instant, u64), Return>,
     last_number: u64,
     doubtful: usize,
@@ -124,7 +124,7 @@ impl Returns {
         self.waiting().by_time.len()
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, PendingReturn> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,28 +6,28 @@ use std::sync::{Arc, OnceLock};
 
 use redis::Value;
 use tidegate::{
-    Adjusted, Adjustment, Answer, Ask, Clock, Cost, Decision, Decisions, Limit, OpenReceipt, PermitId, State,
-    Store, StoreError, Subject, Ticks, Timestamp,
+    Adjusted, Adjustment, Ask, Clock, Cost, Decision, Decisions, Limit, OpenReceipt, PermitId, State, Store,
+    StoreError, StoreFuture, Subject, Ticks, Timestamp,
 };
 use tokio::time::Instant;
 
 use crate::background::{Background, go_on};
 use crate::counts::Counts;
+use crate::denial_cache::DenialCache;
 use crate::dial::Dialer;
 use crate::exchange::{Exchange, Question};
 use crate::fault::Fault;
 use crate::limits::{Listings, ServerTime, Turns, Upkeep, next_store_number};
-use crate::link::{Answered, Seat, Trunk};
+use crate::link::{Answered, LinkContext, MemoryId};
 use crate::open::{OpenError, check};
 use crate::options::Options;
-use crate::refusals::Refusals;
 use crate::request_queue::RequestQueue;
 use crate::returns::{GiveBack, Returns, Tasks};
 use crate::script::{self, AskReply, Bid, Call, TakeAsk, Target, Time, Unsupported};
 use crate::status::Status;
 use crate::take::MOST_TOGETHER;
 use crate::topology::Topology;
-use crate::url::Place;
+use crate::url::Deployment;
 
 /// A store shared by many machines, in Redis or Valkey. Clones share its connections.
 ///
@@ -54,7 +54,7 @@ pub struct RedisStore {
 pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) counts: Arc<Counts>,
-    pub(crate) refusals: Option<Refusals>,
+    pub(crate) refusals: Option<DenialCache>,
     /// The unique number by which prepared limits identify this store.
     pub(crate) number: u64,
     /// The limits that are listed in their tables.
@@ -84,16 +84,16 @@ impl RedisStore {
     /// Opens a store with another clock, in whole microseconds, for tests that control the time.
     #[doc(hidden)]
     pub fn with_given_time(options: Options, clock: Arc<dyn Clock>) -> Result<RedisStore, OpenError> {
-        RedisStore::with_clock(Options { caches_refusals: false, ..options }, Some(clock))
+        RedisStore::with_clock(Options { caches_denials: false, ..options }, Some(clock))
     }
 
     fn with_clock(options: Options, clock: Option<Arc<dyn Clock>>) -> Result<RedisStore, OpenError> {
         check(&options)?;
         let new = match options.url.place {
-            Place::Cluster(_) => Refusals::across_slots,
-            _ => Refusals::new,
+            Deployment::Cluster(_) => DenialCache::across_slots,
+            _ => DenialCache::new,
         };
-        let refusals = options.caches_refusals.then(new);
+        let refusals = options.caches_denials.then(new);
         let inner = Inner {
             options,
             counts: Arc::default(),
@@ -178,7 +178,7 @@ impl Inner {
 
     fn start(&self) -> std::io::Result<Running> {
         let background = Background::start()?;
-        let trunk = Arc::new(Trunk {
+        let trunk = Arc::new(LinkContext {
             dialer: Dialer::new(&self.options),
             counts: self.counts.clone(),
             handle: background.handle().clone(),
@@ -233,11 +233,11 @@ impl Inner {
 
     /// Returns true if keys of different slots may be on different servers.
     pub(crate) fn has_slots(&self) -> bool {
-        matches!(self.options.url.place, Place::Cluster(_))
+        matches!(self.options.url.place, Deployment::Cluster(_))
     }
 
     /// Returns the identity of the memory of a slot, if its server is connected.
-    pub(crate) fn seat_in(&self, slot: u16) -> Option<Seat> {
+    pub(crate) fn seat_in(&self, slot: u16) -> Option<MemoryId> {
         self.started()?.exchange.topology.seat(slot)
     }
 
@@ -275,16 +275,16 @@ pub(crate) fn read<T, E: fmt::Display>(read: Result<T, E>) -> Result<T, StoreErr
 }
 
 impl Store for RedisStore {
-    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
+    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> StoreFuture<'a, Decisions> {
         self.inner.take(asks)
     }
 
-    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
-        Answer::later(self.inner.peek(subject, ask))
+    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> StoreFuture<'a, Decision> {
+        StoreFuture::later(self.inner.peek(subject, ask))
     }
 
-    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
-        Answer::later(self.inner.adjust(subject, adjustment))
+    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> StoreFuture<'a, Adjusted> {
+        StoreFuture::later(self.inner.adjust(subject, adjustment))
     }
 
     fn refund<'a>(
@@ -292,12 +292,12 @@ impl Store for RedisStore {
         subject: Subject<'a>,
         receipt: &'a mut OpenReceipt,
         cost: Cost,
-    ) -> Answer<'a, Adjusted> {
-        Answer::later(self.inner.refund(subject, receipt, cost))
+    ) -> StoreFuture<'a, Adjusted> {
+        StoreFuture::later(self.inner.refund(subject, receipt, cost))
     }
 
-    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-        Answer::later(async move {
+    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
+        StoreFuture::later(async move {
             let call = script::release(&self.inner.target(&subject)?, permit, self.inner.time());
             read(script::read_whether(self.inner.run(call, self.inner.due()?).await?))
         })
@@ -313,8 +313,8 @@ impl Store for RedisStore {
         self.inner.go_on_with(task);
     }
 
-    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-        Answer::later(async move {
+    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
+        StoreFuture::later(async move {
             let limit = self.inner.stored(&subject).map_err(|error| unfit(&error))?;
             let due = self.inner.due()?;
             self.inner.make_ready(&limit, Ticks::ZERO, due).await?;
@@ -324,12 +324,12 @@ impl Store for RedisStore {
         })
     }
 
-    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-        Answer::later(self.inner.reset(subject))
+    fn reset<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool> {
+        StoreFuture::later(self.inner.reset(subject))
     }
 
-    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-        Answer::later(self.inner.reset_limit(subject))
+    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool> {
+        StoreFuture::later(self.inner.reset_limit(subject))
     }
 
     fn supports(&self, limit: &Limit) -> Result<(), String> {

@@ -29,7 +29,7 @@ pub struct Attributes<'a> {
     pub(crate) grouping: Option<Grouping>,
     each: Vec<(Cow<'a, str>, Value<'a>)>,
     pub(crate) cost: Cost,
-    pub(crate) patience: Option<Duration>,
+    pub(crate) max_wait: Option<Duration>,
 }
 
 /// The value of an attribute, in bytes.
@@ -160,8 +160,8 @@ impl<'a> Attributes<'a> {
 
     /// Sets the longest delay that the caller accepts. By default the rules decide.
     #[must_use]
-    pub fn patience(self, longest: Duration) -> Attributes<'a> {
-        Attributes { patience: Some(longest), ..self }
+    pub fn max_wait(self, longest: Duration) -> Attributes<'a> {
+        Attributes { max_wait: Some(longest), ..self }
     }
 
     /// Clears all attributes for the next request, and reuses the allocation.
@@ -178,8 +178,8 @@ impl<'a> Attributes<'a> {
         let owned = |(name, Value(value)): (Cow<'a, str>, Value<'a>)| {
             (Cow::Owned(name.into_owned()), Value(Cow::Owned(value.into_owned())))
         };
-        let Attributes { ip, grouping, each, cost, patience } = self;
-        Attributes { ip, grouping, each: each.into_iter().map(owned).collect(), cost, patience }
+        let Attributes { ip, grouping, each, cost, max_wait } = self;
+        Attributes { ip, grouping, each: each.into_iter().map(owned).collect(), cost, max_wait }
     }
 
     /// Returns the value of an attribute other than `ip`; the first of several.

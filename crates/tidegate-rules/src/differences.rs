@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::policy::Policy;
-use crate::rule::{Action, Fixed, Limited, Mode, Rule, Terms};
+use crate::rule::{Action, Limited, Mode, Rule, RuleParams, StaticVerdict};
 
 /// Returns a line for each difference: `+ rule "a"`, `- rule "b"`, `~ rule "c": limit 1/s -> 2/s`.
 pub fn differences(old: &Policy, new: &Policy) -> Vec<String> {
@@ -42,13 +42,13 @@ pub fn differences(old: &Policy, new: &Policy) -> Vec<String> {
 fn in_short(rule: &Rule) -> String {
     let shadow = if rule.mode == Mode::Shadow { ", in shadow" } else { "" };
     match &rule.action {
-        Action::Decide(Fixed::Allow) => format!("allow{shadow}"),
-        Action::Decide(Fixed::Deny) => format!("deny{shadow}"),
+        Action::Decide(StaticVerdict::Allow) => format!("allow{shadow}"),
+        Action::Decide(StaticVerdict::Deny) => format!("deny{shadow}"),
         Action::Limit(limited) => format!("{}{shadow}", terms(&limited.usual)),
     }
 }
 
-fn terms(terms: &Terms) -> String {
+fn terms(terms: &RuleParams) -> String {
     let cost = if terms.cost == 1 { String::new() } else { format!(", cost {}", terms.cost) };
     format!("{}{cost}", terms.limit)
 }
@@ -94,8 +94,8 @@ fn changes(before: &Policy, old: &Rule, after: &Policy, new: &Rule) -> Option<St
 fn limited_changes(old: &Limited, new: &Limited) -> impl Iterator<Item = String> {
     let algorithm = |limited: &Limited| limited.usual.limit.algorithm();
     let rest = |limited: &Limited| {
-        let (key, patience) = (&limited.key, limited.usual.patience);
-        (key.on_missing, key.on_repeated, limited.on_store_failure, limited.when_full, patience)
+        let (key, max_wait) = (&limited.key, limited.usual.max_wait);
+        (key.on_missing, key.on_repeated, limited.on_store_failure, limited.when_full, max_wait)
     };
     let changes = [
         (algorithm(old) != algorithm(new), "another algorithm: counts are not carried over"),

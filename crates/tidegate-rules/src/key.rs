@@ -7,7 +7,7 @@ use std::slice;
 use tidegate::{Key, KeyPart};
 use tidegate_support::AbsentParts;
 
-use crate::seen::{Seen, Slot};
+use crate::normalized::{NormalizedRequest, Slot};
 
 /// The maximum number of parts of a key. One byte holds the set of missing parts.
 pub(crate) const MAX_PARTS: usize = 8;
@@ -93,7 +93,7 @@ impl KeyParts {
     /// Returns the key by which a request is counted.
     ///
     /// A key with a missing or repeated part starts with a marker, so it never equals another key.
-    pub(crate) fn key(&self, seen: &Seen<'_>) -> Keyed {
+    pub(crate) fn key(&self, seen: &NormalizedRequest<'_>) -> Keyed {
         if self.parts.is_empty() {
             return Keyed::By(Key::from_parts::<PartValue<'_>>([]));
         }
@@ -123,7 +123,7 @@ impl KeyParts {
 
     /// Returns one key for each combination of the values of repeated parts, if all such requests are counted together.
     /// `None` if there are more than [`MAX_KEYS_OF_VALUES`].
-    pub(crate) fn keys_of_values(&self, seen: &Seen<'_>) -> Option<Vec<Key>> {
+    pub(crate) fn keys_of_values(&self, seen: &NormalizedRequest<'_>) -> Option<Vec<Key>> {
         if self.on_repeated != OnRepeated::Share || self.repeated(seen).next().is_none() {
             return Some(Vec::new());
         }
@@ -150,13 +150,13 @@ impl KeyParts {
     }
 
     /// Returns the names of the parts for which a request has several values.
-    pub(crate) fn repeated(&self, seen: &Seen<'_>) -> impl Iterator<Item = &str> {
+    pub(crate) fn repeated(&self, seen: &NormalizedRequest<'_>) -> impl Iterator<Item = &str> {
         self.parts.iter().filter(|part| seen.is_repeated(part.slot)).map(|part| &*part.name)
     }
 
     /// Returns the parts of a request's key by name. A missing part has no value; a repeated part has the value that
     /// would count.
-    pub(crate) fn named(&self, seen: &Seen<'_>) -> Vec<(&str, Option<String>)> {
+    pub(crate) fn named(&self, seen: &NormalizedRequest<'_>) -> Vec<(&str, Option<String>)> {
         let text = |value: PartValue<'_>| match value {
             PartValue::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             PartValue::Address(address) => address.to_string(),
@@ -165,7 +165,7 @@ impl KeyParts {
     }
 
     #[inline]
-    fn value<'s>(&self, part: &Part, seen: &'s Seen<'_>) -> Option<PartValue<'s>> {
+    fn value<'s>(&self, part: &Part, seen: &'s NormalizedRequest<'_>) -> Option<PartValue<'s>> {
         match part.slot {
             Slot::Ip => {
                 let grouping = seen.grouping().map_or(self.grouping, |least| self.grouping.at_least(least));
@@ -244,7 +244,7 @@ impl fmt::Display for AddressGroup {
 mod tests {
     use super::*;
     use crate::Attributes;
-    use crate::seen::Slots;
+    use crate::normalized::Slots;
 
     fn parts(slots: &mut Slots, names: &[&str], on_missing: OnMissing) -> KeyParts {
         let parts = names.iter().map(|name| Part { name: (*name).into(), slot: slots.of(name) });

@@ -30,10 +30,10 @@ mod differences;
 mod gate;
 mod index;
 mod key;
+mod normalized;
 mod policy;
 mod rule;
 mod schedule;
-mod seen;
 mod top;
 
 pub use attributes::{Attributes, NoAddress, NotInserted, Value};
@@ -41,14 +41,14 @@ pub use condition::Condition;
 pub use config::PolicyError;
 pub use differences::differences;
 pub use gate::{
-    Admission, Batch, Bill, Binding, Calendar, Explanation, Gate, GateStore, HeldPermit, Instead,
+    Admission, Batch, Binding, Charges, Explanation, Gate, GateStore, HeldPermit, Instead,
     MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
     OverrideWarning, Prepared, PutOverride, RuleCounts, RuleExplained, ShadowCounts, Stretch, SystemCalendar,
-    Unfit,
+    UnsupportedPolicy, WallClock,
 };
 pub use key::{Grouping, OnMissing, OnRepeated};
-pub use policy::{NamedZone, Policy};
-pub use rule::{Fixed, Mode, Rule, Scheduled};
 #[doc(hidden)]
-pub use seen::plain_host;
-pub use top::Heavy;
+pub use normalized::plain_host;
+pub use policy::{NamedZone, Policy};
+pub use rule::{Mode, Rule, Scheduled, StaticVerdict};
+pub use top::HotKey;

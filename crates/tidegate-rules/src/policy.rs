@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::attributes::Attributes;
-use crate::condition::Reading;
+use crate::condition::Spellings;
 use crate::index::{Index, RuleId, RuleIds};
+use crate::normalized::{NormalizedRequest, Slots};
 use crate::rule::{Limited, Mode, Rule};
-use crate::seen::{Seen, Slots};
 
 /// The maximum number of conditions that are compared to find rules that apply together.
 const MAX_COMPARED: usize = 4_000_000;
@@ -134,15 +134,15 @@ impl Policy {
     }
 
     /// Returns a request as these rules see it.
-    pub(crate) fn see<'a>(&self, attributes: &'a Attributes<'_>) -> Seen<'a> {
+    pub(crate) fn see<'a>(&self, attributes: &'a Attributes<'_>) -> NormalizedRequest<'a> {
         self.slots.see(attributes)
     }
 
     /// Returns the rules that apply, in the order of the file.
-    pub(crate) fn applying(&self, seen: &Seen<'_>) -> RuleIds {
+    pub(crate) fn applying(&self, seen: &NormalizedRequest<'_>) -> RuleIds {
         let mut found = self.index.candidates(seen);
         found.retain(|&mut id| {
-            let (rule, is_any) = (self.rule(id), self.rule(id).reading() == Reading::Any);
+            let (rule, is_any) = (self.rule(id), self.rule(id).reading() == Spellings::Any);
             // The condition by which the index found a rule matches in one spelling.
             let is_known = |place| is_any && self.index.stands_under(id, place);
             let mut conditions = rule.conditions.iter().enumerate();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidegate::{Algorithm, Ask, Cost, Limit, OnStoreFailure, State, Timestamp, WhenFull};
 
 use crate::attributes::Attributes;
-use crate::condition::{Condition, Reading};
+use crate::condition::{Condition, Spellings};
 use crate::index::RuleId;
 use crate::key::{Grouping, KeyParts, OnMissing, OnRepeated};
 use crate::schedule::Timetable;
@@ -24,14 +24,14 @@ pub struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// The same decision for every matching request, without counting.
-    Decide(Fixed),
+    Decide(StaticVerdict),
     /// A limit that counts the matching requests.
     Limit(Box<Limited>),
 }
 
 /// A decision that a rule makes without counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fixed {
+pub enum StaticVerdict {
     /// Allows the request; no limit applies.
     Allow,
     /// Denies the request.
@@ -52,7 +52,7 @@ pub enum Mode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Limited {
     pub(crate) key: KeyParts,
-    pub(crate) usual: Terms,
+    pub(crate) usual: RuleParams,
     pub(crate) schedule: Schedule,
     pub(crate) candidate_for: Option<RuleId>,
     /// The candidates: rules in the policy that would replace this one.
@@ -66,11 +66,11 @@ pub(crate) struct Limited {
 
 /// The parameters of a rule at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Terms {
+pub(crate) struct RuleParams {
     pub(crate) limit: Limit,
     /// The weight of each unit of a request's cost under this rule.
     pub(crate) cost: u64,
-    pub(crate) patience: Option<Duration>,
+    pub(crate) max_wait: Option<Duration>,
     pub(crate) mode: Mode,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Terms {
 pub(crate) struct Schedule {
     pub(crate) timetable: Timetable,
     /// The parameters of each window of the timetable.
-    pub(crate) terms: Vec<Terms>,
+    pub(crate) terms: Vec<RuleParams>,
 }
 
 /// The parameters of a rule in one window of its schedule.
@@ -94,7 +94,7 @@ pub struct Scheduled<'a> {
     /// The weight of each unit of a request's cost.
     pub cost: u64,
     /// The longest delay that the rule grants. `None` if the rule leaves the max wait to the caller.
-    pub patience: Option<Duration>,
+    pub max_wait: Option<Duration>,
 }
 
 impl Rule {
@@ -114,7 +114,7 @@ impl Rule {
     }
 
     /// Returns the fixed decision, or `None` if the rule has a limit.
-    pub fn decision(&self) -> Option<Fixed> {
+    pub fn decision(&self) -> Option<StaticVerdict> {
         match self.action {
             Action::Decide(fixed) => Some(fixed),
             Action::Limit(_) => None,
@@ -172,8 +172,8 @@ impl Rule {
     }
 
     /// Returns the longest delay that the rule grants outside its schedule. `None` leaves the max wait to the caller.
-    pub fn patience(&self) -> Option<Duration> {
-        self.limited().and_then(|limited| limited.usual.patience)
+    pub fn max_wait(&self) -> Option<Duration> {
+        self.limited().and_then(|limited| limited.usual.max_wait)
     }
 
     /// Returns the windows of the schedule with the parameters of each.
@@ -185,17 +185,17 @@ impl Rule {
                 limit: &terms.limit,
                 mode: terms.mode,
                 cost: terms.cost,
-                patience: terms.patience,
+                max_wait: terms.max_wait,
             })
         })
     }
 
     /// Returns which spellings of a request have to match the conditions. A limit or a denial applies if any spelling
     /// matches, so an ambiguous spelling cannot bypass it. An exemption requires all spellings to match.
-    pub(crate) fn reading(&self) -> Reading {
+    pub(crate) fn reading(&self) -> Spellings {
         match self.action {
-            Action::Decide(Fixed::Allow) => Reading::All,
-            Action::Decide(Fixed::Deny) | Action::Limit(_) => Reading::Any,
+            Action::Decide(StaticVerdict::Allow) => Spellings::All,
+            Action::Decide(StaticVerdict::Deny) | Action::Limit(_) => Spellings::Any,
         }
     }
 
@@ -215,7 +215,7 @@ impl Rule {
 impl Limited {
     /// Returns the parameters in force now, and the index of the schedule window, if any. Reads the wall clock only if
     /// the rule has a schedule.
-    pub(crate) fn now(&self, wall: impl FnOnce() -> i64) -> (&Terms, Option<usize>) {
+    pub(crate) fn now(&self, wall: impl FnOnce() -> i64) -> (&RuleParams, Option<usize>) {
         if self.schedule.terms.is_empty() {
             return (&self.usual, None);
         }
@@ -231,20 +231,20 @@ impl Limited {
     }
 
     /// Returns the parameters outside the schedule, then those of each window.
-    pub(crate) fn all_terms(&self) -> impl Iterator<Item = &Terms> {
+    pub(crate) fn all_terms(&self) -> impl Iterator<Item = &RuleParams> {
         [&self.usual].into_iter().chain(&self.schedule.terms)
     }
 }
 
-impl Terms {
+impl RuleParams {
     /// Returns the ask of a request under this limit: its weighted cost and its max wait. The rule's max wait comes
     /// first, then the whole queue of a leaky bucket, then no delay. The max wait of the caller is an upper bound.
     pub(crate) fn ask(&self, limit: &Limit, attributes: &Attributes<'_>) -> Ask {
         let queue = || (limit.algorithm() == Algorithm::LeakyBucket).then_some(Duration::MAX);
-        let rule = self.patience.or_else(queue).unwrap_or_default();
+        let rule = self.max_wait.or_else(queue).unwrap_or_default();
         let cost = attributes.cost.get().saturating_mul(self.cost);
         let ask = Ask::new(Cost::new(cost).unwrap_or(Cost::ONE));
-        ask.patience(attributes.patience.map_or(rule, |asked| rule.min(asked)))
+        ask.max_wait(attributes.max_wait.map_or(rule, |asked| rule.min(asked)))
     }
 
     /// Returns the largest cost that the limit can ever allow.

@@ -16,11 +16,11 @@
 //! place, and a flood of allowed keys cannot evict a denied key.
 //!
 //! Under load only a sample is counted, with a weight (`pace.rs`). A thread that finds a shelf locked skips the count.
-//! Sampling errs in both directions, by about [`Heavy::error`]. Skipping errs downwards, most for a key that several
+//! Sampling errs in both directions, by about [`HotKey::error`]. Skipping errs downwards, most for a key that several
 //! threads request at the same time.
 
+mod count_table;
 mod pace;
-mod shelf;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -35,8 +35,8 @@ use std::time::Duration;
 
 use tidegate::{Key, Ticks, Timestamp};
 
+use count_table::{CountTable, KeyCount, Tally};
 use pace::Pace;
-use shelf::{Place, Shelf, Tally};
 
 /// The length of one sketch's window. A report covers two windows.
 const WINDOW: Ticks = Ticks::saturating_from(Duration::from_secs(60));
@@ -63,7 +63,7 @@ pub(crate) struct Top {
     pace: Pace,
     /// The window of the last recorded decision.
     window: AtomicU64,
-    shelves: Box<[Mutex<Shelf>]>,
+    shelves: Box<[Mutex<CountTable>]>,
 }
 
 impl Top {
@@ -81,7 +81,7 @@ impl Top {
     ///
     /// The clock may jump in both directions. Counts from a time far from the current one are dropped.
     #[inline]
-    pub(crate) fn note(&self, now: impl FnOnce() -> Timestamp, rule: &str, key: &Key, outcome: Outcome) {
+    pub(crate) fn note(&self, now: impl FnOnce() -> Timestamp, rule: &str, key: &Key, outcome: TopOutcome) {
         if let Some(weight) = self.pace.weight(outcome) {
             let now = now();
             self.pace.noted(outcome, now);
@@ -99,7 +99,7 @@ impl Top {
         window
     }
 
-    fn record(&self, now: Timestamp, name: (&str, &[u8]), outcome: Outcome, weight: u64) {
+    fn record(&self, now: Timestamp, name: (&str, &[u8]), outcome: TopOutcome, weight: u64) {
         let window = self.turn_to(now);
         let id = self.secret.hash_one(name);
         if let Ok(mut shelf) = self.shelves[(id % SHELVES as u64) as usize].try_lock() {
@@ -108,19 +108,19 @@ impl Top {
         }
     }
 
-    /// Returns the keys with the most denials, or with [`Outcome::Allowed`] those with the most requests. The order is
+    /// Returns the keys with the most denials, or with [`TopOutcome::Allowed`] those with the most requests. The order is
     /// descending, and by name among equals. Covers one rule or all, in the window of the last recorded decision and
     /// the one before.
     ///
     /// Omits keys with a count of zero and keys whose count is mostly error. Locks one shelf at a time, while it is
     /// copied.
-    pub(crate) fn most(&self, by: Outcome, rule: Option<&str>, at_most: usize) -> Vec<Heavy> {
+    pub(crate) fn most(&self, by: TopOutcome, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
         let mut found = Vec::new();
         for shelf in &self.shelves {
             let mut places = copy(shelf, self.window.load(Relaxed), rule);
             places.sort_unstable_by_key(|(_, place)| place.id);
             let keys = places.chunk_by(|(_, one), (_, other)| one.id == other.id);
-            found.extend(keys.filter_map(|places| Heavy::sum(places, by)));
+            found.extend(keys.filter_map(|places| HotKey::sum(places, by)));
         }
         found.sort_unstable_by(|one, other| one.rank(by).cmp(&other.rank(by)));
         found.truncate(at_most);
@@ -136,7 +136,7 @@ impl fmt::Debug for Top {
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum TopOutcome {
     /// The request was allowed.
     Allowed,
     /// The request was denied.
@@ -145,7 +145,7 @@ pub(crate) enum Outcome {
 
 /// A key with many requests or many denials.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heavy {
+pub struct HotKey {
     /// The rule that decided.
     pub rule: String,
     /// The parts of the key as text. Unprintable characters are escaped. A long key ends in `…` and eight hexadecimal
@@ -160,10 +160,10 @@ pub struct Heavy {
     pub error: u64,
 }
 
-impl Heavy {
+impl HotKey {
     /// Sums all places of one key. Returns `None` if the number to sort by is mostly error. The other number has no
     /// error field, so it excludes counts that were taken over.
-    fn sum(places: &[(Outcome, Place)], by: Outcome) -> Option<Heavy> {
+    fn sum(places: &[(TopOutcome, KeyCount)], by: TopOutcome) -> Option<HotKey> {
         let (_, place) = places.first()?;
         let mut tallies = [Tally::default(); 2];
         for (outcome, place) in places {
@@ -171,10 +171,10 @@ impl Heavy {
         }
         let [allowed, refused] = tallies;
         let (sorted, asked, refused) = match by {
-            Outcome::Allowed => (allowed.and(refused), allowed.count + refused.count, refused.own()),
-            Outcome::Refused => (refused, allowed.own() + refused.count, refused.count),
+            TopOutcome::Allowed => (allowed.and(refused), allowed.count + refused.count, refused.own()),
+            TopOutcome::Refused => (refused, allowed.own() + refused.count, refused.count),
         };
-        sorted.is_telling().then(|| Heavy {
+        sorted.is_telling().then(|| HotKey {
             rule: place.rule.clone(),
             key: shown::parts(place),
             asked,
@@ -183,20 +183,20 @@ impl Heavy {
         })
     }
 
-    fn rank(&self, by: Outcome) -> impl Ord {
+    fn rank(&self, by: TopOutcome) -> impl Ord {
         let count = match by {
-            Outcome::Allowed => self.asked,
-            Outcome::Refused => self.refused,
+            TopOutcome::Allowed => self.asked,
+            TopOutcome::Refused => self.refused,
         };
         (Reverse(count), &self.rule, &self.key)
     }
 }
 
 /// Copies all counts of a shelf, for one rule or for all.
-fn copy(shelf: &Mutex<Shelf>, window: u64, rule: Option<&str>) -> Vec<(Outcome, Place)> {
+fn copy(shelf: &Mutex<CountTable>, window: u64, rule: Option<&str>) -> Vec<(TopOutcome, KeyCount)> {
     let Ok(mut shelf) = shelf.lock() else { return Vec::new() };
     shelf.turn_to(window);
-    let wanted = |place: &Place| rule.is_none_or(|rule| place.rule == rule);
+    let wanted = |place: &KeyCount| rule.is_none_or(|rule| place.rule == rule);
     shelf
         .places()
         .filter(|(_, place)| wanted(place))

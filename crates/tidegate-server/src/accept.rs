@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use crate::engine::Engine;
 use crate::front::{Front, Scope};
-use crate::worker::Seat;
+use crate::worker::WorkerHandle;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -23,7 +23,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const MAX_HEALTH_CONNECTIONS: usize = 16;
 
 /// Accepts connections until the future is dropped. Assigns each to the worker with the fewest connections.
-pub(crate) async fn run(front: Front, listener: TcpListener, seats: Vec<Seat>, engine: Arc<Engine>) {
+pub(crate) async fn run(front: Front, listener: TcpListener, seats: Vec<WorkerHandle>, engine: Arc<Engine>) {
     let mut pause = FIRST_PAUSE;
     loop {
         match listener.accept().await {
@@ -45,7 +45,7 @@ pub(crate) async fn run(front: Front, listener: TcpListener, seats: Vec<Seat>, e
     }
 }
 
-fn admit(front: Front, stream: TcpStream, seats: &[Seat], engine: &Engine) {
+fn admit(front: Front, stream: TcpStream, seats: &[WorkerHandle], engine: &Engine) {
     // The connection works without this option.
     let _ = stream.set_nodelay(true);
     let Ok(mut stream) = stream.into_std() else { return };

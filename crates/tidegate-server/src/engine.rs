@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tidegate::{
-    AdHoc, AdHocAsk, Adjusted, Adjustment, Answer, Ask, Clock, CounterClock, DecidedBy, Decision, Decisions,
-    FallbackStore, IntoKey, Key, Limit, PermitId, PreparedLimit, Store, StoreError, StoreMeter, Subject,
-    Timestamp, Zone,
+    Adjusted, Adjustment, Ask, Clock, CounterClock, DecidedBy, Decision, Decisions, DynamicAsk,
+    DynamicLimiter, FallbackStore, IntoKey, Key, Limit, PermitId, PreparedLimit, Store, StoreError,
+    StoreFuture, StoreMeter, Subject, Timestamp, Zone,
 };
 use tidegate_redis::{OpenError, RedisStore};
-use tidegate_rules::{Gate, Unfit};
+use tidegate_rules::{Gate, UnsupportedPolicy};
 
 use crate::meter::Meters;
 use crate::rules::Rules;
@@ -28,7 +28,7 @@ pub(crate) struct Engine {
     /// The store of limits that come with requests.
     store: Arc<dyn Store>,
     /// The same store, if it is in memory. It decides about many takes in one call.
-    many: Option<AdHoc>,
+    many: Option<DynamicLimiter>,
     /// The memory of this server: the store itself, or the fallback of the remote store.
     zone: Zone,
     /// The remote store, for its status.
@@ -43,7 +43,7 @@ pub(crate) struct Engine {
 
 /// One take under a limit that came with the request.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct TakeRequest {
     pub(crate) key: Key,
     pub(crate) limit: PreparedLimit,
     pub(crate) ask: Ask,
@@ -69,12 +69,12 @@ impl Engine {
         mut settings: Settings,
         zone: Zone,
         redis: Option<RedisStore>,
-    ) -> Result<Arc<Engine>, Unfit> {
+    ) -> Result<Arc<Engine>, UnsupportedPolicy> {
         let shared = redis.as_ref().zip(settings.store.shared.as_ref());
         let shared = shared.map(|(redis, shared)| with_fallback(redis, shared, &zone));
         let (store, many): (Arc<dyn Store>, _) = match &shared {
             Some(shared) => (Arc::new(shared.clone()), None),
-            None => (Arc::new(zone.clone()), Some(AdHoc::on(&zone, NAMESPACE))),
+            None => (Arc::new(zone.clone()), Some(DynamicLimiter::on(&zone, NAMESPACE))),
         };
         let rules = match shared {
             Some(shared) => Rules::new(&mut settings, shared)?,
@@ -114,22 +114,22 @@ impl Engine {
     #[inline]
     pub(crate) fn take_each<'l, K: IntoKey>(
         &self,
-        asks: impl ExactSizeIterator<Item = AdHocAsk<'l, K>> + Clone,
+        asks: impl ExactSizeIterator<Item = DynamicAsk<'l, K>> + Clone,
         mut report: impl FnMut(Decided),
     ) -> bool {
         let Some(many) = &self.many else { return false };
         let mut report = |decision| report(Decided { decision, by: DecidedBy::Memory });
         match (asks.len(), asks.clone().next()) {
             // The batch path has no benefit for one ask.
-            (1, Some(AdHocAsk { key, limit, ask })) => report(many.take(key, limit, ask)),
-            _ => many.take_each(asks, report),
+            (1, Some(DynamicAsk { key, limit, ask })) => report(many.admit(key, limit, ask)),
+            _ => many.admit_each(asks, report),
         }
         true
     }
 
     /// Decides about asks all or none. Spends only if all are allowed.
-    pub(crate) async fn take_all(&self, asks: &[Asked]) -> Result<Decisions, StoreError> {
-        let subjects = asks.iter().map(|Asked { key, limit, ask }| (limit.subject(key), *ask));
+    pub(crate) async fn take_all(&self, asks: &[TakeRequest]) -> Result<Decisions, StoreError> {
+        let subjects = asks.iter().map(|TakeRequest { key, limit, ask }| (limit.subject(key), *ask));
         let decisions = self.store.take(&subjects.collect::<Vec<_>>()).await?;
         if let Some(meter) = self.store.meter() {
             meter.decided.count(decisions.decided_by(0), decisions.is_allowed());
@@ -145,9 +145,9 @@ impl Engine {
         ask: Ask,
     ) -> Result<Decided, StoreError> {
         if let Some(many) = &self.many {
-            return Ok(Decided { decision: many.take(key, limit, ask), by: DecidedBy::Memory });
+            return Ok(Decided { decision: many.admit(key, limit, ask), by: DecidedBy::Memory });
         }
-        let asked = Asked { key: Key::new(key), limit: limit.clone(), ask };
+        let asked = TakeRequest { key: Key::new(key), limit: limit.clone(), ask };
         let decisions = self.take_all(&[asked]).await?;
         Decided::at(0, &decisions).ok_or_else(|| StoreError::outcome_unknown("the store has decided nothing"))
     }
@@ -182,18 +182,18 @@ impl Engine {
 
     /// Resets a key under every limit. Returns true if the store had state of it. Returns an error while the store has
     /// not listed all limits.
-    pub(crate) fn reset<'a>(&'a self, key: &'a Key) -> Answer<'a, bool> {
+    pub(crate) fn reset<'a>(&'a self, key: &'a Key) -> StoreFuture<'a, bool> {
         const ANY: &Limit = &Limit::per_second(1);
         self.store.reset(Subject::new(NAMESPACE, key, ANY))
     }
 
     /// Resets a key under one limit. Returns true if the store had state of it.
-    pub(crate) fn reset_limit<'a>(&'a self, key: &'a Key, limit: &'a PreparedLimit) -> Answer<'a, bool> {
+    pub(crate) fn reset_limit<'a>(&'a self, key: &'a Key, limit: &'a PreparedLimit) -> StoreFuture<'a, bool> {
         self.store.reset_limit(limit.subject(key))
     }
 
     /// Releases a permit. Returns true if it was still in flight.
-    pub(crate) fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+    pub(crate) fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
         self.store.release(subject, permit)
     }
 
@@ -203,7 +203,7 @@ impl Engine {
     }
 
     /// Renews the lease of a permit. Returns true if it was still in flight.
-    pub(crate) fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+    pub(crate) fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
         self.store.renew(subject, permit)
     }
 
@@ -284,7 +284,7 @@ pub(crate) fn open(shared: &SharedSettings) -> Result<RedisStore, OpenError> {
 fn with_fallback(redis: &RedisStore, shared: &SharedSettings, zone: &Zone) -> FallbackStore {
     let nodes = NonZeroU64::try_from(shared.nodes).unwrap_or(NonZeroU64::MAX);
     let store = FallbackStore::new(Arc::new(redis.clone()), zone);
-    store.nodes(nodes).on_store_failure(shared.on_failure)
+    store.nodes(nodes).on_store_failure(shared.on_store_failure)
 }
 
 /// Returns the error text for a caller whose store request failed.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde::ser::{Serialize, Serializer};
-use tidegate::{Limit, Most};
-use tidegate_rules::{Explanation, Fixed, Match, Mode, RuleExplained};
+use tidegate::{Limit, WorstCase};
+use tidegate_rules::{Explanation, Match, Mode, RuleExplained, StaticVerdict};
 use tidegate_support::{in_ms, retry_after};
 
 use crate::date;
@@ -15,12 +15,12 @@ pub(crate) struct Explained<'a> {
     allowed: bool,
     /// The rule that the reply would name.
     rule: Option<&'a str>,
-    rules: Vec<OfRule<'a>>,
+    rules: Vec<RulePart<'a>>,
 }
 
 /// The part of one rule in a decision.
 #[derive(Debug, serde::Serialize)]
-struct OfRule<'a> {
+struct RulePart<'a> {
     name: &'a str,
     applies: bool,
     when: Vec<Condition<'a>>,
@@ -40,7 +40,7 @@ struct OfRule<'a> {
     /// The verdict of this rule alone; `None` if it does not apply.
     allowed: Option<bool>,
     candidate_for: Option<&'a str>,
-    worst_case: Option<WorstCase>,
+    worst_case: Option<WorstCaseFields>,
 }
 
 #[derive(Debug, serde::Serialize)]
@@ -56,7 +56,7 @@ pub(crate) struct Parts<'a, T>(pub(crate) &'a [(String, T)]);
 
 /// The worst case of a limit: the most that it allows in any interval of a length, and the memory of a key.
 #[derive(Debug, serde::Serialize)]
-struct WorstCase {
+struct WorstCaseFields {
     instant: Option<u64>,
     second: Option<u64>,
     minute: Option<u64>,
@@ -73,14 +73,14 @@ impl<'a> Explained<'a> {
         Explained {
             allowed: explanation.is_allowed,
             rule: explanation.rule.as_deref(),
-            rules: explanation.rules.iter().map(|told| OfRule::new(told, is_in_file)).collect(),
+            rules: explanation.rules.iter().map(|told| RulePart::new(told, is_in_file)).collect(),
         }
     }
 }
 
-impl<'a> OfRule<'a> {
-    fn new(told: &'a RuleExplained, is_in_file: bool) -> OfRule<'a> {
-        OfRule {
+impl<'a> RulePart<'a> {
+    fn new(told: &'a RuleExplained, is_in_file: bool) -> RulePart<'a> {
+        RulePart {
             name: told.rule.name(),
             applies: told.applies,
             when: told.conditions.iter().map(condition).collect(),
@@ -100,7 +100,7 @@ impl<'a> OfRule<'a> {
             candidate_for: told.candidate_for.as_deref(),
             worst_case: told.limit.as_ref().map(|limit| {
                 let disk = is_in_file.then(|| disk_bytes_per_key(told.rule.name(), limit)).flatten();
-                WorstCase::new(limit, disk)
+                WorstCaseFields::new(limit, disk)
             }),
         }
     }
@@ -108,7 +108,7 @@ impl<'a> OfRule<'a> {
 
 /// Returns the verdict of a rule alone. A denying override has a limit and no decision.
 fn allowed(told: &RuleExplained) -> Option<bool> {
-    let decided = told.rule.decision().map(|fixed| fixed == Fixed::Allow);
+    let decided = told.rule.decision().map(|fixed| fixed == StaticVerdict::Allow);
     let counted = || told.decision.is_some_and(|decision| decision.is_allowed());
     told.applies.then(|| decided.unwrap_or_else(counted))
 }
@@ -117,16 +117,16 @@ fn condition(matched: &Match) -> Condition<'_> {
     Condition { condition: &matched.condition, value: matched.value.as_deref(), holds: matched.holds }
 }
 
-impl WorstCase {
-    fn new(limit: &Limit, disk_bytes_per_key: Option<usize>) -> WorstCase {
-        WorstCase {
-            instant: match limit.most_in(Duration::ZERO) {
-                Most::InFlight(most) => Some(most),
+impl WorstCaseFields {
+    fn new(limit: &Limit, disk_bytes_per_key: Option<usize>) -> WorstCaseFields {
+        WorstCaseFields {
+            instant: match limit.worst_case(Duration::ZERO) {
+                WorstCase::InFlight(most) => Some(most),
                 most => units(most),
             },
-            second: units(limit.most_in_trailing(tidegate::SECOND)),
-            minute: units(limit.most_in_trailing(tidegate::MINUTE)),
-            period: units(limit.most_in_trailing(limit.regained_in())),
+            second: units(limit.worst_case_trailing(tidegate::SECOND)),
+            minute: units(limit.worst_case_trailing(tidegate::MINUTE)),
+            period: units(limit.worst_case_trailing(limit.time_to_full())),
             bytes_per_key: limit.bytes_per_key(),
             disk_bytes_per_key,
         }
@@ -148,10 +148,10 @@ pub(crate) fn mode(mode: Mode) -> &'static str {
 }
 
 /// Returns the word for a static verdict.
-pub(crate) fn decision(fixed: Fixed) -> &'static str {
+pub(crate) fn decision(fixed: StaticVerdict) -> &'static str {
     match fixed {
-        Fixed::Allow => "allow",
-        Fixed::Deny => "deny",
+        StaticVerdict::Allow => "allow",
+        StaticVerdict::Deny => "deny",
     }
 }
 
@@ -165,9 +165,9 @@ pub(crate) fn disk_bytes_per_key(rule: &str, limit: &Limit) -> Option<usize> {
 }
 
 /// Returns the number of units, if it does not depend on the cost of requests.
-fn units(most: Most) -> Option<u64> {
+fn units(most: WorstCase) -> Option<u64> {
     match most {
-        Most::Units(units) => Some(units),
+        WorstCase::Units(units) => Some(units),
         _ => None,
     }
 }

@@ -4,12 +4,12 @@
 //! Every resource that a connection can use has a limit in [`settings::Bounds`].
 
 mod accept;
-mod answer;
 mod attribute;
 #[cfg(test)]
 mod bench;
 pub mod command;
 mod date;
+mod decision_fields;
 mod engine;
 mod explained;
 mod files;

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tidegate::{MAX_PREDECESSORS, StoreError, Zone};
 use tidegate_rules::{
-    Admission, Attributes, Batch, Gate, GateStore, Policy, Prepared, Stretch, SystemCalendar, Unfit,
-    differences,
+    Admission, Attributes, Batch, Gate, GateStore, Policy, Prepared, Stretch, SystemCalendar,
+    UnsupportedPolicy, differences,
 };
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
@@ -22,7 +22,7 @@ use tidegate_support::at_once;
 use crate::files;
 use crate::memory;
 use crate::precondition::Tag;
-use crate::reload::{Look, Tell, read_regular};
+use crate::reload::{Look, ReportListener, read_regular};
 use crate::settings::{Loaded, Settings, SettingsError, Source};
 
 /// The rules in force, their source, and the outcome of the last reload.
@@ -30,13 +30,13 @@ use crate::settings::{Loaded, Settings, SettingsError, Source};
 pub(crate) struct Rules {
     pub(crate) gate: Gate,
     turn: Mutex<()>,
-    known: Mutex<Known>,
+    known: Mutex<KnownText>,
     /// The listener for reports about reloads, if one is registered.
-    tell: OnceLock<Tell>,
+    tell: OnceLock<ReportListener>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownText {
     source: Option<Source>,
     /// The text whose rules are in force.
     text: Option<String>,
@@ -47,7 +47,7 @@ struct Known {
     status: Status,
 }
 
-impl Known {
+impl KnownText {
     fn set_text(&mut self, text: Option<String>) {
         self.tag = text.as_deref().map(|text| Tag::of(text.as_bytes()));
         self.text = text;
@@ -56,7 +56,10 @@ impl Known {
 
 impl Rules {
     /// Creates the rules of these settings on a store. The policy is moved out of `settings`.
-    pub(crate) fn new(settings: &mut Settings, store: impl Into<GateStore>) -> Result<Rules, Unfit> {
+    pub(crate) fn new(
+        settings: &mut Settings,
+        store: impl Into<GateStore>,
+    ) -> Result<Rules, UnsupportedPolicy> {
         let calendar = Arc::new(SystemCalendar);
         let gate = Gate::try_new(std::mem::take(&mut settings.policy), store, calendar)?;
         Ok(Rules { gate, turn: Mutex::default(), known: Mutex::default(), tell: OnceLock::new() })
@@ -64,7 +67,7 @@ impl Rules {
 
     /// Sets the source for reloads, and the listener for reports. A pipe or a device cannot be read twice, so it
     /// disables reloads.
-    pub(crate) fn come_from(&self, source: Source, text: Option<String>, tell: Tell) {
+    pub(crate) fn come_from(&self, source: Source, text: Option<String>, tell: ReportListener) {
         let is_lasting = text.is_none() || source.path().metadata().is_ok_and(|found| found.is_file());
         let mut known = self.known();
         known.source = Some(source).filter(|_| is_lasting);
@@ -340,7 +343,7 @@ impl Rules {
         lock(&self.turn)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownText> {
         lock(&self.known)
     }
 }

@@ -8,7 +8,7 @@ use std::{fmt, io};
 
 use tidegate::Zone;
 use tidegate_redis::{OpenError, Status};
-use tidegate_rules::Unfit;
+use tidegate_rules::UnsupportedPolicy;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -18,7 +18,7 @@ use crate::engine::{self, Engine};
 use crate::files;
 use crate::front::Front;
 use crate::outage;
-use crate::reload::{self, Pace, Tell};
+use crate::reload::{self, Pace, ReportListener};
 use crate::rules::{Occasion, Reloaded};
 use crate::settings::{Settings, Source};
 use crate::worker::Worker;
@@ -86,7 +86,13 @@ impl Server {
     }
 
     /// Enables reloads: a watcher reads the rules from `source` whenever a look finds that the file has changed.
-    pub(crate) fn read_rules_from(&self, source: Source, text: Option<String>, tell: Tell, pace: impl Pace) {
+    pub(crate) fn read_rules_from(
+        &self,
+        source: Source,
+        text: Option<String>,
+        tell: ReportListener,
+        pace: impl Pace,
+    ) {
         self.engine.rules().come_from(source, text, tell);
         self.workers[0].spawn(reload::watch(self.engine.clone(), pace));
     }
@@ -212,7 +218,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// The store does not support the rules: no memory for a zone, unusable files, or an unsupported limit.
-    Unfit(Unfit),
+    Unfit(UnsupportedPolicy),
     /// The settings of the shared store are invalid.
     Store(OpenError),
     /// A worker thread could not be started.

@@ -23,13 +23,13 @@ const LOOKS: Duration = Duration::from_millis(5);
 /// A thread that serves connections.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub(crate) seat: Seat,
+    pub(crate) seat: WorkerHandle,
     thread: JoinHandle<()>,
 }
 
 /// The worker context of a connection: the engine, the meter and the stop signal.
 #[derive(Debug)]
-pub(crate) struct Post {
+pub(crate) struct WorkerContext {
     pub(crate) engine: Arc<Engine>,
     number: usize,
     stopped: watch::Receiver<bool>,
@@ -38,11 +38,11 @@ pub(crate) struct Post {
     health_connections: AtomicUsize,
 }
 
-impl Post {
+impl WorkerContext {
     /// Creates a context without connections.
-    pub(crate) fn new(engine: Arc<Engine>, number: usize, stopped: watch::Receiver<bool>) -> Post {
+    pub(crate) fn new(engine: Arc<Engine>, number: usize, stopped: watch::Receiver<bool>) -> WorkerContext {
         let (connections, health_connections) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Post { engine, number, stopped, connections, health_connections }
+        WorkerContext { engine, number, stopped, connections, health_connections }
     }
 
     fn connections(&self, scope: Scope) -> &AtomicUsize {
@@ -76,12 +76,12 @@ impl Worker {
     ) -> io::Result<Worker> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let handle = runtime.handle().clone();
-        let post = Arc::new(Post::new(engine, number, stopped));
+        let post = Arc::new(WorkerContext::new(engine, number, stopped));
         let own = post.clone();
         let thread = thread::Builder::new()
             .name(format!("tidegate-{number}"))
             .spawn(move || runtime.block_on(own.watch()))?;
-        Ok(Worker { seat: Seat { handle, post }, thread })
+        Ok(Worker { seat: WorkerHandle { handle, post }, thread })
     }
 
     /// Runs a task until it ends, or until the server stops.
@@ -101,7 +101,7 @@ impl Worker {
     }
 }
 
-impl Post {
+impl WorkerContext {
     /// Runs until the server has stopped and all connections have ended, or until the shutdown timeout.
     async fn watch(&self) {
         self.stopped().await;
@@ -111,18 +111,18 @@ impl Post {
                 sleep(LOOKS).await;
             }
         };
-        let _ = timeout(self.engine.settings().bounds.grace, ended).await;
+        let _ = timeout(self.engine.settings().bounds.shutdown_timeout, ended).await;
     }
 }
 
 /// A handle through which the accept loops assign connections to a worker.
 #[derive(Clone, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct WorkerHandle {
     handle: Handle,
-    post: Arc<Post>,
+    post: Arc<WorkerContext>,
 }
 
-impl Seat {
+impl WorkerHandle {
     pub(crate) fn taken(&self, scope: Scope) -> usize {
         self.post.connections(scope).load(Ordering::Relaxed)
     }
@@ -130,7 +130,7 @@ impl Seat {
     /// Serves a connection on this worker.
     pub(crate) fn serve(&self, front: Front, stream: StdStream, scope: Scope) {
         self.post.connections(scope).fetch_add(1, Ordering::Relaxed);
-        let taken = Taken { post: self.post.clone(), scope };
+        let taken = ConnectionGuard { post: self.post.clone(), scope };
         self.handle.spawn(async move {
             // Only a runtime that is shutting down returns an error here.
             if let Ok(stream) = TcpStream::from_std(stream) {
@@ -142,12 +142,12 @@ impl Seat {
 }
 
 /// A guard that decrements the connection count on drop, however the connection ended.
-struct Taken {
-    post: Arc<Post>,
+struct ConnectionGuard {
+    post: Arc<WorkerContext>,
     scope: Scope,
 }
 
-impl Drop for Taken {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.post.connections(self.scope).fetch_sub(1, Ordering::Relaxed);
     }

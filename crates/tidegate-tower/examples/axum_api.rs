@@ -14,7 +14,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use tidegate::Zone;
 use tidegate_rules::{Gate, Policy};
-use tidegate_tower::{RateLimit, key};
+use tidegate_tower::{RateLimitLayer, key};
 
 const RULES: &str = r#"
 [[rule]]
@@ -35,7 +35,7 @@ type Error = Box<dyn std::error::Error>;
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let gate = Gate::new(Policy::from_toml(RULES)?, Zone::new(1 << 20));
-    let limits = RateLimit::rules(gate.clone())
+    let limits = RateLimitLayer::rules(gate.clone())
         .peer(key::peer_in(|info: &ConnectInfo<SocketAddr>| info.0.ip()))
         .attribute("user", key::header("x-user")); // put what your login has checked here
     let api = Router::new()

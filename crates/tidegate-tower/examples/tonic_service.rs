@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tidegate::Limit;
-use tidegate_tower::{RateLimit, key};
+use tidegate_tower::{RateLimitLayer, key};
 use tokio::net::TcpListener;
 use tonic::transport::server::{TcpConnectInfo, TcpIncoming};
 use tonic::transport::{Channel, Endpoint, Server};
@@ -19,7 +19,7 @@ use tonic_types::StatusExt;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     println!("5 at once and 20 a second, refused:");
-    let address = serve(RateLimit::new(Limit::per_second(20).burst(5), peer())).await?;
+    let address = serve(RateLimitLayer::new(Limit::per_second(20).burst(5), peer())).await?;
     let mut client = connect(address).await?;
     let mut served = 0;
     for call in 1..=7 {
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert!(served >= 5, "the burst passes");
 
     println!("the same, waited for:");
-    let limits = RateLimit::new(Limit::per_second(20).burst(5), peer()).wait(Duration::from_secs(10));
+    let limits = RateLimitLayer::new(Limit::per_second(20).burst(5), peer()).wait(Duration::from_secs(10));
     let mut client = connect(serve(limits).await?).await?;
     for call in 1..=7 {
         check(&mut client, Some(Duration::from_secs(5))).await?;
@@ -52,7 +52,7 @@ fn peer() -> impl key::Extract {
 }
 
 /// Serves the health check behind these limits on a free port.
-async fn serve(limits: RateLimit) -> Result<SocketAddr, Box<dyn Error>> {
+async fn serve(limits: RateLimitLayer) -> Result<SocketAddr, Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let (_, health) = tonic_health::server::health_reporter();

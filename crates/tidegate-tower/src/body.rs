@@ -75,18 +75,18 @@ impl<B> Answered<B> {
     }
 
     /// Returns true if this is the body of a denial, for which the service was not called.
-    pub fn is_refusal(&self) -> bool {
+    pub fn is_denial(&self) -> bool {
         self.of_service().is_err()
     }
 }
 
 /// An extension of responses that a layer of this crate made without a call of the service.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OurRefusal;
+pub(crate) struct OwnDenial;
 
-/// Returns a response of this crate. The extension [`OurRefusal`] marks it for outer layers.
-pub(crate) fn refusal<B>(mut response: Response<Bytes>) -> Response<Answered<B>> {
-    response.extensions_mut().insert(OurRefusal);
+/// Returns a response of this crate. The extension [`OwnDenial`] marks it for outer layers.
+pub(crate) fn denial<B>(mut response: Response<Bytes>) -> Response<Answered<B>> {
+    response.extensions_mut().insert(OwnDenial);
     response.map(Answered::ours)
 }
 
@@ -145,6 +145,6 @@ impl<B> Default for Answered<B> {
 
 impl<B> fmt::Debug for Answered<B> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Answered").field("is_refusal", &self.is_refusal()).finish_non_exhaustive()
+        out.debug_struct("Answered").field("is_refusal", &self.is_denial()).finish_non_exhaustive()
     }
 }

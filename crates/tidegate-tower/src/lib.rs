@@ -3,8 +3,8 @@
 //! | layer | does |
 //! |---|---|
 //! | [`RateLimit`] | limits the rate of requests by a key, or by rules |
-//! | [`InFlight`] | limits the concurrency of requests, with a queue and priority classes |
-//! | [`Guarded`] | a circuit breaker: admits a smaller share of requests while too many of them fail |
+//! | [`ConcurrencyLimitLayer`] | limits the concurrency of requests, with a queue and priority classes |
+//! | [`CircuitBreakerLayer`] | a circuit breaker: admits a smaller share of requests while too many of them fail |
 //!
 //! The layer for clients is in `tidegate-outbound`.
 //!
@@ -13,13 +13,13 @@
 //!
 //! use http::{Request, Response, StatusCode};
 //! use tidegate::Limit;
-//! use tidegate_tower::{RateLimit, key};
+//! use tidegate_tower::{RateLimitLayer, key};
 //! use tower::{Service as _, ServiceBuilder, service_fn};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 //! # runtime.block_on(async {
 //! let hello = service_fn(|_: Request<String>| async { Ok::<_, Infallible>(Response::new(String::from("hello"))) });
-//! let limits = RateLimit::new(Limit::per_hour(2), key::header("x-api-key")).named("api");
+//! let limits = RateLimitLayer::new(Limit::per_hour(2), key::header("x-api-key")).named("api");
 //! let mut service = ServiceBuilder::new().layer(limits).service(hello);
 //!
 //! let mut answers = Vec::new();
@@ -40,17 +40,17 @@
 
 pub mod answer;
 mod body;
+pub mod circuit_breaker;
+pub mod concurrency_limit;
 mod delay;
-pub mod guarded;
 mod head;
-pub mod in_flight;
 pub mod key;
 mod limit;
 
-pub use answer::{Dialect, Reason, Refused};
+pub use answer::{DeniedRequest, Dialect, Reason};
 pub use body::Answered;
-pub use guarded::Guarded;
+pub use circuit_breaker::CircuitBreakerLayer;
+pub use concurrency_limit::{ConcurrencyLimitLayer, outcome_of};
 pub use head::{Head, ResponseHead};
-pub use in_flight::{InFlight, outcome_of};
-pub use limit::{RateLimit, RateLimited, ResponseFuture, Settle};
+pub use limit::{RateLimit, RateLimitLayer, ResponseFuture, Settle};
 pub use tidegate_rules::OnRepeated;

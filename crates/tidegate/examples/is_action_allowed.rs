@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tidegate::{Algorithm, Ask, Clock, Draft, Key, LimitError, MINUTE, ManualClock, State};
+use tidegate::{Algorithm, Ask, Clock, Key, LimitBuilder, LimitError, MINUTE, ManualClock, State};
 
 /// The actions of all users, in the memory of this process.
 struct Actions<C> {
@@ -20,7 +20,7 @@ impl<C: Clock> Actions<C> {
         period: Duration,
         max_count: u64,
     ) -> Result<bool, LimitError> {
-        let limit = Draft::new(Algorithm::SlidingLog, max_count, period).build()?;
+        let limit = LimitBuilder::new(Algorithm::SlidingLog, max_count, period).build()?;
         let state = self.states.entry(Key::new((user, action))).or_default();
         Ok(limit.decide(state, self.clock.now(), Ask::ONE).is_allowed())
     }

@@ -6,7 +6,7 @@ fn main() {
     let limit: Limit = "5/s queue 12 delay-after 8 leaky-bucket".parse().expect("a literal");
     let clock = ManualClock::new();
     let mut visitor = State::default();
-    let ask = Ask::ONE.patience(60 * SECOND); // a proxy can hold a request back
+    let ask = Ask::ONE.max_wait(60 * SECOND); // a proxy can hold a request back
 
     for request in 1..=15 {
         match limit.decide(&mut visitor, clock.now(), ask).verdict() {

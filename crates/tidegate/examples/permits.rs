@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use tidegate::{MILLISECOND, ManualClock, Permits, Refusal, SECOND, ask};
+use tidegate::{Denied, MILLISECOND, ManualClock, Permits, SECOND, ask};
 
-fn main() -> Result<(), Refusal> {
+fn main() -> Result<(), Denied> {
     waiting_for_a_place()?;
     leases()
 }
 
 /// Runs six threads that share two permits.
-fn waiting_for_a_place() -> Result<(), Refusal> {
+fn waiting_for_a_place() -> Result<(), Denied> {
     let permits = Permits::at_most(2).lease(30 * SECOND);
     let (in_flight, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         let exports = [(); 6].map(|()| {
-            scope.spawn(|| -> Result<(), Refusal> {
-                let _permit = permits.acquire("ana").within(10 * SECOND).blocking()?;
+            scope.spawn(|| -> Result<(), Denied> {
+                let _permit = permits.acquire("ana").max_wait(10 * SECOND).blocking()?;
                 most.fetch_max(in_flight.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 pretend_to_work();
                 in_flight.fetch_sub(1, Ordering::SeqCst);
@@ -31,10 +31,10 @@ fn waiting_for_a_place() -> Result<(), Refusal> {
     println!("six exports are done, at most {} at a time", most.load(Ordering::SeqCst));
     assert!(most.into_inner() <= 2);
 
-    let _both = permits.enter(ask("ana").cost(2))?;
-    let refusal = permits.enter("ana").expect_err("both places are taken");
+    let _both = permits.admit(ask("ana").cost(2))?;
+    let refusal = permits.admit("ana").expect_err("both places are taken");
     println!("a large one takes both places; who asks now: {refusal}");
-    let refusal = permits.acquire("ana").within(20 * MILLISECOND).blocking().expect_err("nobody leaves");
+    let refusal = permits.acquire("ana").max_wait(20 * MILLISECOND).blocking().expect_err("nobody leaves");
     println!("who waits 20 ms: {refusal}");
     assert!(refusal.is_timed_out());
     println!("bob has places of his own: {} free\n", permits.peek("bob").remaining());
@@ -42,11 +42,11 @@ fn waiting_for_a_place() -> Result<(), Refusal> {
 }
 
 /// Shows the end of leases, with a manual clock.
-fn leases() -> Result<(), Refusal> {
+fn leases() -> Result<(), Denied> {
     let clock = Arc::new(ManualClock::new());
     let permits = Permits::at_most(3).lease(30 * SECOND).with_clock(clock.clone());
     let free = || permits.peek("ana").remaining();
-    let (done, slow, dead) = (permits.enter("ana")?, permits.enter("ana")?, permits.enter("ana")?);
+    let (done, slow, dead) = (permits.admit("ana")?, permits.admit("ana")?, permits.admit("ana")?);
     println!("three of three in flight: {} free", free());
 
     clock.advance(20 * SECOND);

@@ -9,16 +9,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use tidegate::{AcquirePlace, Class, ManualClock, Outcome, Place, Places, Refusal, SECOND};
+use tidegate::{
+    AcquireConcurrencyPermit, Class, ConcurrencyLimiter, ConcurrencyPermit, Denied, ManualClock, Outcome,
+    SECOND,
+};
 
 const CRITICAL: usize = 0;
 const BULK: usize = 1;
 
 fn main() {
     let clock = Arc::new(ManualClock::new());
-    let places = Places::at_most(16)
+    let places = ConcurrencyLimiter::at_most(16)
         .classes([Class::new("critical").share(60), Class::new("bulk").share(20)])
-        .line(8)
+        .max_waiters(8)
         .newest_first_after(SECOND)
         .with_clock(clock.clone());
     let mut scene = Scene { places, clock, held: Vec::new(), waiting: Vec::new() };
@@ -35,10 +38,10 @@ fn main() {
 
 /// The service and its requests.
 struct Scene {
-    places: Places,
+    places: ConcurrencyLimiter,
     clock: Arc<ManualClock>,
-    held: Vec<Place>,
-    waiting: Vec<(usize, AcquirePlace)>,
+    held: Vec<ConcurrencyPermit>,
+    waiting: Vec<(usize, AcquireConcurrencyPermit)>,
 }
 
 /// The results of one class in one second.
@@ -51,7 +54,7 @@ struct Fared {
 }
 
 impl Fared {
-    fn refused(&mut self, refusal: &Refusal) {
+    fn refused(&mut self, refusal: &Denied) {
         if refusal.is_timed_out() {
             self.gave_up += 1;
         } else if refusal.is_pushed_out() {
@@ -75,7 +78,7 @@ impl Scene {
         let mut fared = [Fared::default(); 2];
         for _ in 0..8 {
             for class in [BULK, CRITICAL] {
-                self.waiting.push((class, self.places.acquire(class).within(2 * SECOND)));
+                self.waiting.push((class, self.places.acquire(class).max_wait(2 * SECOND)));
                 self.look(&mut fared);
             }
         }

@@ -26,7 +26,7 @@ fn main() {
     println!("a response was very large: {} left, like new in {:?}", owing.remaining(), owing.reset_after());
 
     clock.advance(SECOND);
-    let patient = API.decide(&mut client, clock.now(), Ask::ONE.patience(2 * SECOND));
-    println!("whoever can wait is promised a time: in {:?}", patient.delay().expect("within its patience"));
+    let patient = API.decide(&mut client, clock.now(), Ask::ONE.max_wait(2 * SECOND));
+    println!("whoever can wait is promised a time: in {:?}", patient.delay().expect("within its max_wait"));
     assert_eq!(patient.delay(), Some(1100 * MILLISECOND));
 }

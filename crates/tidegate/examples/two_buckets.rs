@@ -29,7 +29,7 @@ fn main() {
     for pause in [0, 0, 0, 0, 0, 0, 0, 0, 250, 0, 0, 0, 1750, 0, 0, 0, 0] {
         clock.advance(pause * MILLISECOND);
         // Only the spacing may delay; the allowance is available or not.
-        let both = admit_all([allowance.ask("ana"), spacing.ask(ask("ana").patience(SECOND))]);
+        let both = admit_all([allowance.ask("ana"), spacing.ask(ask("ana").max_wait(SECOND))]);
         let now = clock.now().since(Timestamp::EPOCH).to_duration().as_millis();
         let binding = ["allowance", "spacing"][both.binding().expect("two were asked")];
         let verdict = match both.verdict() {

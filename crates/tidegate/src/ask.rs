@@ -70,7 +70,7 @@ pub struct Ask {
     /// The cost to spend.
     pub cost: Cost,
     /// The longest delay that the caller accepts.
-    pub patience: Ticks,
+    pub max_wait: Ticks,
 }
 
 impl Ask {
@@ -80,7 +80,7 @@ impl Ask {
     /// Creates an ask of this cost, now or not at all.
     #[inline]
     pub const fn new(cost: Cost) -> Ask {
-        Ask { cost, patience: Ticks::ZERO }
+        Ask { cost, max_wait: Ticks::ZERO }
     }
 
     /// Sets the longest delay that the caller accepts. An ask that would have to wait longer is denied at once.
@@ -88,8 +88,8 @@ impl Ask {
     /// Only algorithms that can promise a later time use it: token-bucket, leaky-bucket and pacer.
     #[must_use]
     #[inline]
-    pub const fn patience(self, longest: Duration) -> Ask {
-        Ask { cost: self.cost, patience: Ticks::saturating_from(longest) }
+    pub const fn max_wait(self, longest: Duration) -> Ask {
+        Ask { cost: self.cost, max_wait: Ticks::saturating_from(longest) }
     }
 
     #[inline]
@@ -138,8 +138,8 @@ mod tests {
     }
 
     #[test]
-    fn patience_that_cannot_be_counted_is_the_longest_there_is() {
-        assert_eq!(Ask::ONE.patience(Duration::MAX).patience, Ticks::MAX);
+    fn max_wait_that_cannot_be_counted_is_the_longest_there_is() {
+        assert_eq!(Ask::ONE.max_wait(Duration::MAX).max_wait, Ticks::MAX);
         assert_eq!(Ask::default(), Ask::ONE);
         assert_eq!(Ask::new(Cost::of(9)).units(), 9);
     }
@@ -147,7 +147,7 @@ mod tests {
 
 /// Creates an ask of one key with more than the key: `ask("ana").cost(3)`.
 pub const fn ask<K: IntoKey>(key: K) -> KeyedAsk<K> {
-    KeyedAsk { key, units: 1, patience: None }
+    KeyedAsk { key, units: 1, max_wait: None }
 }
 
 /// A key with a cost and a max wait; created by [`ask`].
@@ -156,7 +156,7 @@ pub const fn ask<K: IntoKey>(key: K) -> KeyedAsk<K> {
 pub struct KeyedAsk<K> {
     key: K,
     units: u64,
-    patience: Option<Duration>,
+    max_wait: Option<Duration>,
 }
 
 impl<K> KeyedAsk<K> {
@@ -167,8 +167,8 @@ impl<K> KeyedAsk<K> {
     }
 
     /// Sets the longest delay that the caller accepts.
-    pub fn patience(self, longest: Duration) -> KeyedAsk<K> {
-        KeyedAsk { patience: Some(longest), ..self }
+    pub fn max_wait(self, longest: Duration) -> KeyedAsk<K> {
+        KeyedAsk { max_wait: Some(longest), ..self }
     }
 }
 
@@ -195,13 +195,13 @@ impl<K: IntoKey> IntoAsk for KeyedAsk<K> {
 
     #[inline]
     fn into_parts(self) -> (K, u64, Option<Duration>) {
-        (self.key, self.units, self.patience)
+        (self.key, self.units, self.max_wait)
     }
 }
 
 /// Returns the ask of this many units; `None` for 0 units.
 #[inline]
-pub(crate) fn ask_for(units: u64, patience: Option<Duration>) -> Option<Ask> {
-    let patience = patience.map_or(Ticks::ZERO, Ticks::saturating_from);
-    Cost::new(units).ok().map(|cost| Ask { cost, patience })
+pub(crate) fn ask_for(units: u64, max_wait: Option<Duration>) -> Option<Ask> {
+    let max_wait = max_wait.map_or(Ticks::ZERO, Ticks::saturating_from);
+    Cost::new(units).ok().map(|cost| Ask { cost, max_wait })
 }

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use crate::algorithm::Algorithm;
 use crate::ask::ask;
+use crate::denied::Denied;
+use crate::direct::DirectLimiter;
 use crate::key::{IntoKey, KeyPart};
 use crate::limit::Limit;
 use crate::limiter::Limiter;
 use crate::pacer::Pacer;
-use crate::permits::{Entering, Permit, Permits};
-use crate::refusal::Refusal;
+use crate::permits::{AcquirePermit, Permit, Permits};
 use crate::shaper::Shaper;
-use crate::single::Single;
 use crate::wait::{Acquire, block_on};
 
 pub use std::sync::LazyLock;
@@ -43,7 +43,7 @@ pub fn limit(text: &str) -> Limit {
 )]
 pub trait Keyless {
     /// Takes this many units now, or denies.
-    fn admit(&self, units: u64) -> Result<Passed, Refusal>;
+    fn admit(&self, units: u64) -> Result<CallPermit, Denied>;
 
     /// Waits for the units, at most this long.
     fn acquire(&self, units: u64, longest: Duration) -> Turn;
@@ -58,7 +58,7 @@ pub trait Keyless {
 )]
 pub trait Keyed {
     /// Takes this many units for a key now, or denies.
-    fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal>;
+    fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<CallPermit, Denied>;
 
     /// Waits for the units, at most this long.
     fn acquire<K: IntoKey + ?Sized>(&self, key: &K, units: u64, longest: Duration) -> Turn;
@@ -70,7 +70,7 @@ pub fn part<P: KeyPart>(part: &P) -> &dyn KeyPart {
 }
 
 /// Takes without a key, and does not wait.
-pub fn admit<L: Keyless + ?Sized>(limiter: &L, units: u64) -> Result<Passed, Refusal> {
+pub fn admit<L: Keyless + ?Sized>(limiter: &L, units: u64) -> Result<CallPermit, Denied> {
     limiter.admit(units)
 }
 
@@ -80,7 +80,7 @@ pub fn acquire<L: Keyless + ?Sized>(limiter: &L, units: u64, longest: Duration) 
 }
 
 /// Takes with a key, and does not wait.
-pub fn admit_key<L, K>(limiter: &L, key: &K, units: u64) -> Result<Passed, Refusal>
+pub fn admit_key<L, K>(limiter: &L, key: &K, units: u64) -> Result<CallPermit, Denied>
 where
     L: Keyed + ?Sized,
     K: IntoKey + ?Sized,
@@ -98,7 +98,7 @@ where
 }
 
 /// The permit that an admitted call holds while it runs; `Some` only under a concurrency limit.
-pub type Passed = Option<Permit>;
+pub type CallPermit = Option<Permit>;
 
 /// A future that waits for its turn.
 #[derive(Debug)]
@@ -107,18 +107,18 @@ pub enum Turn {
     /// A wait for units.
     Acquire(Acquire),
     /// A wait for a permit.
-    Entering(Entering),
+    Entering(AcquirePermit),
 }
 
 impl Turn {
     /// Waits on this thread.
-    pub fn blocking(self) -> Result<Passed, Refusal> {
+    pub fn blocking(self) -> Result<CallPermit, Denied> {
         block_on(self)
     }
 }
 
 impl Future for Turn {
-    type Output = Result<Passed, Refusal>;
+    type Output = Result<CallPermit, Denied>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
@@ -132,8 +132,8 @@ impl Future for Turn {
 #[derive(Clone, Debug)]
 pub enum One {
     /// A limit that counts units.
-    Counted(Single),
-    /// A concurrency limit. It needs a [`Limiter`], because a `Single` cannot release a permit.
+    Counted(DirectLimiter),
+    /// A concurrency limit. It needs a [`Limiter`], because a `DirectLimiter` cannot release a permit.
     InFlight(Limiter),
 }
 
@@ -142,15 +142,15 @@ impl One {
     pub fn new(limit: Limit) -> One {
         match limit.algorithm() {
             Algorithm::Concurrency => One::InFlight(Limiter::new(limit)),
-            Algorithm::Pacer => One::Counted(Single::new(limit).begun()),
-            _ => One::Counted(Single::new(limit)),
+            Algorithm::Pacer => One::Counted(DirectLimiter::new(limit).begun()),
+            _ => One::Counted(DirectLimiter::new(limit)),
         }
     }
 }
 
 impl Keyless for One {
     #[inline]
-    fn admit(&self, units: u64) -> Result<Passed, Refusal> {
+    fn admit(&self, units: u64) -> Result<CallPermit, Denied> {
         match self {
             One::Counted(single) => Keyless::admit(single, units),
             One::InFlight(limiter) => Keyed::admit(limiter, "", units),
@@ -165,41 +165,41 @@ impl Keyless for One {
     }
 }
 
-impl Keyless for Single {
+impl Keyless for DirectLimiter {
     #[inline]
-    fn admit(&self, units: u64) -> Result<Passed, Refusal> {
+    fn admit(&self, units: u64) -> Result<CallPermit, Denied> {
         self.admit_units(units).into_result().map(|_| None)
     }
 
     fn acquire(&self, units: u64, longest: Duration) -> Turn {
-        Turn::Acquire(self.acquire_units(units).within(longest))
+        Turn::Acquire(self.acquire_units(units).max_wait(longest))
     }
 }
 
 impl Keyless for Pacer {
     #[inline]
-    fn admit(&self, units: u64) -> Result<Passed, Refusal> {
+    fn admit(&self, units: u64) -> Result<CallPermit, Denied> {
         self.admit(units).into_result().map(|_| None)
     }
 
     fn acquire(&self, units: u64, longest: Duration) -> Turn {
-        Turn::Acquire(self.acquire(units).within(longest))
+        Turn::Acquire(self.acquire(units).max_wait(longest))
     }
 }
 
 impl Keyless for Shaper {
     #[inline]
-    fn admit(&self, units: u64) -> Result<Passed, Refusal> {
-        self.pass_units(units).within(Duration::ZERO).blocking().map(|_| None)
+    fn admit(&self, units: u64) -> Result<CallPermit, Denied> {
+        self.acquire_units(units).max_wait(Duration::ZERO).blocking().map(|_| None)
     }
 
     fn acquire(&self, units: u64, longest: Duration) -> Turn {
-        Turn::Acquire(self.pass_units(units).within(longest))
+        Turn::Acquire(self.acquire_units(units).max_wait(longest))
     }
 }
 
 impl Keyed for Limiter {
-    fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal> {
+    fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<CallPermit, Denied> {
         let decision = self.admit(ask(By(key)).cost(units)).into_result()?;
         Ok(decision.permit().is_some().then(|| Permit::claimed(self, By(key), decision)))
     }
@@ -208,24 +208,24 @@ impl Keyed for Limiter {
         if self.limit().algorithm() == Algorithm::Concurrency {
             return Keyed::acquire(&Permits::over(self.clone()), key, units, longest);
         }
-        Turn::Acquire(self.acquire(ask(By(key)).cost(units)).within(longest))
+        Turn::Acquire(self.acquire(ask(By(key)).cost(units)).max_wait(longest))
     }
 }
 
 impl Keyed for Permits {
-    fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal> {
-        self.enter(ask(By(key)).cost(units)).map(Some)
+    fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<CallPermit, Denied> {
+        self.admit(ask(By(key)).cost(units)).map(Some)
     }
 
     fn acquire<K: IntoKey + ?Sized>(&self, key: &K, units: u64, longest: Duration) -> Turn {
-        Turn::Entering(self.acquire(ask(By(key)).cost(units)).within(longest))
+        Turn::Entering(self.acquire(ask(By(key)).cost(units)).max_wait(longest))
     }
 }
 
 macro_rules! asked_behind {
     ($($pointer:ty),+) => {$(
         impl<L: Keyless> Keyless for $pointer {
-            fn admit(&self, units: u64) -> Result<Passed, Refusal> {
+            fn admit(&self, units: u64) -> Result<CallPermit, Denied> {
                 (**self).admit(units)
             }
 
@@ -235,7 +235,7 @@ macro_rules! asked_behind {
         }
 
         impl<L: Keyed> Keyed for $pointer {
-            fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal> {
+            fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<CallPermit, Denied> {
                 (**self).admit(key, units)
             }
 

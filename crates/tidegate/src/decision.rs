@@ -17,7 +17,7 @@ const WHEN_STORE_FULL: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 pub struct Decision {
     verdict: Verdict<Ticks>,
     limit: u64,
-    room: Room,
+    room: Remaining,
     reset_after: Ticks,
     permit: Option<PermitId>,
     store_full: bool,
@@ -25,7 +25,12 @@ pub struct Decision {
 
 impl Decision {
     #[inline]
-    pub(crate) const fn new(verdict: Verdict<Ticks>, limit: u64, room: Room, reset_after: Ticks) -> Decision {
+    pub(crate) const fn new(
+        verdict: Verdict<Ticks>,
+        limit: u64,
+        room: Remaining,
+        reset_after: Ticks,
+    ) -> Decision {
         Decision { verdict, limit, room, reset_after, permit: None, store_full: false }
     }
 
@@ -45,29 +50,34 @@ impl Decision {
 
     /// Creates the decision of a remote store.
     #[inline]
-    pub const fn elsewhere(
+    pub const fn from_remote(
         verdict: Verdict<Ticks>,
         limit: u64,
         remaining: u64,
         reset_after: Ticks,
     ) -> Decision {
-        Decision::new(verdict, limit, Room::of_units(remaining), reset_after)
+        Decision::new(verdict, limit, Remaining::of_units(remaining), reset_after)
     }
 
     /// Turns the decision into a denial with this `retry_after` and no remaining quota, because other callers wait
     /// for the key. An impossible ask stays impossible.
     #[must_use]
     #[inline]
-    pub const fn put_off(self, retry_after: Ticks) -> Decision {
+    pub const fn denied_for(self, retry_after: Ticks) -> Decision {
         if matches!(self.verdict, Verdict::Impossible) {
             return self;
         }
-        Decision { verdict: Verdict::Denied { retry_after }, room: Room::of_units(0), permit: None, ..self }
+        Decision {
+            verdict: Verdict::Denied { retry_after },
+            room: Remaining::of_units(0),
+            permit: None,
+            ..self
+        }
     }
 
     /// Returns a denial with this `retry_after` in place of the verdict.
     #[must_use]
-    pub(crate) const fn denied_for(self, retry_after: Ticks) -> Decision {
+    pub(crate) const fn with_retry_after(self, retry_after: Ticks) -> Decision {
         Decision { verdict: Verdict::Denied { retry_after }, permit: None, ..self }
     }
 
@@ -262,22 +272,22 @@ impl Verdict<Ticks> {
 
 /// The remaining quota: an amount and the price of one unit. The division is deferred until the number is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct Remaining {
     amount: u64,
     price: NonZeroU64,
 }
 
-impl Room {
+impl Remaining {
     /// Creates a quota of this many units.
     #[inline]
-    pub(crate) const fn of_units(units: u64) -> Room {
-        Room { amount: units, price: NonZeroU64::MIN }
+    pub(crate) const fn of_units(units: u64) -> Remaining {
+        Remaining { amount: units, price: NonZeroU64::MIN }
     }
 
     /// Creates a quota of as many whole units as `amount` buys at this price.
     #[inline]
-    pub(crate) const fn of_amount(amount: u64, price: NonZeroU64) -> Room {
-        Room { amount, price }
+    pub(crate) const fn of_amount(amount: u64, price: NonZeroU64) -> Remaining {
+        Remaining { amount, price }
     }
 
     #[inline]
@@ -315,7 +325,7 @@ mod tests {
     use super::*;
 
     fn decision(verdict: Verdict<Ticks>) -> Decision {
-        Decision::new(verdict, 10, Room::of_amount(35, NonZeroU64::new(10).unwrap()), Ticks::new(17))
+        Decision::new(verdict, 10, Remaining::of_amount(35, NonZeroU64::new(10).unwrap()), Ticks::new(17))
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::decision::{Decision, Verdict};
+use crate::denied::Denied;
 use crate::few::Few;
-use crate::refusal::Refusal;
 use crate::store::OpenReceipt;
 use crate::time::Ticks;
 
@@ -168,10 +168,10 @@ impl Decisions {
         longest.map(|(place, _)| place).or(smallest.map(|(place, ..)| place))
     }
 
-    /// Returns the decisions if all were allowed, else the [`Refusal`] of the binding ask, for `?`.
-    pub fn into_result(self) -> Result<Decisions, Refusal> {
+    /// Returns the decisions if all were allowed, else the [`Denied`] of the binding ask, for `?`.
+    pub fn into_result(self) -> Result<Decisions, Denied> {
         match self.binding() {
-            Some(binding) if !self.is_allowed() => Err(Refusal::of(self.each[binding])),
+            Some(binding) if !self.is_allowed() => Err(Denied::of(self.each[binding])),
             _ => Ok(self),
         }
     }
@@ -243,7 +243,7 @@ mod tests {
     fn the_slowest_limit_sets_the_delay() {
         let queue = Limit::leaky_bucket(10, SECOND).queue(5);
         let mut state = State::default();
-        let mut next = || queue.decide(&mut state, Timestamp::EPOCH, Ask::ONE.patience(SECOND));
+        let mut next = || queue.decide(&mut state, Timestamp::EPOCH, Ask::ONE.max_wait(SECOND));
         let decisions = Decisions::new(vec![next(), next(), next(), after(Limit::per_second(1), 0, 1)]);
         assert_eq!(decisions.delay(), Some(200 * MILLISECOND));
         assert_eq!(decisions.verdict(), Verdict::Allowed { delay: 200 * MILLISECOND });

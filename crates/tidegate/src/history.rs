@@ -21,7 +21,7 @@ use crate::algorithm::carry::carry;
 use crate::algorithm::{Algorithm, State};
 use crate::ask::Ask;
 use crate::decision::{Decision, Verdict};
-use crate::limit::{Limit, Terms};
+use crate::limit::{AlgorithmParams, Limit};
 use crate::time::{Ticks, Timestamp};
 
 /// The largest number of predecessors from which counts are carried; older ones are dropped.
@@ -35,7 +35,7 @@ const MAX_WAITS: usize = 8;
 /// It holds the numbers that decide, not the text of the limit, so that a store can keep it in a few words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predecessor {
-    terms: Terms,
+    terms: AlgorithmParams,
     since: Timestamp,
 }
 
@@ -56,10 +56,10 @@ impl Predecessor {
     /// assert_eq!(Predecessor::from_numbers(Algorithm::FixedWindow, [5, 0, 0, 5, 0], Timestamp::EPOCH), None);
     /// ```
     pub fn from_numbers(algorithm: Algorithm, numbers: [u64; 5], since: Timestamp) -> Option<Predecessor> {
-        Terms::checked(algorithm, numbers).map(|terms| Predecessor::of_terms(terms, since))
+        AlgorithmParams::checked(algorithm, numbers).map(|terms| Predecessor::of_terms(terms, since))
     }
 
-    pub(crate) const fn of_terms(terms: Terms, since: Timestamp) -> Predecessor {
+    pub(crate) const fn of_terms(terms: AlgorithmParams, since: Timestamp) -> Predecessor {
         Predecessor { terms, since }
     }
 
@@ -83,7 +83,7 @@ impl Predecessor {
         self.terms.clear_at(state)
     }
 
-    pub(crate) const fn terms(&self) -> &Terms {
+    pub(crate) const fn terms(&self) -> &AlgorithmParams {
         &self.terms
     }
 }
@@ -134,7 +134,7 @@ impl History {
     }
 
     /// Returns the time from which on counts of predecessors affect no key.
-    pub(crate) fn matters_until(&self, terms: &Terms) -> Timestamp {
+    pub(crate) fn matters_until(&self, terms: &AlgorithmParams) -> Timestamp {
         match terms.longest_carried() {
             _ if self.is_empty() => Timestamp::EPOCH,
             Ticks::ZERO => Timestamp::EPOCH,
@@ -159,7 +159,7 @@ impl History {
     /// Does the same as [`History::begin`], for stores.
     pub(crate) fn begin_terms(
         &self,
-        terms: &Terms,
+        terms: &AlgorithmParams,
         now: Timestamp,
         mut state_of: impl FnMut(usize, &Predecessor) -> State,
     ) -> Begun {
@@ -178,7 +178,7 @@ impl History {
     }
 
     /// Carries the state of one predecessor through those after it to the limit in force.
-    fn carried(&self, from: usize, mut state: State, terms: &Terms) -> State {
+    fn carried(&self, from: usize, mut state: State, terms: &AlgorithmParams) -> State {
         let mut old = &self.before[from];
         for new in self.before[..from].iter().rev() {
             state = carry(old.terms(), &state, new.since, new.terms());
@@ -204,7 +204,7 @@ impl History {
     /// Does the same as [`History::report`], for stores.
     pub(crate) fn report_terms(
         &self,
-        terms: &Terms,
+        terms: &AlgorithmParams,
         OwnDecision { state, decision, now, ask }: OwnDecision<'_>,
         state_of: impl FnMut(usize, &Predecessor) -> State,
     ) -> Decision {
@@ -268,7 +268,7 @@ impl Begun {
     }
 
     /// Does the same as [`Begun::state_for`], for stores.
-    pub(crate) fn state_under(&self, terms: &Terms, now: Timestamp, ask: Ask) -> State {
+    pub(crate) fn state_under(&self, terms: &AlgorithmParams, now: Timestamp, ask: Ask) -> State {
         let strictest = match &*self.carried {
             [] => State::FULL,
             [only] => only.state.clone(),
@@ -288,7 +288,7 @@ impl Begun {
     }
 
     /// Does the same as [`Begun::peek`], for stores.
-    pub(crate) fn peek_terms(&self, terms: &Terms, now: Timestamp, ask: Ask) -> Decision {
+    pub(crate) fn peek_terms(&self, terms: &AlgorithmParams, now: Timestamp, ask: Ask) -> Decision {
         let decision = self.strictest(terms, now, ask);
         if self.carried.len() < 2 {
             return decision;
@@ -299,7 +299,7 @@ impl Begun {
             match self.strictest(terms, at, ask).verdict_in_ticks() {
                 Verdict::Denied { retry_after } => at = at.saturating_add(retry_after),
                 Verdict::Allowed { .. } if at == now => return decision,
-                Verdict::Allowed { .. } => return decision.denied_for(at.since(now)),
+                Verdict::Allowed { .. } => return decision.with_retry_after(at.since(now)),
                 Verdict::Impossible => break,
             }
         }
@@ -307,7 +307,7 @@ impl Begun {
     }
 
     /// Returns the strictest decision of the states that count at this time.
-    fn strictest(&self, terms: &Terms, now: Timestamp, ask: Ask) -> Decision {
+    fn strictest(&self, terms: &AlgorithmParams, now: Timestamp, ask: Ask) -> Decision {
         let live = self.carried.iter().filter(|carried| carried.until > now);
         let each = live.map(|carried| carried.peek(terms, now, ask));
         each.reduce(|one, other| one.stricter(&other)).unwrap_or_else(|| terms.peek(&State::FULL, now, ask))
@@ -316,7 +316,7 @@ impl Begun {
 
 impl Carried {
     /// Returns the decision of this state alone. The key is full at `until`, so no wait is longer.
-    fn peek(&self, terms: &Terms, now: Timestamp, ask: Ask) -> Decision {
+    fn peek(&self, terms: &AlgorithmParams, now: Timestamp, ask: Ask) -> Decision {
         terms.peek(&self.state, now, ask).at_most(self.until.since(now))
     }
 }

@@ -1,6 +1,6 @@
 //! Exact rate limiting: Tidegate decides whether one more action of a key may happen now, later or not at all.
 //!
-//! A [`Limit`] is the promise. [`Limiter`] applies it to any number of keys, [`Single`] to just one. [`admit_all`]
+//! A [`Limit`] is the promise. [`Limiter`] applies it to any number of keys, [`DirectLimiter`] to just one. [`admit_all`]
 //! asks several limits that are allowed or denied together. A caller that prefers to wait uses
 //! [`Limiter::acquire`], [`Pacer`], [`Shaper`] or [`Permits`].
 //!
@@ -13,7 +13,7 @@
 //!     println!("welcome");
 //! }
 //! limiter.acquire("ana").within(SECOND).blocking()?; // or `.await`, on any runtime
-//! # Ok::<(), tidegate::Refusal>(())
+//! # Ok::<(), tidegate::Denied>(())
 //! ```
 //!
 //! All of them call one pure function of a limit, a small state per key, and the time. It reads no clock, takes no
@@ -35,13 +35,16 @@
 //! ```
 
 mod adaptive;
-mod adhoc;
 pub mod algorithm;
 mod ask;
 #[doc(hidden)]
 pub mod attribute;
+mod concurrency;
 mod decision;
 mod decisions;
+mod denied;
+mod direct;
+mod dynamic;
 mod few;
 mod history;
 mod key;
@@ -51,39 +54,38 @@ mod limiter;
 mod models;
 mod pacer;
 mod permits;
-mod places;
-mod published;
 mod receipt;
-mod refusal;
+mod seqlock;
 mod shaper;
-mod single;
 mod small_bytes;
 mod store;
 mod sync;
 pub mod time;
 mod wait;
 
-pub use adaptive::{Adapt, Estimator, Guard, GuardState, Outcome, Passage, Sample};
-pub use adhoc::{AdHoc, AdHocAsk};
+pub use adaptive::{AdaptiveLimit, BreakerPermit, BreakerState, CircuitBreaker, Estimator, Outcome, Sample};
 pub use algorithm::{Algorithm, State};
 pub use ask::{Adjusted, Adjustment, Ask, Cost, CostError, IntoAsk, KeyedAsk, ask};
+pub use concurrency::{
+    AcquireConcurrencyPermit, Class, ConcurrencyLimiter, ConcurrencyPermit, QueuedConcurrencyPermit,
+};
 pub use decision::{Decision, PermitId, Verdict};
 pub use decisions::{DecidedBy, Decisions};
+pub use denied::{Denied, FromDenied};
+pub use direct::DirectLimiter;
+pub use dynamic::{DynamicAsk, DynamicLimiter};
 pub use history::{Begun, History, MAX_PREDECESSORS, OwnDecision, Predecessor};
 pub use key::{IntoKey, Key, KeyPart};
-pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Most, Pay, Rate, WindowMode};
+pub use limit::{Alignment, DelayAfter, Limit, LimitBuilder, LimitError, Pay, Rate, WindowMode, WorstCase};
 pub use limiter::{AdmitEach, Limiter, LimiterAsk, admit_all};
 pub use pacer::Pacer;
-pub use permits::{Entering, Permit, Permits, QueuedPermit};
-pub use places::{AcquirePlace, Class, Place, Places, QueuedPlace};
+pub use permits::{AcquirePermit, Permit, Permits, QueuedPermit};
 pub use receipt::Receipt;
-pub use refusal::{FromRefusal, Refusal};
 pub use shaper::Shaper;
-pub use single::Single;
 pub use store::{
-    Answer, DecisionMeter, DroppedCounts, FallbackStore, Map, Memory, OnStoreFailure, OpenReceipt,
+    DecisionMeter, DroppedCounts, FallbackStore, Map, MemoryStore, OnStoreFailure, OpenReceipt,
     PreparedLimit, ReceiptCounts, Scope, StateCounts, Store, StoreError, StoreFailure, StoreFailures,
-    StoreMeter, Subject, WhenFull, WithoutStore, Zone, ZoneCounts, ZoneError, Zones,
+    StoreFuture, StoreMeter, Subject, WhenFull, WithoutStore, Zone, ZoneCounts, ZoneError, Zones,
 };
 pub use time::{
     Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,
@@ -95,7 +97,8 @@ pub use wait::{Acquire, AcquireTracked, Enqueued, Queued, QueuedTracked, Tracked
 #[doc(hidden)]
 pub mod wait_queue {
     pub use crate::wait::{
-        Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue, Waiter,
+        Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, QueueTicket, QueueTurn, WaitQueue,
+        Waiter,
     };
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::algorithm::Algorithm;
 use crate::decision::Decision;
-use crate::limit::{Draft, Limit, LimitError, Rate};
-use crate::single::Single;
+use crate::direct::DirectLimiter;
+use crate::limit::{Limit, LimitBuilder, LimitError, Rate};
 use crate::time::{Clock, SECOND};
 use crate::wait::Acquire;
 
@@ -25,7 +25,7 @@ use crate::wait::Acquire;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    single: Single,
+    single: DirectLimiter,
 }
 
 impl Pacer {
@@ -34,17 +34,17 @@ impl Pacer {
     /// # Panics
     /// If the rate is zero or more than 10,000,000. For numbers known only at run time, use [`Pacer::new`].
     pub fn per_second(permits: u64) -> Pacer {
-        Pacer { single: Single::new(Limit::pacer(permits, SECOND)).begun() }
+        Pacer { single: DirectLimiter::new(Limit::pacer(permits, SECOND)).begun() }
     }
 
     /// Creates a pacer under a limit of the algorithm `pacer`; `None` for any other algorithm.
     pub fn new(limit: Limit) -> Option<Pacer> {
-        paces(limit).then(|| Pacer { single: Single::new(limit).begun() })
+        paces(limit).then(|| Pacer { single: DirectLimiter::new(limit).begun() })
     }
 
     /// Creates a pacer like [`Pacer::new`] that reads another clock.
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Option<Pacer> {
-        paces(limit).then(|| Pacer { single: Single::with_clock(limit, clock).begun() })
+        paces(limit).then(|| Pacer { single: DirectLimiter::with_clock(limit, clock).begun() })
     }
 
     /// Sets the length of the warm-up; the pacer starts cold.
@@ -69,7 +69,7 @@ impl Pacer {
 
     /// Sets the largest number of waiters at a time, for this pacer and all its clones. The default is 65,536.
     ///
-    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
+    /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Pacer {
         Pacer { single: self.single.max_waiters(most) }
@@ -91,7 +91,7 @@ impl Pacer {
     /// # Errors
     /// If the rate does not fit the other settings of the limit; the old rate stays in force.
     pub fn set_rate(&self, rate: Rate) -> Result<(), LimitError> {
-        self.single.change_limit(|limit| Draft::with_other_rate(limit.draft(), rate).build())
+        self.single.change_limit(|limit| LimitBuilder::with_other_rate(limit.draft(), rate).build())
     }
 
     /// Returns the limit in force.

@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::algorithm::Concurrency;
 use crate::ask::IntoAsk;
 use crate::decision::{Decision, PermitId};
+use crate::denied::Denied;
 use crate::key::IntoKey;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
-use crate::refusal::Refusal;
-use crate::store::Memory;
-use crate::store::name::Name;
+use crate::store::MemoryStore;
+use crate::store::state_key::EncodedKey;
 use crate::time::{Clock, HOUR};
-use crate::wait::{Acquire, KeyRequest, Kind, Passed, Queued};
+use crate::wait::{Acquire, KeyRequest, Kind, QueueGrant, Queued};
 
 /// A concurrency limit for each key, like a semaphore with leases; clones share the permits.
 ///
@@ -27,7 +27,7 @@ use crate::wait::{Acquire, KeyRequest, Kind, Passed, Queued};
 /// assert!(permits.enter("bob").is_ok()); // each subject has its own
 /// drop(permit);
 /// assert!(permits.enter("ana").is_ok());
-/// # Ok::<(), tidegate::Refusal>(())
+/// # Ok::<(), tidegate::Denied>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Permits {
@@ -63,7 +63,7 @@ impl Permits {
 
     /// Sets the largest number of waiters at a time, for these permits and all clones. The default is 65,536.
     ///
-    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
+    /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Permits {
         Permits { limiter: self.limiter.max_waiters(most) }
@@ -75,7 +75,7 @@ impl Permits {
     ///
     /// # Panics
     /// Like [`Permits::at_most`] and [`Permits::lease`].
-    pub fn on(store: impl Into<Memory>, name: &str, places: u64, lease: Duration) -> Permits {
+    pub fn on(store: impl Into<MemoryStore>, name: &str, places: u64, lease: Duration) -> Permits {
         Permits { limiter: Limiter::on(store, name, Limit::concurrency(places, lease)) }
     }
 
@@ -85,18 +85,18 @@ impl Permits {
     }
 
     /// Returns a permit now, or denies.
-    pub fn enter(&self, ask: impl IntoAsk) -> Result<Permit, Refusal> {
+    pub fn admit(&self, ask: impl IntoAsk) -> Result<Permit, Denied> {
         let (name, ask, _) = self.limiter.named(ask);
         let decision = self.limiter.admit_named(&name, ask);
         Ok(Permit::of(&self.limiter, &name, decision.into_result()?))
     }
 
     /// Waits for a permit. The future runs on any runtime; it can also block a thread.
-    pub fn acquire(&self, ask: impl IntoAsk) -> Entering {
-        self.limiter.acquire_as(ask, OfPermits(self.limiter.clone()))
+    pub fn acquire(&self, ask: impl IntoAsk) -> AcquirePermit {
+        self.limiter.acquire_as(ask, PermitKind(self.limiter.clone()))
     }
 
-    /// Returns the decision that [`Permits::enter`] would be based on, without taking a permit. Its `remaining` is
+    /// Returns the decision that [`Permits::admit`] would be based on, without taking a permit. Its `remaining` is
     /// the number of free permits.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
@@ -130,12 +130,12 @@ impl Permits {
 #[must_use = "a permit that is dropped at once limits nothing"]
 pub struct Permit {
     limiter: Limiter,
-    name: Name,
+    name: EncodedKey,
     id: Option<PermitId>,
 }
 
 impl Permit {
-    fn of(limiter: &Limiter, name: &Name, decision: Decision) -> Permit {
+    fn of(limiter: &Limiter, name: &EncodedKey, decision: Decision) -> Permit {
         Permit { limiter: limiter.clone(), name: name.clone(), id: decision.permit() }
     }
 
@@ -178,19 +178,19 @@ impl fmt::Debug for Permit {
 }
 
 /// A future that waits for a permit; created by [`Permits::acquire`].
-pub type Entering = Acquire<KeyRequest<OfPermits>>;
+pub type AcquirePermit = Acquire<KeyRequest<PermitKind>>;
 
-/// A queued waiter for a permit; created by [`Entering::enqueue`](Acquire::enqueue).
-pub type QueuedPermit = Queued<KeyRequest<OfPermits>>;
+/// A queued waiter for a permit; created by [`AcquirePermit::enqueue`](Acquire::enqueue).
+pub type QueuedPermit = Queued<KeyRequest<PermitKind>>;
 
 /// The kind of request that returns a [`Permit`].
 #[derive(Debug)]
-pub struct OfPermits(Limiter);
+pub struct PermitKind(Limiter);
 
-impl Kind for OfPermits {
+impl Kind for PermitKind {
     type Passed = Permit;
 
-    fn passed(request: &KeyRequest<OfPermits>, passed: Passed) -> Permit {
+    fn passed(request: &KeyRequest<PermitKind>, passed: QueueGrant) -> Permit {
         Permit::of(&request.kind.0, &request.name, passed.waited.decision)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::direct::DirectLimiter;
 use crate::limit::Limit;
-use crate::single::Single;
 use crate::time::Clock;
 use crate::wait::Acquire;
 
@@ -20,40 +20,40 @@ use crate::wait::Acquire;
 /// assert!(first.duration.is_zero());
 /// let second = shaper.pass().blocking()?; // 10 ms after the first
 /// println!("waited {:?}", second.duration);
-/// # Ok::<(), tidegate::Refusal>(())
+/// # Ok::<(), tidegate::Denied>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Shaper {
-    single: Single,
+    single: DirectLimiter,
 }
 
 impl Shaper {
     /// Creates a shaper under this limit. A leaky bucket queues at most as many callers as its `queue` (0 unless
     /// set). With any other algorithm, the limit determines when each waiter may go.
     pub fn new(limit: Limit) -> Shaper {
-        Shaper { single: Single::new(limit) }
+        Shaper { single: DirectLimiter::new(limit) }
     }
 
     /// Creates a shaper that reads another clock.
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Shaper {
-        Shaper { single: Single::with_clock(limit, clock) }
+        Shaper { single: DirectLimiter::with_clock(limit, clock) }
     }
 
     /// Sets the largest number of waiters at a time, in addition to the limit's own `queue`. The default is 65,536.
     ///
-    /// A `pass` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
+    /// A `pass` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Shaper {
         Shaper { single: self.single.max_waiters(most) }
     }
 
     /// Waits for its turn with one unit. The future runs on any runtime; it can also block a thread.
-    pub fn pass(&self) -> Acquire {
+    pub fn acquire(&self) -> Acquire {
         self.single.acquire()
     }
 
     /// Waits for its turn with this many units.
-    pub fn pass_units(&self, units: u64) -> Acquire {
+    pub fn acquire_units(&self, units: u64) -> Acquire {
         self.single.acquire_units(units)
     }
 

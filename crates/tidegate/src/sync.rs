@@ -46,4 +46,4 @@ impl<T> fmt::Debug for Mutex<T> {
 /// A value alone in its cache lines, which avoids false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Apart<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);

@@ -1,7 +1,7 @@
 //! A real HTTP service on this machine: twenty worker threads that become four, and twenty again.
 //!
 //! Requests come at random, at 130 % of what twenty threads can do, each with its work in the path, so that every run
-//! has the same. The server stands behind the layer `InFlight`; nothing of this was looked at when the algorithms'
+//! has the same. The server stands behind the layer `ConcurrencyLimitLayer`; nothing of this was looked at when the algorithms'
 //! constants were chosen.
 
 mod load;
@@ -11,7 +11,7 @@ mod server;
 use std::time::Duration;
 
 use harness::{Options, Report};
-use tidegate::Places;
+use tidegate::ConcurrencyLimiter;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
@@ -36,7 +36,7 @@ pub(super) fn run(options: &Options, report: &mut Report) -> Outcome {
     report.fact(format!("real: 130 % load, 20 threads, then 4, then 20; {} requests", requests.len()));
     let mut best = [Best::default(); 3];
     for limit in FIXED {
-        let phases = serve(Places::at_most(limit), &requests, length)?;
+        let phases = serve(ConcurrencyLimiter::at_most(limit), &requests, length)?;
         let good = [0, 1, 2].map(|phase| phases[phase].good);
         report.fact(format!("fixed limit {limit}: {good:?} answers in time"));
         for (best, good) in best.iter_mut().zip(good) {
@@ -46,7 +46,7 @@ pub(super) fn run(options: &Options, report: &mut Report) -> Outcome {
     let best = strict(best);
     report.fact(HEADING);
     for algorithm in ALGORITHMS {
-        let phases = serve(Places::adaptive(adapt(algorithm, DEADLINE)), &requests, length)?;
+        let phases = serve(ConcurrencyLimiter::adaptive(adapt(algorithm, DEADLINE)), &requests, length)?;
         let entry = Entry {
             algorithm,
             seed: options.seed,
@@ -62,7 +62,7 @@ pub(super) fn run(options: &Options, report: &mut Report) -> Outcome {
 }
 
 /// One run of all three phases.
-fn serve(places: Places, requests: &[Request], length: Duration) -> Result<[Counted; 3], String> {
+fn serve(places: ConcurrencyLimiter, requests: &[Request], length: Duration) -> Result<[Counted; 3], String> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| format!("a runtime: {error}"))?;
     let pool = Pool::start(WORKERS[0]);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conformance::random::Random;
-use tidegate::{ManualClock, Outcome, Place, Places, Timestamp};
+use tidegate::{ConcurrencyLimiter, ConcurrencyPermit, ManualClock, Outcome, Timestamp};
 
 use super::counted::Counted;
 
@@ -72,7 +72,7 @@ struct Call {
     phase: usize,
     work: Time,
     /// Until the caller gives up or has the answer.
-    place: Option<Place>,
+    place: Option<ConcurrencyPermit>,
 }
 
 /// One run of the simulation.
@@ -80,7 +80,7 @@ pub(super) struct Simulation {
     world: World,
     /// The clock of the places.
     clock: Arc<ManualClock>,
-    places: Places,
+    places: ConcurrencyLimiter,
     now: Time,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     scheduled: u64,
@@ -95,7 +95,7 @@ pub(super) struct Simulation {
 
 impl Simulation {
     /// A service behind these places, on a clock that the simulation sets.
-    pub(super) fn new(world: World, places: Places, seed: u64) -> Simulation {
+    pub(super) fn new(world: World, places: ConcurrencyLimiter, seed: u64) -> Simulation {
         let mut seeds = Random::new(seed);
         let clock = Arc::new(ManualClock::new());
         Simulation {
@@ -155,7 +155,7 @@ impl Simulation {
         let work = work(&mut self.works);
         let phase = self.phase();
         self.counted.phases[phase].offered += 1;
-        let Ok(place) = self.places.enter(0) else { return };
+        let Ok(place) = self.places.admit(0) else { return };
         self.counted.phases[phase].admitted += 1;
         let call = self.calls.len();
         self.calls.push(Call { entered: self.now, phase, work, place: Some(place) });

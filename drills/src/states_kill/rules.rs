@@ -69,7 +69,7 @@ impl Rule {
     }
 
     /// The most that a key may be admitted within this span.
-    pub(super) fn most_in(&self, span: Duration) -> u64 {
+    pub(super) fn worst_case(&self, span: Duration) -> u64 {
         let seconds = span.as_secs_f64();
         (match self.bound {
             Bound::Rate(burst, per_second) => burst + seconds * per_second,
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn bounds_are_those_of_the_promises() {
-        let most = |index: usize, seconds: u64| all()[index].most_in(Duration::from_secs(seconds));
+        let most = |index: usize, seconds: u64| all()[index].worst_case(Duration::from_secs(seconds));
         assert_eq!((most(0, 0), most(0, 4), most(2, 4), most(4, 3), most(4, 4)), (5, 10, 10, 5, 10));
         assert!(all()[10].gives_permits() && !all()[9].gives_permits());
     }

@@ -97,8 +97,8 @@ impl Crowd {
             let key = random.between(0, self.subjects.len() as u64 - 1);
             let (terms, limiter) = &self.subjects[key as usize];
             // Whoever would have to queue is ready to: it is the admission that counts.
-            let patience = if terms.has_queue() { HOUR } else { Duration::ZERO };
-            if limiter.admit(ask(&key.to_le_bytes()[..]).patience(patience)).is_allowed() {
+            let max_wait = if terms.has_queue() { HOUR } else { Duration::ZERO };
+            if limiter.admit(ask(&key.to_le_bytes()[..]).max_wait(max_wait)).is_allowed() {
                 self.admitted[key as usize].fetch_add(1, Ordering::Relaxed);
             }
         }

@@ -72,14 +72,14 @@ impl World {
         let terms = self.members[chosen].terms;
         let cost = self.random.between(1, 3).min(terms.burst());
         let is_patient = terms.has_queue() && self.random.percent(50);
-        let patience = ticks(if is_patient { 16 * self.random.sized(0, 1 << 36) } else { 0 });
+        let max_wait = ticks(if is_patient { 16 * self.random.sized(0, 1 << 36) } else { 0 });
         let times = self.random.sized(1, 16);
         for _ in 0..times {
             let at = self.moment();
-            let decision = self.members[chosen].ask(cost, patience, at, judged);
+            let decision = self.members[chosen].ask(cost, max_wait, at, judged);
             if let Verdict::Denied { retry_after } = decision.verdict_in_ticks() {
                 if self.still == 0 && self.random.percent(10) {
-                    self.wait_as_told(chosen, (cost, patience), retry_after, judged);
+                    self.wait_as_told(chosen, (cost, max_wait), retry_after, judged);
                 }
                 return;
             }
@@ -90,17 +90,17 @@ impl World {
     fn wait_as_told(
         &mut self,
         chosen: usize,
-        (cost, patience): (u64, Ticks),
+        (cost, max_wait): (u64, Ticks),
         wait: Ticks,
         judged: &mut Judged,
     ) {
         let nanosecond = ticks(16);
         self.advance(Ticks::saturating_from(wait.to_duration()).saturating_sub(nanosecond));
         let at = self.moment();
-        let early = self.members[chosen].ask(cost, patience, at, judged);
+        let early = self.members[chosen].ask(cost, max_wait, at, judged);
         self.advance(nanosecond);
         let at = self.moment();
-        let in_time = self.members[chosen].ask(cost, patience, at, judged);
+        let in_time = self.members[chosen].ask(cost, max_wait, at, judged);
         let is_exact = !early.is_allowed() && in_time.is_allowed();
         judged.waited(is_exact, || format!("at {at:?} after {wait:?}: {early:?}, then {in_time:?}"));
     }

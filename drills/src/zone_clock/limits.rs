@@ -54,7 +54,7 @@ impl Terms {
         }
     }
 
-    /// Whether patience only says how long an admission may be put off, and admits no more than there is room for.
+    /// Whether max wait only says how long an admission may be put off, and admits no more than there is room for.
     pub(super) fn has_queue(&self) -> bool {
         matches!(self, Terms::Queue(..))
     }

@@ -77,10 +77,10 @@ impl Member {
     }
 
     /// Asks the zone, and everybody else about the answer.
-    pub(super) fn ask(&mut self, cost: u64, patience: Ticks, at: Moment, judged: &mut Judged) -> Decision {
+    pub(super) fn ask(&mut self, cost: u64, max_wait: Ticks, at: Moment, judged: &mut Judged) -> Decision {
         let name = self.key.to_le_bytes();
-        let decision = self.limiter.admit(ask(&name[..]).cost(cost).patience(patience.to_duration()));
-        let same = Ask { cost: Cost::of(cost), patience };
+        let decision = self.limiter.admit(ask(&name[..]).cost(cost).max_wait(max_wait.to_duration()));
+        let same = Ask { cost: Cost::of(cost), max_wait };
         let kept = self.limit.decide(&mut self.kept, at.reading, same);
         if kept != decision {
             judged.found(Breach::Differs, || {

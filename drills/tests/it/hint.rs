@@ -23,15 +23,15 @@ const USERS: &str = "flash-sale:{7}:users";
 /// How long to wait for what comes in a second or so, on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 
-/// A machine with many tests is slower than a buyer's patience.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A machine with many tests is slower than a buyer's max wait.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 fn redis() -> Redis {
     Redis::start(Flavour::Redis7)
 }
 
 fn hint(url: &str) -> Hint {
-    Hint::with_patience(url, PATIENCE).unwrap_or_else(|error| panic!("{error}"))
+    Hint::with_max_wait(url, TIMEOUT).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A hint that says this many are left.

@@ -10,11 +10,11 @@ use flash_sale::strategy::Strategy;
 use testbed::{MariaDb, Postgres};
 
 /// Longer than a statement takes on a busy machine, and short enough to be waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Stops the database in the middle of a sale, and lets it go on.
 async fn stops_and_goes_on(url: &str, stop: impl Fn(), resume: impl Fn()) {
-    let database = Database::open(url, 4).await.unwrap().with_patience(PATIENCE);
+    let database = Database::open(url, 4).await.unwrap().with_max_wait(TIMEOUT);
     let shop = Shop::new(database);
     let short = NewSale { pay_within: Duration::from_millis(50), ..NewSale::of(1) };
     let sale = shop.database.create_sale(&short).await.unwrap();

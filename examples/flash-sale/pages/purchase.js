@@ -4,7 +4,7 @@
 // after pauses that grow, so that nobody buys or pays twice and a shop in trouble is left in peace.
 
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000, 8000, 8000];
-const PATIENCE_MS = 15_000;
+const MAXWAIT_MS = 15_000;
 
 /** Buys one. `watch.place` hears the place in line, `watch.again` each pause; `watch.signal` gives up. */
 export async function buy(sale, key, watch) {
@@ -67,27 +67,27 @@ function pause(ms, signal) {
 }
 
 async function post(url, { signal, headers = {}, body, place = () => {} }) {
-  const patience = new Patience(signal);
+  const max_wait = new MaxWait(signal);
   try {
     const response = await fetch(url, {
       method: "POST",
       cache: "no-store",
       headers: { accept: "application/json, application/x-ndjson", ...headers },
       body,
-      signal: patience.signal,
+      signal: max_wait.signal,
     });
     const type = response.headers.get("content-type") ?? "";
-    if (type.startsWith("application/x-ndjson")) return await lastOf(response.body, place, patience);
+    if (type.startsWith("application/x-ndjson")) return await lastOf(response.body, place, max_wait);
     const said = await response.json().catch(() => ({}));
     const retry_after_ms = said.retry_after_ms ?? retryAfter(response);
     return { ...said, result: said.result ?? named(response.status), retry_after_ms };
   } finally {
-    patience.end();
+    max_wait.end();
   }
 }
 
 /** Reads places in line until the line with a status comes, which is the answer. */
-async function lastOf(stream, place, patience) {
+async function lastOf(stream, place, max_wait) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
@@ -100,13 +100,13 @@ async function lastOf(stream, place, patience) {
       const said = JSON.parse(line);
       if (said.status !== undefined) return said;
       place(said);
-      patience.renew(said.wait_ms);
+      max_wait.renew(said.wait_ms);
     }
   }
 }
 
 /** Ends a request that nobody answers, but not one that waits in line. */
-class Patience {
+class MaxWait {
   #control = new AbortController();
   #timer;
 
@@ -117,7 +117,7 @@ class Patience {
 
   renew(waitMs) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#control.abort(), waitMs + PATIENCE_MS);
+    this.#timer = setTimeout(() => this.#control.abort(), waitMs + MAXWAIT_MS);
   }
 
   end() {

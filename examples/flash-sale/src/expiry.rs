@@ -63,7 +63,7 @@ async fn expire_of(database: &Database, sale: i64) -> Result<u64, Fault> {
 
 async fn some_of(database: &Database, sale: i64) -> Result<usize, Fault> {
     let mut connection = database.connection().await?;
-    let done = timeout(database.patience(), some_on(&mut connection, database, sale)).await;
+    let done = timeout(database.timeout(), some_on(&mut connection, database, sale)).await;
     done.unwrap_or_else(|_| Err(abandon(connection)))
 }
 

@@ -17,9 +17,9 @@ use std::time::Duration;
 use axum::extract::ConnectInfo;
 use axum::http::Request;
 use tidegate::{Limit, Limiter, Zone};
-use tidegate_rules::{Gate, Policy, SystemCalendar, Unfit};
+use tidegate_rules::{Gate, Policy, SystemCalendar, UnsupportedPolicy};
 use tidegate_tower::key::{self, Extract, Extracted, Part};
-use tidegate_tower::{Head, RateLimit};
+use tidegate_tower::{Head, RateLimitLayer};
 
 use crate::http::{Buyer, Degraded, Wanted};
 use crate::strategy::Strategy;
@@ -28,7 +28,7 @@ use crate::strategy::Strategy;
 pub const RULES: &str = include_str!("../rules.toml");
 
 /// The max wait of a request for the bucket.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The memory of the rules, in bytes: enough for half a million buyers.
 const MEMORY: usize = 16 << 20;
@@ -76,27 +76,27 @@ impl fmt::Display for Limiting {
 #[derive(Clone)]
 pub(crate) struct Limits {
     /// Limits each buyer and each address.
-    pub(crate) rules: RateLimit,
+    pub(crate) rules: RateLimitLayer,
     /// Limits all requests together.
-    pub(crate) bucket: RateLimit,
+    pub(crate) bucket: RateLimitLayer,
     /// The extractor of the address by which requests are counted.
     client: Arc<dyn Extract>,
 }
 
 impl Limits {
     /// Returns the layers, with `degraded` as their reply to denied requests.
-    pub(crate) fn new(policy: Policy, rate: Limit, degraded: &Degraded) -> Result<Limits, Unfit> {
+    pub(crate) fn new(policy: Policy, rate: Limit, degraded: &Degraded) -> Result<Limits, UnsupportedPolicy> {
         let gate = Gate::try_new(policy, Zone::new(MEMORY), Arc::new(SystemCalendar))?;
         let answer = degraded.clone();
-        let rules = RateLimit::rules(gate)
+        let rules = RateLimitLayer::rules(gate)
             .peer(address())
             .attribute("user", key::extension(|buyer: &Buyer| buyer.user.clone()))
             .exempt(|head| wanted(head).limiting == Limiting::Off)
             .otherwise(move |refused| answer.answer(refused));
         let answer = degraded.clone();
-        let bucket = RateLimit::with(Limiter::new(rate), key::everyone())
+        let bucket = RateLimitLayer::with(Limiter::new(rate), key::everyone())
             .named("everyone")
-            .wait(PATIENCE)
+            .wait(TIMEOUT)
             .exempt(|head| wanted(head).limiting != Limiting::Bucket)
             .otherwise(move |refused| answer.answer(refused));
         Ok(Limits { rules, bucket, client: Arc::new(address()) })

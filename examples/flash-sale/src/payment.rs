@@ -57,7 +57,7 @@ pub(crate) async fn pay(database: &Database, order: &str, user: &str) -> Result<
 
 async fn pay_once(database: &Database, order: &str, user: &str) -> Result<Payment, Fault> {
     let mut connection = database.connection().await?;
-    let done = timeout(database.patience(), pay_on(&mut connection, database, order, user)).await;
+    let done = timeout(database.timeout(), pay_on(&mut connection, database, order, user)).await;
     done.unwrap_or_else(|_| Err(abandon(connection)))
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Begins, Reply, encode, reply};
 
 /// How long a server may take to answer us.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection of our own, to look at servers and to set them up.
 #[derive(Debug)]
@@ -17,24 +17,24 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects with ten seconds of patience for everything.
+    /// Connects with ten seconds of max wait for everything.
     pub fn open(address: SocketAddr) -> io::Result<Connection> {
-        Connection::with_patience(address, PATIENCE)
+        Connection::with_max_wait(address, TIMEOUT)
     }
 
     /// Connects, and waits no longer than this for it and for each reply.
-    pub fn with_patience(address: SocketAddr, patience: Duration) -> io::Result<Connection> {
-        let stream = TcpStream::connect_timeout(&address, patience)?;
+    pub fn with_max_wait(address: SocketAddr, max_wait: Duration) -> io::Result<Connection> {
+        let stream = TcpStream::connect_timeout(&address, max_wait)?;
         stream.set_nodelay(true)?;
         let connection = Connection { stream, read: Vec::new() };
-        connection.be_patient(patience)?;
+        connection.be_patient(max_wait)?;
         Ok(connection)
     }
 
     /// From now on waits no longer than this for each reply.
-    pub fn be_patient(&self, patience: Duration) -> io::Result<()> {
-        self.stream.set_read_timeout(Some(patience))?;
-        self.stream.set_write_timeout(Some(patience))
+    pub fn be_patient(&self, max_wait: Duration) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(max_wait))?;
+        self.stream.set_write_timeout(Some(max_wait))
     }
 
     /// Asks, and waits for the reply; a refusal is a reply.

@@ -8,7 +8,7 @@ use testbed::{Database, MariaDb, Postgres, until};
 use crate::process::{is_there, server_of_a_killed_process};
 
 /// How long something may take that has to come.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A statement that keeps its connection for as long as any test takes.
 const POSTGRES_SLEEP: &str = "SELECT pg_sleep(600)";
@@ -119,7 +119,7 @@ fn nobody_is_answered_while_it_is_stopped(database: &Database, sleep: &str) {
     assert!(database.is_alive());
     assert!(database.try_query("SELECT 1").is_err());
     for pid in family(database) {
-        until("everybody to be stopped", PATIENCE, || is_idle(pid).then_some(()));
+        until("everybody to be stopped", TIMEOUT, || is_idle(pid).then_some(()));
     }
     database.resume();
     database.wait_until_ready();
@@ -168,7 +168,7 @@ fn postgres_is_gone_with_a_process_that_was_killed() {
         let postgres = Postgres::start();
         let busy = Asker::spawn(&postgres, "DO 'BEGIN LOOP END LOOP; END'");
         let list = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'DO%'";
-        until("the busy client", PATIENCE, || (postgres.query(list) == "1").then_some(()));
+        until("the busy client", TIMEOUT, || (postgres.query(list) == "1").then_some(()));
         (family(&postgres), Box::new((busy, postgres)))
     });
 }
@@ -195,7 +195,7 @@ impl Asker {
             }
             false => ("SELECT query FROM pg_stat_activity WHERE wait_event = 'PgSleep'", "pg_sleep(600)"),
         };
-        until("the client's statement", PATIENCE, || database.query(list).contains(sleep).then_some(()));
+        until("the client's statement", TIMEOUT, || database.query(list).contains(sleep).then_some(()));
         asker
     }
 

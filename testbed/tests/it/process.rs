@@ -12,7 +12,7 @@ use testbed::{Flavour, Redis, pause, until};
 const ROLE: &str = "TIDEGATE_TESTBED_CHILD";
 
 /// How long the end may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[test]
 fn a_server_is_gone_with_its_value() {
@@ -57,8 +57,8 @@ pub(crate) fn server_of_a_killed_process(
     child.kill().expect("it still waits");
     child.wait().expect("it is ours");
     let is_any_there = || pids.iter().any(|pid| is_there(*pid));
-    until("the end of the processes", PATIENCE, || (!is_any_there()).then_some(()));
-    until("the end of its folders", PATIENCE, || (!is_any_left(folder, child.id())).then_some(()));
+    until("the end of the processes", TIMEOUT, || (!is_any_there()).then_some(()));
+    until("the end of its folders", TIMEOUT, || (!is_any_left(folder, child.id())).then_some(()));
 }
 
 /// Whether a process has left a folder of such a name.

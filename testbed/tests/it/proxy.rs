@@ -10,7 +10,7 @@ use testbed::{
 };
 
 /// Longer than any reply takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a test waits for a reply that does not come.
 const A_WHILE: Duration = Duration::from_millis(300);
 
@@ -21,7 +21,7 @@ fn start() -> (Redis, Proxy) {
 }
 
 fn connect(proxy: &Proxy) -> Connection {
-    Connection::with_patience(proxy.address(), PATIENCE).expect("the proxy listens")
+    Connection::with_max_wait(proxy.address(), TIMEOUT).expect("the proxy listens")
 }
 
 /// Whether no reply comes to this question.
@@ -35,7 +35,7 @@ fn is_mute(connection: &mut Connection, words: &[&str]) -> bool {
 fn is_silent(connection: &mut Connection) -> bool {
     connection.be_patient(A_WHILE).expect("a socket can be told");
     let reply = connection.receive();
-    connection.be_patient(PATIENCE).expect("a socket can be told");
+    connection.be_patient(TIMEOUT).expect("a socket can be told");
     reply.is_err_and(|error| [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()))
 }
 
@@ -50,7 +50,7 @@ fn number(redis: &Redis) -> String {
 
 /// Waits until the server has counted so far: nobody hears when it has.
 fn counts_to(redis: &Redis, expected: &str) {
-    until(&format!("a count of {expected}"), PATIENCE, || (number(redis) == expected).then_some(()));
+    until(&format!("a count of {expected}"), TIMEOUT, || (number(redis) == expected).then_some(()));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::run::{not_started, output};
 use crate::workspace::{cargo, files, root, target_folder, walk};
 
 /// Longer than any honest test takes, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The folder with the copy, held by this process alone.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl Scratch {
         let mut command = Command::new(program);
         command.arg(&test.filter).current_dir(&package);
         command.env("CARGO_MANIFEST_DIR", &package).env("TIDEGATE_TRACES", "2000");
-        bounded(&mut command, PATIENCE)
+        bounded(&mut command, TIMEOUT)
     }
 }
 
@@ -127,8 +127,8 @@ fn executable(messages: &str) -> Option<&str> {
     line.rsplit_once(" (")?.1.strip_suffix(')')
 }
 
-/// Runs a test program to its end, or ends it when patience runs out.
-fn bounded(command: &mut Command, patience: Duration) -> Result<Ending, Failure> {
+/// Runs a test program to its end, or ends it when max wait runs out.
+fn bounded(command: &mut Command, max_wait: Duration) -> Result<Ending, Failure> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| not_started(command, &error))?;
     let mut pipe = child.stdout.take().expect("standard output was asked for as a pipe");
@@ -139,7 +139,7 @@ fn bounded(command: &mut Command, patience: Duration) -> Result<Ending, Failure>
         let _ = pipe.read_to_end(&mut bytes);
         let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
     });
-    let received = receiver.recv_timeout(patience);
+    let received = receiver.recv_timeout(max_wait);
     if received.is_err() {
         // It may have ended by itself just now, which is as good.
         let _ = child.kill();
@@ -167,9 +167,9 @@ mod tests {
     #[test]
     fn a_program_ends_green_or_red_or_is_ended() {
         let shell =
-            |script: &str, patience| bounded(Command::new("sh").args(["-c", script]), patience).unwrap();
-        let green = shell("echo 'test result: ok. 2 passed; 0 failed'", PATIENCE);
-        let red = shell("echo broken; exit 101", PATIENCE);
+            |script: &str, max_wait| bounded(Command::new("sh").args(["-c", script]), max_wait).unwrap();
+        let green = shell("echo 'test result: ok. 2 passed; 0 failed'", TIMEOUT);
+        let red = shell("echo broken; exit 101", TIMEOUT);
         let hung = shell("exec sleep 1000", Duration::from_millis(10));
 
         assert!(matches!(green, Ending::Green { tests: 2 }), "{green:?}");

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use tidegate::Refusal;
+use tidegate::Denied;
 use tidegate_macros::rate_limit;
 
 fn is_send<F: Future + Send>(future: F) -> F {
@@ -18,7 +18,7 @@ async fn three_an_hour_pass_and_the_fourth_does_not_run() {
     static RUNS: AtomicU32 = AtomicU32::new(0);
 
     #[rate_limit("3/h", key = user)]
-    async fn report(user: String) -> Result<u32, Refusal> {
+    async fn report(user: String) -> Result<u32, Denied> {
         tokio::task::yield_now().await;
         let _user = user;
         Ok(RUNS.fetch_add(1, Ordering::Relaxed))
@@ -34,7 +34,7 @@ async fn three_an_hour_pass_and_the_fourth_does_not_run() {
 #[test]
 fn the_limit_is_asked_when_the_function_is_awaited_and_not_when_it_is_called() {
     #[rate_limit("1/h")]
-    async fn once() -> Result<(), Refusal> {
+    async fn once() -> Result<(), Denied> {
         Ok(())
     }
 
@@ -47,7 +47,7 @@ fn the_limit_is_asked_when_the_function_is_awaited_and_not_when_it_is_called() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_of_tokio_wait_their_turn_and_all_pass() {
     #[rate_limit("500/s burst 1", key = user, wait = "1m")]
-    async fn send(user: &'static str, number: u32) -> Result<u32, Refusal> {
+    async fn send(user: &'static str, number: u32) -> Result<u32, Denied> {
         tokio::task::yield_now().await;
         let _user = user;
         Ok(number)
@@ -64,7 +64,7 @@ fn tasks_of_one_thread_pass_in_the_order_in_which_they_came() {
     static PASSED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
     #[rate_limit("500/s burst 1", wait = "1m")]
-    async fn send(number: u32) -> Result<(), Refusal> {
+    async fn send(number: u32) -> Result<(), Denied> {
         PASSED.lock().expect("nobody panics").push(number);
         Ok(())
     }
@@ -82,7 +82,7 @@ fn tasks_of_one_thread_pass_in_the_order_in_which_they_came() {
 #[test]
 fn who_stops_waiting_has_spent_nothing() {
     #[rate_limit("1/h", key = user, wait = "90m")]
-    async fn send(user: &str) -> Result<usize, Refusal> {
+    async fn send(user: &str) -> Result<usize, Denied> {
         Ok(user.len())
     }
 
@@ -123,7 +123,7 @@ async fn a_fallback_is_awaited_and_so_may_be_a_closure() {
 #[test]
 fn a_key_that_may_not_leave_its_thread_does_not_keep_the_task_there() {
     #[rate_limit("1/h", key = Cell::new(number).get(), wait = "1m", cost = *std::rc::Rc::new(1))]
-    async fn send(number: u32) -> Result<u32, Refusal> {
+    async fn send(number: u32) -> Result<u32, Denied> {
         Ok(number)
     }
 
@@ -157,12 +157,12 @@ fn methods_may_be_async() {
 }
 
 trait Service {
-    async fn serve(&self, number: u32) -> Result<u32, Refusal>;
+    async fn serve(&self, number: u32) -> Result<u32, Denied>;
 }
 
 impl Service for u32 {
     #[rate_limit("1/h", key = *self)]
-    async fn serve(&self, number: u32) -> Result<u32, Refusal> {
+    async fn serve(&self, number: u32) -> Result<u32, Denied> {
         Ok(self + number)
     }
 }
@@ -177,11 +177,11 @@ fn async_methods_of_traits_are_held_too() {
 #[test]
 fn a_place_in_flight_is_given_back_when_the_task_is_dropped() {
     #[rate_limit("1/h concurrency")]
-    async fn hold() -> Result<(), Refusal> {
+    async fn hold() -> Result<(), Denied> {
         std::future::pending().await
     }
     #[rate_limit("1/h concurrency", wait = "1m")]
-    async fn hold_later() -> Result<(), Refusal> {
+    async fn hold_later() -> Result<(), Denied> {
         std::future::pending().await
     }
 

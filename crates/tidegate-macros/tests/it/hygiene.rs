@@ -20,7 +20,7 @@ mod shadowed {
     pub(super) mod tidegate {}
     pub(super) trait From {}
 
-    type Answer = ::core::result::Result<u32, ::tidegate::Refusal>;
+    type Answer = ::core::result::Result<u32, ::tidegate::Denied>;
 
     #[rate_limit("1/h", key = key)]
     pub(super) fn by_key(key: u32) -> Answer {
@@ -75,11 +75,11 @@ fn the_body_sees_nothing_of_the_expansion() {
 #[test]
 fn what_is_borrowed_already_may_be_borrowed_again() {
     #[rate_limit("1/h", key = &name, wait = "1ms", cost = 1)]
-    async fn one(name: String) -> Result<String, tidegate::Refusal> {
+    async fn one(name: String) -> Result<String, tidegate::Denied> {
         Ok(name)
     }
     #[rate_limit("1/h", key = (&name, name.as_str(), name, 7, "login"))]
-    fn several(name: String) -> Result<String, tidegate::Refusal> {
+    fn several(name: String) -> Result<String, tidegate::Denied> {
         Ok(name)
     }
 
@@ -97,13 +97,13 @@ fn a_function_may_be_made_by_a_macro_that_is_given_its_pieces() {
     }
     macro_rules! twice_wrapped {
         ($body:block) => {
-            held!("1/h", name, fn named(name: u8) -> Result<u8, tidegate::Refusal> $body);
+            held!("1/h", name, fn named(name: u8) -> Result<u8, tidegate::Denied> $body);
         };
     }
     held!(
         "1/h",
         user,
-        pub(crate) fn direct(user: &str) -> Result<usize, tidegate::Refusal> {
+        pub(crate) fn direct(user: &str) -> Result<usize, tidegate::Denied> {
             Ok(user.len())
         }
     );

@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Mutex;
 
-use tidegate::{Key, Refusal};
+use tidegate::{Denied, Key};
 use tidegate_macros::rate_limit;
 
 #[test]
 fn each_key_has_its_own_share() {
     #[rate_limit("2/h", key = user)]
-    fn login(user: &str) -> Result<(), Refusal> {
+    fn login(user: &str) -> Result<(), Denied> {
         let _ = user;
         Ok(())
     }
@@ -21,7 +21,7 @@ fn each_key_has_its_own_share() {
 #[test]
 fn an_owned_argument_is_borrowed_and_still_there_in_the_body() {
     #[rate_limit("1/h", key = (user, address))]
-    fn login(user: String, address: IpAddr) -> Result<String, Refusal> {
+    fn login(user: String, address: IpAddr) -> Result<String, Denied> {
         Ok(user + "@" + &address.to_string())
     }
 
@@ -34,7 +34,7 @@ fn an_owned_argument_is_borrowed_and_still_there_in_the_body() {
 #[test]
 fn parts_do_not_run_into_each_other() {
     #[rate_limit("1/h", key = (first, second))]
-    fn pair(first: &str, second: &str) -> Result<usize, Refusal> {
+    fn pair(first: &str, second: &str) -> Result<usize, Denied> {
         Ok(first.len() + second.len())
     }
 
@@ -44,23 +44,23 @@ fn parts_do_not_run_into_each_other() {
 #[test]
 fn a_key_may_be_built_by_whoever_calls_or_on_the_spot() {
     #[rate_limit("1/h", key = key)]
-    fn owned(key: Key) -> Result<Key, Refusal> {
+    fn owned(key: Key) -> Result<Key, Denied> {
         Ok(key)
     }
     #[rate_limit("1/h", key = key)]
-    fn borrowed(key: &Key) -> Result<usize, Refusal> {
+    fn borrowed(key: &Key) -> Result<usize, Denied> {
         Ok(key.as_bytes().len())
     }
     #[rate_limit("1/h", key = name.to_lowercase())]
-    fn computed(name: &str) -> Result<usize, Refusal> {
+    fn computed(name: &str) -> Result<usize, Denied> {
         Ok(name.len())
     }
     #[rate_limit("1/h", key = name[..1])]
-    fn sliced(name: &str) -> Result<usize, Refusal> {
+    fn sliced(name: &str) -> Result<usize, Denied> {
         Ok(name.len())
     }
     #[rate_limit("1/h", key = account(number))]
-    fn from_a_function(number: u64) -> Result<u64, Refusal> {
+    fn from_a_function(number: u64) -> Result<u64, Denied> {
         Ok(number)
     }
     fn account(number: u64) -> (&'static str, u64) {
@@ -82,8 +82,8 @@ fn a_key_may_fail_and_then_nothing_is_spent() {
         Nobody,
         Refused,
     }
-    impl From<Refusal> for Failure {
-        fn from(_: Refusal) -> Failure {
+    impl From<Denied> for Failure {
+        fn from(_: Denied) -> Failure {
             Failure::Refused
         }
     }

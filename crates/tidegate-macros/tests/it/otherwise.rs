@@ -1,6 +1,6 @@
 //! Functions that run in place of a denied call.
 
-use tidegate::Refusal;
+use tidegate::Denied;
 use tidegate_macros::rate_limit;
 
 #[test]
@@ -31,7 +31,7 @@ fn a_closure_gets_the_refusal_and_may_take_the_arguments() {
 
 #[test]
 fn a_closure_may_say_its_types() {
-    #[rate_limit("1/h", otherwise = |_: Refusal| -> u64 { 3 })]
+    #[rate_limit("1/h", otherwise = |_: Denied| -> u64 { 3 })]
     fn typed() -> impl Into<u128> {
         7_u64
     }

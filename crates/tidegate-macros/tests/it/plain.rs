@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tidegate::{Limit, Refusal};
+use tidegate::{Denied, Limit};
 use tidegate_macros::rate_limit;
 
 #[test]
@@ -11,7 +11,7 @@ fn three_an_hour_pass_and_the_fourth_does_not_run() {
     static RUNS: AtomicU32 = AtomicU32::new(0);
 
     #[rate_limit("3/h")]
-    fn report() -> Result<u32, Refusal> {
+    fn report() -> Result<u32, Denied> {
         Ok(RUNS.fetch_add(1, Ordering::Relaxed))
     }
 
@@ -25,11 +25,11 @@ fn three_an_hour_pass_and_the_fourth_does_not_run() {
 #[test]
 fn each_function_has_a_limiter_of_its_own() {
     #[rate_limit("1/h")]
-    fn first() -> Result<(), Refusal> {
+    fn first() -> Result<(), Denied> {
         Ok(())
     }
     #[rate_limit("1/h")]
-    fn second() -> Result<(), Refusal> {
+    fn second() -> Result<(), Denied> {
         Ok(())
     }
 
@@ -42,15 +42,15 @@ fn a_constant_says_the_limit() {
     const DAILY: Limit = Limit::per_day(2);
 
     #[rate_limit(limit = DAILY)]
-    fn by_name() -> Result<(), Refusal> {
+    fn by_name() -> Result<(), Denied> {
         Ok(())
     }
     #[rate_limit(limit = Limit::per_day(1).burst(3))]
-    fn by_expression() -> Result<(), Refusal> {
+    fn by_expression() -> Result<(), Denied> {
         Ok(())
     }
     #[rate_limit(limit = "4/d")]
-    fn by_text() -> Result<(), Refusal> {
+    fn by_text() -> Result<(), Denied> {
         Ok(())
     }
 
@@ -62,7 +62,7 @@ fn a_constant_says_the_limit() {
 #[test]
 fn a_heavy_call_spends_its_cost() {
     #[rate_limit("10/h", cost = items.len() as u64)]
-    fn upload(items: &[u8]) -> Result<usize, Refusal> {
+    fn upload(items: &[u8]) -> Result<usize, Denied> {
         Ok(items.len())
     }
 
@@ -76,15 +76,15 @@ fn a_heavy_call_spends_its_cost() {
 #[test]
 fn a_call_that_costs_nothing_passes_and_spends_nothing() {
     #[rate_limit("2/h", cost = items.len() as u64)]
-    fn upload(items: &[u8]) -> Result<usize, Refusal> {
+    fn upload(items: &[u8]) -> Result<usize, Denied> {
         Ok(items.len())
     }
     #[rate_limit("2/h", key = user, cost = items.len() as u64, wait = "1h")]
-    fn store(user: &str, items: &[u8]) -> Result<usize, Refusal> {
+    fn store(user: &str, items: &[u8]) -> Result<usize, Denied> {
         Ok(items.len())
     }
     #[rate_limit("1/h concurrency", cost = units)]
-    fn nested(units: u64, inner: &dyn Fn() -> bool) -> Result<bool, Refusal> {
+    fn nested(units: u64, inner: &dyn Fn() -> bool) -> Result<bool, Denied> {
         Ok(inner())
     }
 
@@ -99,19 +99,19 @@ fn a_call_that_costs_nothing_passes_and_spends_nothing() {
 #[test]
 fn every_algorithm_can_be_named() {
     #[rate_limit("2/h sliding-log")]
-    fn logged() -> Result<(), Refusal> {
+    fn logged() -> Result<(), Denied> {
         Ok(())
     }
     #[rate_limit("2/h fixed-window align first-hit")]
-    fn windowed() -> Result<(), Refusal> {
+    fn windowed() -> Result<(), Denied> {
         Ok(())
     }
     #[rate_limit("1/h leaky-bucket queue 5")]
-    fn queued() -> Result<(), Refusal> {
+    fn queued() -> Result<(), Denied> {
         Ok(())
     }
     #[rate_limit("1/h pacer")]
-    fn paced() -> Result<(), Refusal> {
+    fn paced() -> Result<(), Denied> {
         Ok(())
     }
 
@@ -124,11 +124,11 @@ fn every_algorithm_can_be_named() {
 #[test]
 fn so_many_at_a_time_come_back_when_the_function_ends() {
     #[rate_limit("2/h concurrency")]
-    fn nested(depth: u32) -> Result<u32, Refusal> {
+    fn nested(depth: u32) -> Result<u32, Denied> {
         if depth == 0 { Ok(0) } else { nested(depth - 1).map(|inner| inner + 1) }
     }
     #[rate_limit("1/h concurrency", key = user)]
-    fn each(user: &str, then: &dyn Fn() -> bool) -> Result<bool, Refusal> {
+    fn each(user: &str, then: &dyn Fn() -> bool) -> Result<bool, Denied> {
         Ok(then())
     }
 
@@ -149,7 +149,7 @@ fn all_instances_of_a_generic_function_share_one_limiter() {
         name: &'n str,
         _: &str,
         things: [T; N],
-    ) -> Result<(&'n str, String), Refusal>
+    ) -> Result<(&'n str, String), Denied>
     where
         T: Display,
     {
@@ -169,11 +169,11 @@ fn arguments_may_be_of_any_type_that_is_some_trait() {
     fn count(
         id: impl Into<u64> + Copy + tidegate::KeyPart,
         items: impl Iterator<Item = u8>,
-    ) -> Result<u64, Refusal> {
+    ) -> Result<u64, Denied> {
         Ok(id.into() + items.map(u64::from).sum::<u64>())
     }
     #[rate_limit("1/h")]
-    fn odd(most: u8) -> Result<impl Iterator<Item = u8>, Refusal> {
+    fn odd(most: u8) -> Result<impl Iterator<Item = u8>, Denied> {
         Ok((0..most).filter(|number| number % 2 == 1))
     }
 
@@ -189,23 +189,23 @@ struct Account {
 }
 
 trait Billing {
-    fn bill(&self) -> Result<u64, Refusal>;
+    fn bill(&self) -> Result<u64, Denied>;
 
     #[rate_limit("2/h")]
-    fn remind(&self) -> Result<&'static str, Refusal> {
+    fn remind(&self) -> Result<&'static str, Denied> {
         Ok("please pay")
     }
 }
 
 impl Billing for Account {
     #[rate_limit("1/h", key = self.id)]
-    fn bill(&self) -> Result<u64, Refusal> {
+    fn bill(&self) -> Result<u64, Denied> {
         Ok(self.id)
     }
 }
 
 impl Billing for u64 {
-    fn bill(&self) -> Result<u64, Refusal> {
+    fn bill(&self) -> Result<u64, Denied> {
         Ok(*self)
     }
 }
@@ -216,28 +216,28 @@ impl Account {
     }
 
     #[rate_limit("1/h", key = self.id)]
-    fn read(&self) -> Result<u64, Refusal> {
+    fn read(&self) -> Result<u64, Denied> {
         Ok(self.id)
     }
 
     #[rate_limit("2/h", key = (self.id, "visit"))]
-    fn visit(&mut self, times: u32) -> Result<u32, Refusal> {
+    fn visit(&mut self, times: u32) -> Result<u32, Denied> {
         self.visits += times;
         Ok(self.visits)
     }
 
     #[rate_limit("1/h", key = self.id)]
-    fn close(self) -> Result<Account, Refusal> {
+    fn close(self) -> Result<Account, Denied> {
         Ok(self)
     }
 
     #[rate_limit("1/h", key = self.id)]
-    fn keep(self: std::sync::Arc<Self>) -> Result<u64, Refusal> {
+    fn keep(self: std::sync::Arc<Self>) -> Result<u64, Denied> {
         Ok(self.id)
     }
 
     #[rate_limit("1/h")]
-    fn open(id: u64) -> Result<Self, Refusal> {
+    fn open(id: u64) -> Result<Self, Denied> {
         Ok(Self::new(id))
     }
 }

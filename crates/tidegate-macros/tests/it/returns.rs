@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use tidegate::{FromRefusal, Refusal};
+use tidegate::{Denied, FromDenied};
 use tidegate_macros::rate_limit;
 
 #[derive(Debug, PartialEq)]
@@ -12,8 +12,8 @@ enum Failure {
     NotANumber,
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Failure {
+impl From<Denied> for Failure {
+    fn from(refusal: Denied) -> Failure {
         Failure::TooMany(refusal.retry_after().is_some())
     }
 }
@@ -67,15 +67,15 @@ fn any_error_may_be_boxed() {
 
     assert!(boxed().is_ok());
     let error = boxed().expect_err("one too many");
-    assert!(error.is::<Refusal>(), "{error}");
+    assert!(error.is::<Denied>(), "{error}");
 }
 
 #[test]
 fn other_types_say_themselves_what_they_become() {
     #[derive(Debug, PartialEq)]
     struct Status(u16);
-    impl FromRefusal for Status {
-        fn from_refusal(_: Refusal) -> Status {
+    impl FromDenied for Status {
+        fn from_denied(_: Denied) -> Status {
             Status(429)
         }
     }

@@ -2,29 +2,29 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tidegate::{Limit, Limiter, Pacer, Permits, Refusal, SECOND, Shaper, Single};
+use tidegate::{Denied, DirectLimiter, Limit, Limiter, Pacer, Permits, SECOND, Shaper};
 use tidegate_macros::rate_limit;
 
 static BY_USER: LazyLock<Limiter> = LazyLock::new(|| Limiter::new(Limit::per_hour(3)));
-static TOGETHER: LazyLock<Single> = LazyLock::new(|| Single::new(Limit::per_hour(2)));
+static TOGETHER: LazyLock<DirectLimiter> = LazyLock::new(|| DirectLimiter::new(Limit::per_hour(2)));
 
 #[rate_limit(limiter = BY_USER, key = user)]
-fn login(user: &str) -> Result<&str, Refusal> {
+fn login(user: &str) -> Result<&str, Denied> {
     Ok(user)
 }
 
 #[rate_limit(limiter = BY_USER, key = user, cost = 2)]
-fn reset_password(user: String) -> Result<String, Refusal> {
+fn reset_password(user: String) -> Result<String, Denied> {
     Ok(user)
 }
 
 #[rate_limit(limiter = TOGETHER)]
-fn first() -> Result<(), Refusal> {
+fn first() -> Result<(), Denied> {
     Ok(())
 }
 
 #[rate_limit(limiter = TOGETHER)]
-async fn second() -> Result<(), Refusal> {
+async fn second() -> Result<(), Denied> {
     Ok(())
 }
 
@@ -46,23 +46,23 @@ fn functions_share_what_there_is_for_all() {
 
 struct Client {
     limiter: Limiter,
-    upstream: Arc<Single>,
+    upstream: Arc<DirectLimiter>,
     slots: Permits,
 }
 
 impl Client {
     #[rate_limit(limiter = self.limiter, key = user)]
-    fn call(&self, user: &str) -> Result<usize, Refusal> {
+    fn call(&self, user: &str) -> Result<usize, Denied> {
         Ok(user.len())
     }
 
     #[rate_limit(limiter = self.upstream)]
-    fn pull(&mut self) -> Result<(), Refusal> {
+    fn pull(&mut self) -> Result<(), Denied> {
         Ok(())
     }
 
     #[rate_limit(limiter = self.slots, key = user)]
-    fn hold(&self, user: &str, then: impl FnOnce(&Client) -> bool) -> Result<bool, Refusal> {
+    fn hold(&self, user: &str, then: impl FnOnce(&Client) -> bool) -> Result<bool, Denied> {
         Ok(then(self))
     }
 }
@@ -71,7 +71,7 @@ impl Client {
 fn a_value_may_bring_its_own_limiter() {
     let client = || Client {
         limiter: Limiter::new(Limit::per_hour(1)),
-        upstream: Arc::new(Single::new(Limit::per_hour(1))),
+        upstream: Arc::new(DirectLimiter::new(Limit::per_hour(1))),
         slots: Permits::at_most(1),
     };
     let (mut one, mut other) = (client(), client());
@@ -83,7 +83,7 @@ fn a_value_may_bring_its_own_limiter() {
 fn permits_are_held_until_the_function_ends() {
     let client = Client {
         limiter: Limiter::new(Limit::per_hour(1)),
-        upstream: Arc::new(Single::new(Limit::per_hour(1))),
+        upstream: Arc::new(DirectLimiter::new(Limit::per_hour(1))),
         slots: Permits::at_most(1),
     };
     let inside = client.hold("ana", |client| client.hold("ana", |_| true).is_ok());
@@ -97,11 +97,11 @@ fn a_limiter_about_places_in_flight_gives_them_back() {
     static SLOTS: LazyLock<Limiter> = LazyLock::new(|| Limiter::new(Limit::concurrency(1, 60 * SECOND)));
 
     #[rate_limit(limiter = SLOTS, key = user)]
-    fn enter(user: u8) -> Result<u64, Refusal> {
+    fn enter(user: u8) -> Result<u64, Denied> {
         Ok(SLOTS.peek(user).remaining())
     }
     #[rate_limit(limiter = SLOTS, key = user, wait = "1m")]
-    fn wait_for(user: u8) -> Result<u64, Refusal> {
+    fn wait_for(user: u8) -> Result<u64, Denied> {
         Ok(SLOTS.peek(user).remaining())
     }
 
@@ -116,15 +116,15 @@ fn pacers_and_shapers_hold_functions_too() {
         LazyLock::new(|| Shaper::new("1/h leaky-bucket queue 1".parse().unwrap()));
 
     #[rate_limit(limiter = PACER)]
-    fn paced() -> Result<(), Refusal> {
+    fn paced() -> Result<(), Denied> {
         Ok(())
     }
     #[rate_limit(limiter = SHAPER)]
-    fn shaped() -> Result<(), Refusal> {
+    fn shaped() -> Result<(), Denied> {
         Ok(())
     }
     #[rate_limit(limiter = SHAPER, wait = "1s")]
-    fn shaped_within_a_second() -> Result<(), Refusal> {
+    fn shaped_within_a_second() -> Result<(), Denied> {
         Ok(())
     }
 

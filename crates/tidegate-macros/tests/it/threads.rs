@@ -4,19 +4,19 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use tidegate::Refusal;
+use tidegate::Denied;
 use tidegate_macros::rate_limit;
 
 static RUNS: AtomicU32 = AtomicU32::new(0);
 
 #[rate_limit("5/h")]
-fn for_all() -> Result<(), Refusal> {
+fn for_all() -> Result<(), Denied> {
     RUNS.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
 
 #[rate_limit("5/h", key = user)]
-fn for_each(user: u32) -> Result<u32, Refusal> {
+fn for_each(user: u32) -> Result<u32, Denied> {
     Ok(user)
 }
 

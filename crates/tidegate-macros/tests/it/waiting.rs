@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use tidegate::Refusal;
+use tidegate::Denied;
 use tidegate_macros::rate_limit;
 
 #[test]
@@ -12,7 +12,7 @@ fn threads_wait_their_turn_and_all_pass() {
     static PASSED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
     #[rate_limit("200/s burst 1", wait = "1m")]
-    fn send(number: u32) -> Result<u32, Refusal> {
+    fn send(number: u32) -> Result<u32, Denied> {
         PASSED.lock().expect("nobody panics").push(number);
         Ok(number)
     }
@@ -31,7 +31,7 @@ fn threads_wait_their_turn_and_all_pass() {
 #[test]
 fn a_wait_that_would_be_too_long_is_refused_at_once() {
     #[rate_limit("1/h", key = user, wait = "59m")]
-    fn send(user: &str) -> Result<usize, Refusal> {
+    fn send(user: &str) -> Result<usize, Denied> {
         Ok(user.len())
     }
 
@@ -44,14 +44,14 @@ fn a_wait_that_would_be_too_long_is_refused_at_once() {
 #[test]
 fn the_longest_wait_may_come_with_the_call() {
     #[rate_limit("50/s burst 1", wait = longest)]
-    fn send(longest: Duration) -> Result<Duration, Refusal> {
+    fn send(longest: Duration) -> Result<Duration, Denied> {
         Ok(longest)
     }
 
     assert!(send(Duration::ZERO).is_ok());
     assert!(send(Duration::from_secs(60)).is_ok());
     #[rate_limit("1/h", wait = longest)]
-    fn send_rarely(longest: Duration) -> Result<Duration, Refusal> {
+    fn send_rarely(longest: Duration) -> Result<Duration, Denied> {
         Ok(longest)
     }
     assert!(send_rarely(Duration::ZERO).is_ok() && send_rarely(Duration::from_secs(60)).is_err());
@@ -72,7 +72,7 @@ fn a_place_in_flight_is_waited_for_until_its_holder_is_done() {
     static INSIDE: Mutex<u32> = Mutex::new(0);
 
     #[rate_limit("1/h concurrency", wait = "1m")]
-    fn alone() -> Result<u32, Refusal> {
+    fn alone() -> Result<u32, Denied> {
         let mut inside = INSIDE.try_lock().expect("nobody else is in here");
         *inside += 1;
         thread::yield_now();

@@ -44,7 +44,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(layer: Outgoing) -> Watch {
+    fn new(layer: OutboundLimitLayer) -> Watch {
         Watch {
             bench: Bench::new(layer),
             calls: BTreeMap::new(),
@@ -145,7 +145,7 @@ proptest! {
     fn whatever_happens_nothing_arrives_while_it_is_held_and_nobody_is_lost(
         steps in proptest::collection::vec(step(), 1..200),
     ) {
-        let mut watch = Watch::new(Outgoing::new());
+        let mut watch = Watch::new(OutboundLimitLayer::new());
         for step in steps {
             watch.take(step);
         }
@@ -156,7 +156,7 @@ proptest! {
     fn whatever_happens_arrivals_are_in_order_and_keep_the_pace(
         steps in proptest::collection::vec(step(), 1..200),
     ) {
-        let mut watch = Watch::new(Outgoing::new().pace("2/s burst 1".parse().unwrap()));
+        let mut watch = Watch::new(OutboundLimitLayer::new().pace("2/s burst 1".parse().unwrap()));
         for step in steps {
             watch.take(step);
             watch.poll_all();

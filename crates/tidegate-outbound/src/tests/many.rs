@@ -10,7 +10,8 @@ use super::*;
 
 #[test]
 fn ten_thousand_calls_in_one_task_leave_in_order_without_a_thread_each() {
-    let mut bench = Bench::new(Outgoing::new().pace("1000/s burst 1".parse().unwrap()).line(20_000));
+    let mut bench =
+        Bench::new(OutboundLimitLayer::new().pace("1000/s burst 1".parse().unwrap()).max_waiters(20_000));
     let mut calls: Vec<_> = (0..10_000).map(|_| bench.call()).collect();
     let threads = || std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
     let before = threads();
@@ -36,7 +37,8 @@ fn a_thousand_random_cancellations_leave_no_gap() {
         word ^= word << 17;
         usize::try_from(word % below as u64).expect("it is below a number of that type")
     };
-    let mut bench = Bench::new(Outgoing::new().pace("1000/s burst 1".parse().unwrap()).line(2000));
+    let mut bench =
+        Bench::new(OutboundLimitLayer::new().pace("1000/s burst 1".parse().unwrap()).max_waiters(2000));
     let mut calls: Vec<_> = (0..2001).map(|number| (number, bench.call())).collect();
     assert!(poll(&mut calls[0].1).is_pending());
     let (mut on_their_way, mut passed) = (vec![calls.remove(0).1], 0);
@@ -66,17 +68,17 @@ fn a_thousand_random_cancellations_leave_no_gap() {
 
 #[test]
 fn a_line_that_is_full_lets_one_more_fail_at_once() {
-    let mut bench = Bench::new(Outgoing::new().line(2));
+    let mut bench = Bench::new(OutboundLimitLayer::new().max_waiters(2));
     bench.call_answered(429, &[("retry-after", "5")]);
     let mut calls = vec![bench.call(), bench.call()];
-    assert!(held(&mut bench.call()).is_line_full());
+    assert!(held(&mut bench.call()).is_queue_full());
     drop(calls.pop());
     assert!(poll(&mut bench.call()).is_pending(), "one went away");
 }
 
 #[test]
 fn one_server_s_refusal_holds_nobody_else_s_calls() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     bench.call_answered(429, &[("retry-after", "5")]);
     let mut calls =
         [bench.call_to("EXAMPLE.com:80"), bench.call_to("example.org"), bench.call_to("example.com:8080")];
@@ -85,7 +87,7 @@ fn one_server_s_refusal_holds_nobody_else_s_calls() {
 
 #[test]
 fn clones_share_what_they_know() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     bench.call_answered(429, &[("retry-after", "5")]);
     bench.client = bench.layer.clone().layer(bench.server.clone());
     let mut calls = [bench.call()];
@@ -94,7 +96,7 @@ fn clones_share_what_they_know() {
 
 #[test]
 fn places_whose_time_is_over_are_forgotten_first() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     for number in 0..3 * MAX_KEYS {
         bench.server.answer(bench.sent, 200, &[]);
         answer(&mut bench.call_to(&format!("host-{number}.example")));
@@ -104,7 +106,7 @@ fn places_whose_time_is_over_are_forgotten_first() {
 
 #[test]
 fn when_all_places_are_in_use_newcomers_share_a_line_and_none_leaves_too_early() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     for number in 0..MAX_KEYS {
         bench.server.answer(bench.sent, 429, &[("retry-after", "10")]);
         answer(&mut bench.call_to(&format!("host-{number}.example")));
@@ -130,7 +132,7 @@ fn when_all_places_are_in_use_newcomers_share_a_line_and_none_leaves_too_early()
 
 #[test]
 fn a_host_that_refuses_holds_no_other_while_there_is_a_line_that_holds_nobody() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     let left =
         |left: &str| [("x-ratelimit-remaining", left.to_owned()), ("x-ratelimit-reset", "3600".to_owned())];
     for number in 0..MAX_KEYS {
@@ -151,7 +153,7 @@ fn a_host_that_refuses_holds_no_other_while_there_is_a_line_that_holds_nobody() 
 
 #[test]
 fn whoever_shared_a_line_holds_nobody_else_once_there_is_room() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     for number in 0..MAX_KEYS {
         bench.server.answer(bench.sent, 429, &[("retry-after", "10")]);
         answer(&mut bench.call_to(&format!("host-{number}.example")));
@@ -167,7 +169,7 @@ fn whoever_shared_a_line_holds_nobody_else_once_there_is_room() {
 
 #[test]
 fn those_who_wait_for_one_host_fill_no_other_s_line() {
-    let mut bench = Bench::new(Outgoing::new().line(2));
+    let mut bench = Bench::new(OutboundLimitLayer::new().max_waiters(2));
     bench.call_answered(429, &[("retry-after", "5")]);
     let _waiting = [bench.call(), bench.call()];
     bench.server.answer(bench.sent, 429, &[("retry-after", "5")]);
@@ -181,10 +183,10 @@ fn those_who_wait_for_one_host_fill_no_other_s_line() {
         others.push(bench.call_to(&host));
     }
     let full = others.iter_mut().filter_map(|call| match poll(call) {
-        Poll::Ready(Err(error)) => error.downcast_ref::<Held>().copied(),
+        Poll::Ready(Err(error)) => error.downcast_ref::<Throttled>().copied(),
         _ => None,
     });
-    assert_eq!(full.filter(Held::is_line_full).count(), 10, "sixteen lines full are enough in all");
+    assert_eq!(full.filter(Throttled::is_queue_full).count(), 10, "sixteen lines full are enough in all");
 }
 
 #[test]
@@ -196,7 +198,7 @@ fn a_waker_that_panics_keeps_nobody_from_being_woken() {
             assert!(!self.1, "a waker of others");
         }
     }
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     bench.call_answered(429, &[("retry-after", "5")]);
     let mut calls = [bench.call(), bench.call()];
     bench.clock.advance(4 * SECOND);
@@ -213,7 +215,8 @@ fn a_waker_that_panics_keeps_nobody_from_being_woken() {
 
 #[test]
 fn threads_that_call_and_go_away_lose_no_call() {
-    let bench = Bench::new(Outgoing::new().pace("100000/s burst 1".parse().unwrap()).line(100_000));
+    let bench =
+        Bench::new(OutboundLimitLayer::new().pace("100000/s burst 1".parse().unwrap()).max_waiters(100_000));
     let (answered, abandoned) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for thread in 0..4_u32 {

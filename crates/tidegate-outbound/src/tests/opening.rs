@@ -13,7 +13,7 @@ fn refused(bench: &mut Bench) -> Vec<Call> {
 
 #[test]
 fn after_a_hold_twice_as_many_leave_each_time_as_were_answered() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     let mut calls = refused(&mut bench);
     let mut rounds = Vec::new();
     while !calls.is_empty() {
@@ -29,7 +29,7 @@ fn after_a_hold_twice_as_many_leave_each_time_as_were_answered() {
 
 #[test]
 fn after_a_hold_a_refusal_without_a_time_lets_one_leave_at_a_time_again() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     let mut calls = refused(&mut bench);
     assert_eq!(bench.arrived(&mut calls), [1]);
     bench.server.answer(1, 200, &[]);
@@ -44,7 +44,7 @@ fn after_a_hold_a_refusal_without_a_time_lets_one_leave_at_a_time_again() {
 
 #[test]
 fn a_call_that_hangs_after_a_hold_keeps_nobody_for_more_than_a_second() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     let mut calls = refused(&mut bench);
     for number in 1..10 {
         assert_eq!(bench.arrived(&mut calls), [number]);
@@ -54,7 +54,7 @@ fn a_call_that_hangs_after_a_hold_keeps_nobody_for_more_than_a_second() {
 
 #[test]
 fn a_call_that_is_given_up_after_a_hold_lets_the_next_one_leave() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     let mut calls = refused(&mut bench);
     assert_eq!(bench.arrived(&mut calls), [1]);
     drop(calls.remove(0));
@@ -62,15 +62,15 @@ fn a_call_that_is_given_up_after_a_hold_lets_the_next_one_leave() {
 }
 
 #[test]
-fn after_a_hold_patience_ends_when_it_ends() {
-    let mut bench = Bench::new(Outgoing::new().patience(30 * SECOND));
+fn after_a_hold_max_wait_ends_when_it_ends() {
+    let mut bench = Bench::new(OutboundLimitLayer::new().max_wait(30 * SECOND));
     bench.call_answered(429, &[("retry-after", "30")]);
     let mut calls = [bench.call(), bench.call(), bench.call()];
     bench.clock.advance(30 * SECOND);
     assert_eq!(bench.arrived(&mut calls[..1]), [1]);
-    assert!(held(&mut calls[1]).is_told());
+    assert!(held(&mut calls[1]).is_reported());
 
-    let mut bench = Bench::new(Outgoing::new().patience(31 * SECOND));
+    let mut bench = Bench::new(OutboundLimitLayer::new().max_wait(31 * SECOND));
     bench.call_answered(429, &[("retry-after", "30")]);
     let mut calls = [bench.call(), bench.call()];
     bench.clock.advance(30 * SECOND);
@@ -82,7 +82,7 @@ fn after_a_hold_patience_ends_when_it_ends() {
 
 #[test]
 fn calls_that_hang_are_taken_off_a_quota_once() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     let hanging: Vec<_> = (0..10).map(|_| bench.call()).collect();
     let told = [("ratelimit", "\"a\";r=8;t=60")];
     bench.call_answered(200, &told);
@@ -99,12 +99,12 @@ fn calls_that_hang_are_taken_off_a_quota_once() {
 
 #[test]
 fn answers_out_of_a_cache_tell_nothing_about_what_is_left() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     bench.call_answered(200, &[("age", "3600"), ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "60")]);
     let mut calls = [bench.call()];
     assert_eq!(bench.arrived(&mut calls), [1]);
 
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     bench.call_answered(503, &[("age", "20"), ("retry-after", "30")]);
     let mut calls = [bench.call()];
     bench.clock.advance(9 * SECOND);

@@ -58,19 +58,19 @@ impl Service<Request<u32>> for Few {
     }
 }
 
-type FewCall = Pin<Box<OutgoingFuture<Few, u32>>>;
+type FewCall = Pin<Box<OutboundLimitFuture<Few, u32>>>;
 
-fn few(layer: &Outgoing, places: usize) -> (OutgoingService<Few>, Arc<AtomicUsize>, Server) {
+fn few(layer: &OutboundLimitLayer, places: usize) -> (OutboundLimit<Few>, Arc<AtomicUsize>, Server) {
     let (server, free) = (Server::default(), Arc::new(AtomicUsize::new(places)));
     let few = Few { server: server.clone(), free: Arc::clone(&free), reserved: false };
     (layer.layer(few), free, server)
 }
 
-fn is_ready(client: &mut OutgoingService<Few>) -> bool {
+fn is_ready(client: &mut OutboundLimit<Few>) -> bool {
     client.poll_ready(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
-fn call(client: &mut OutgoingService<Few>, number: u32) -> FewCall {
+fn call(client: &mut OutboundLimit<Few>, number: u32) -> FewCall {
     assert!(is_ready(client));
     Box::pin(client.call(Request::get("http://example.com/").body(number).unwrap()))
 }
@@ -82,7 +82,7 @@ fn poll(call: &mut FewCall) -> Poll<Result<Response<()>, BoxError>> {
 #[test]
 fn a_call_that_waits_holds_no_readiness_and_is_ready_before_it_leaves() {
     let clock = Arc::new(ManualClock::new());
-    let layer = Outgoing::new().pace("1/s burst 1".parse().unwrap()).with_clock(clock.clone());
+    let layer = OutboundLimitLayer::new().pace("1/s burst 1".parse().unwrap()).with_clock(clock.clone());
     let (mut client, free, server) = few(&layer, 1);
     let mut first = call(&mut client, 0);
     assert!(poll(&mut first).is_pending());
@@ -102,7 +102,7 @@ fn a_call_that_waits_holds_no_readiness_and_is_ready_before_it_leaves() {
 #[test]
 fn a_refusal_that_comes_while_the_service_becomes_ready_is_obeyed() {
     let clock = Arc::new(ManualClock::new());
-    let layer = Outgoing::new().with_clock(clock.clone());
+    let layer = OutboundLimitLayer::new().with_clock(clock.clone());
     let (mut client, free, server) = few(&layer, 1);
     let mut slow = call(&mut client, 0);
     let mut refused = call(&mut client, 1);
@@ -126,7 +126,7 @@ fn a_refusal_that_comes_while_the_service_becomes_ready_is_obeyed() {
 #[test]
 fn the_pace_is_kept_also_by_those_whose_service_was_not_ready() {
     let clock = Arc::new(ManualClock::new());
-    let layer = Outgoing::new().pace("10/s burst 1".parse().unwrap()).with_clock(clock.clone());
+    let layer = OutboundLimitLayer::new().pace("10/s burst 1".parse().unwrap()).with_clock(clock.clone());
     let (mut client, free, server) = few(&layer, 1);
     let mut calls: Vec<_> = (0..21).map(|number| call(&mut client, number)).collect();
     assert_eq!(server.arrived(), [0]);
@@ -146,7 +146,7 @@ fn the_pace_is_kept_also_by_those_whose_service_was_not_ready() {
 #[test]
 fn what_goes_away_while_the_service_becomes_ready_was_never_sent() {
     let clock = Arc::new(ManualClock::new());
-    let layer = Outgoing::new().with_clock(clock.clone());
+    let layer = OutboundLimitLayer::new().with_clock(clock.clone());
     let (mut client, free, server) = few(&layer, 1);
     let mut told = call(&mut client, 0);
     server.answer(0, 200, &[("ratelimit", "\"a\";r=0;t=5")]);
@@ -167,7 +167,7 @@ fn what_goes_away_while_the_service_becomes_ready_was_never_sent() {
 
 #[test]
 fn what_goes_away_while_the_service_becomes_ready_takes_nothing_of_a_quota() {
-    let layer = Outgoing::new().per(key::later(|_| async { "ana".to_owned() }));
+    let layer = OutboundLimitLayer::new().per(key::later(|_| async { "ana".to_owned() }));
     let (mut client, free, server) = few(&layer, 1);
     let mut told = call(&mut client, 0);
     server.answer(0, 200, &[("ratelimit", "\"a\";r=1;t=30")]);
@@ -193,7 +193,7 @@ fn a_key_that_comes_later_holds_no_readiness_meanwhile() {
         .await;
         "ana".to_owned()
     });
-    let (mut client, free, server) = few(&Outgoing::new().per(later), 1);
+    let (mut client, free, server) = few(&OutboundLimitLayer::new().per(later), 1);
     let mut first = call(&mut client, 0);
     assert!(poll(&mut first).is_pending());
     assert_eq!((free.load(Ordering::SeqCst), server.arrived()), (1, vec![]));
@@ -204,12 +204,12 @@ fn a_key_that_comes_later_holds_no_readiness_meanwhile() {
 #[test]
 fn calls_without_their_key_go_free_or_fail_as_the_extractor_says() {
     use tidegate_tower::key::Extract as _;
-    let mut bench = Bench::new(Outgoing::new().per(key::header("x-account").or_skip()));
+    let mut bench = Bench::new(OutboundLimitLayer::new().per(key::header("x-account").or_skip()));
     bench.call_answered(429, &[("retry-after", "5")]);
     let mut calls = [bench.call()];
     assert_eq!(bench.arrived(&mut calls), [1], "nobody counts it");
 
-    let mut bench = Bench::new(Outgoing::new().per(key::header("x-account").or_refuse()));
+    let mut bench = Bench::new(OutboundLimitLayer::new().per(key::header("x-account").or_refuse()));
     let failed = held(&mut bench.call());
     assert!(failed.to_string().contains("lacks"), "{failed}");
     assert_eq!(bench.server.arrived(), [0_u32; 0]);
@@ -232,7 +232,7 @@ fn an_error_of_the_service_is_handed_on_and_ends_the_call() {
             std::future::ready(Err(std::io::Error::other("broken")))
         }
     }
-    let mut client = Outgoing::new().layer(Broken);
+    let mut client = OutboundLimitLayer::new().layer(Broken);
     let mut call = Box::pin(client.call(Request::new(0)));
     let Poll::Ready(Err(error)) = call.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("no error")
@@ -253,7 +253,7 @@ fn where_nobody_can_be_woken_nobody_waits() {
             Err(std::io::Error::from(std::io::ErrorKind::WouldBlock))
         }
     }
-    let layer = Outgoing::new().pace("1/s burst 1".parse().unwrap()).with_clock(Arc::new(NoAlarms));
+    let layer = OutboundLimitLayer::new().pace("1/s burst 1".parse().unwrap()).with_clock(Arc::new(NoAlarms));
     let (mut client, _, server) = few(&layer, 9);
     let _first = call(&mut client, 0);
     let Poll::Ready(Err(error)) = poll(&mut call(&mut client, 1)) else { panic!("it waits") };

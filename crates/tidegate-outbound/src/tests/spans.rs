@@ -8,7 +8,7 @@ use super::*;
 
 /// Returns a client that was just denied for 30 seconds.
 fn held_for_thirty_seconds() -> Bench {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     bench.clock.advance(100 * SECOND);
     bench.call_answered(429, &[("retry-after", "30")]);
     bench
@@ -58,7 +58,7 @@ fn a_clock_steps_back_from_a_millisecond_on() {
 #[test]
 fn a_call_on_its_way_is_taken_off_a_quota_for_ten_seconds() {
     for (hangs, expected) in [(10 * SECOND - MILLISECOND, 0), (10 * SECOND + MILLISECOND, 1)] {
-        let mut bench = Bench::new(Outgoing::new());
+        let mut bench = Bench::new(OutboundLimitLayer::new());
         let mut hanging = [bench.call()];
         assert_eq!(bench.arrived(&mut hanging), [0]);
         bench.clock.advance(hangs);
@@ -71,7 +71,7 @@ fn a_call_on_its_way_is_taken_off_a_quota_for_ten_seconds() {
 #[test]
 fn a_call_that_leaves_late_moves_the_pace_if_it_is_late_by_more_than_ten_milliseconds() {
     for late in [9, 11] {
-        let mut bench = Bench::new(Outgoing::new().pace("10/s burst 1".parse().unwrap()));
+        let mut bench = Bench::new(OutboundLimitLayer::new().pace("10/s burst 1".parse().unwrap()));
         let mut calls = [bench.call(), bench.call(), bench.call()];
         assert_eq!(bench.arrived(&mut calls), [0]);
         bench.clock.advance(100 * MILLISECOND); // the next one is let go, and has not looked

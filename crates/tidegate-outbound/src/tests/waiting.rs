@@ -8,7 +8,7 @@ use super::*;
 
 #[test]
 fn after_a_refusal_nothing_leaves_until_its_time_is_over_and_then_in_order() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     bench.call_answered(429, &[("retry-after", "30")]);
     let mut calls: Vec<_> = (0..5).map(|_| bench.call()).collect();
     assert_eq!(bench.arrived(&mut calls), [0_u32; 0]);
@@ -29,10 +29,10 @@ fn after_a_refusal_nothing_leaves_until_its_time_is_over_and_then_in_order() {
 
 #[test]
 fn a_call_that_would_be_held_for_too_long_fails_at_once_and_is_told_how_long() {
-    let mut bench = Bench::new(Outgoing::new().patience(10 * SECOND));
+    let mut bench = Bench::new(OutboundLimitLayer::new().max_wait(10 * SECOND));
     bench.call_answered(503, &[("retry-after", "30")]);
     let failed = held(&mut bench.call());
-    assert!(failed.is_told());
+    assert!(failed.is_reported());
     assert_eq!(failed.retry_after(), Some(30 * SECOND));
     bench.clock.advance(20 * SECOND);
     let mut calls = [bench.call()];
@@ -43,7 +43,7 @@ fn a_call_that_would_be_held_for_too_long_fails_at_once_and_is_told_how_long() {
 
 #[test]
 fn what_waits_already_fails_at_once_when_it_turns_out_to_be_too_long() {
-    let mut bench = Bench::new(Outgoing::new().patience(10 * SECOND));
+    let mut bench = Bench::new(OutboundLimitLayer::new().max_wait(10 * SECOND));
     let mut slow = bench.call();
     bench.call_answered(429, &[("retry-after", "5")]);
     let mut waits = bench.call();
@@ -56,7 +56,7 @@ fn what_waits_already_fails_at_once_when_it_turns_out_to_be_too_long() {
 
 #[test]
 fn of_a_quota_as_many_leave_as_are_left_and_those_on_their_way_count() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     let mut on_their_way = [bench.call(), bench.call()];
     assert_eq!(bench.arrived(&mut on_their_way), [0, 1]);
     bench.call_answered(200, &[("ratelimit", "\"api\";r=5;t=30")]);
@@ -75,7 +75,7 @@ fn of_a_quota_as_many_leave_as_are_left_and_those_on_their_way_count() {
 
 #[test]
 fn calls_on_their_way_are_taken_off_by_every_answer_for_answers_may_cross() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     let mut on_their_way = [bench.call(), bench.call(), bench.call()];
     assert_eq!(bench.arrived(&mut on_their_way), [0, 1, 2]);
     bench.call_answered(200, &[("ratelimit", "\"api\";r=10;t=30")]);
@@ -93,7 +93,7 @@ fn with_nothing_left_even_an_answer_that_is_no_refusal_holds() {
         vec![("ratelimit-remaining", "0"), ("ratelimit-reset", "9")],
         vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "9")],
     ] {
-        let mut bench = Bench::new(Outgoing::new());
+        let mut bench = Bench::new(OutboundLimitLayer::new());
         bench.call_answered(200, &fields);
         let mut calls = [bench.call()];
         bench.clock.advance(9 * SECOND - Duration::from_nanos(1));
@@ -112,7 +112,7 @@ fn nonsense_holds_nobody() {
         [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "")],
         [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1000000000")],
     ] {
-        let mut bench = Bench::new(Outgoing::new());
+        let mut bench = Bench::new(OutboundLimitLayer::new());
         bench.call_answered(429, &fields);
         let mut calls = [bench.call()];
         assert_eq!(bench.arrived(&mut calls), [1], "{fields:?}");
@@ -121,7 +121,7 @@ fn nonsense_holds_nobody() {
 
 #[test]
 fn no_server_holds_longer_than_is_believed() {
-    let mut bench = Bench::new(Outgoing::new().longest_hold(60 * SECOND));
+    let mut bench = Bench::new(OutboundLimitLayer::new().longest_hold(60 * SECOND));
     bench.call_answered(429, &[("retry-after", "99999999999999999999")]);
     let mut calls = [bench.call()];
     assert_eq!(bench.arrived(&mut calls), [0_u32; 0]);
@@ -133,7 +133,7 @@ fn no_server_holds_longer_than_is_believed() {
 fn jitter_never_lets_anybody_leave_before_and_everybody_before_its_bound() {
     let mut releases = std::collections::BTreeSet::new();
     for _ in 0..32 {
-        let mut bench = Bench::new(Outgoing::new().jitter(50));
+        let mut bench = Bench::new(OutboundLimitLayer::new().jitter(50));
         bench.call_answered(429, &[("retry-after", "10")]);
         let mut calls = [bench.call()];
         bench.clock.advance(10 * SECOND - Duration::from_nanos(1));
@@ -151,7 +151,7 @@ fn jitter_never_lets_anybody_leave_before_and_everybody_before_its_bound() {
 
 #[test]
 fn a_call_that_goes_away_gives_its_place_to_those_behind() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     bench.call_answered(200, &[("ratelimit", "\"a\";r=0;t=5")]);
     let mut calls: Vec<_> = (0..4).map(|_| bench.call()).collect();
     drop(calls.remove(1));
@@ -165,7 +165,7 @@ fn a_call_that_goes_away_gives_its_place_to_those_behind() {
 
 #[test]
 fn what_was_let_go_and_went_away_unseen_takes_nothing_of_a_quota() {
-    let mut bench = Bench::new(Outgoing::new().pace(Limit::per_second(1)));
+    let mut bench = Bench::new(OutboundLimitLayer::new().pace(Limit::per_second(1)));
     bench.call_answered(200, &[]);
     let mut calls: Vec<_> = (0..3).map(|_| bench.call()).collect();
     bench.clock.advance(SECOND);
@@ -177,7 +177,7 @@ fn what_was_let_go_and_went_away_unseen_takes_nothing_of_a_quota() {
 
 #[test]
 fn what_was_let_go_stays_when_a_refusal_comes_before_it_has_left() {
-    let mut bench = Bench::new(Outgoing::new());
+    let mut bench = Bench::new(OutboundLimitLayer::new());
     let mut slow = bench.call();
     bench.call_answered(429, &[("retry-after", "5")]);
     let mut calls = [bench.call(), bench.call()];
@@ -195,7 +195,7 @@ fn what_was_let_go_stays_when_a_refusal_comes_before_it_has_left() {
 
 #[test]
 fn a_pace_is_kept_also_after_a_hold() {
-    let mut bench = Bench::new(Outgoing::new().pace("2/s burst 1".parse().unwrap()));
+    let mut bench = Bench::new(OutboundLimitLayer::new().pace("2/s burst 1".parse().unwrap()));
     bench.call_answered(429, &[("retry-after", "3")]);
     let mut calls: Vec<_> = (0..3).map(|_| bench.call()).collect();
     bench.clock.advance(3 * SECOND);
@@ -210,8 +210,9 @@ fn a_pace_is_kept_also_after_a_hold() {
 }
 
 #[test]
-fn the_whole_line_before_it_counts_towards_a_call_s_patience() {
-    let mut bench = Bench::new(Outgoing::new().pace("1/s burst 1".parse().unwrap()).patience(3 * SECOND));
+fn the_whole_line_before_it_counts_towards_a_call_s_max_wait() {
+    let mut bench =
+        Bench::new(OutboundLimitLayer::new().pace("1/s burst 1".parse().unwrap()).max_wait(3 * SECOND));
     let mut calls: Vec<_> = (0..4).map(|_| bench.call()).collect();
     assert_eq!(bench.arrived(&mut calls), [0]);
     let failed = held(&mut bench.call());
@@ -224,7 +225,8 @@ fn the_whole_line_before_it_counts_towards_a_call_s_patience() {
 
 #[test]
 fn what_was_foreseen_is_forgotten_when_the_line_is_empty() {
-    let mut bench = Bench::new(Outgoing::new().pace("1/s burst 1".parse().unwrap()).patience(SECOND / 2));
+    let mut bench =
+        Bench::new(OutboundLimitLayer::new().pace("1/s burst 1".parse().unwrap()).max_wait(SECOND / 2));
     let mut calls = vec![bench.call()];
     assert_eq!(held(&mut bench.call()).retry_after(), Some(SECOND));
     bench.clock.advance(SECOND);
@@ -246,7 +248,7 @@ fn every_kind_of_pace_lets_a_call_leave_now_and_then() {
         "2/s pacer",
         "2/s pacer pay self",
     ] {
-        let mut bench = Bench::new(Outgoing::new().pace(limit.parse().unwrap()));
+        let mut bench = Bench::new(OutboundLimitLayer::new().pace(limit.parse().unwrap()));
         bench.clock.advance(100 * SECOND);
         let mut calls: Vec<_> = (0..8).map(|_| bench.call()).collect();
         let mut arrived = Vec::new();
@@ -261,12 +263,12 @@ fn every_kind_of_pace_lets_a_call_leave_now_and_then() {
 #[test]
 #[should_panic(expected = "places in flight are no pace")]
 fn places_in_flight_are_no_pace() {
-    let _ = Outgoing::new().pace("5/s concurrency".parse().unwrap());
+    let _ = OutboundLimitLayer::new().pace("5/s concurrency".parse().unwrap());
 }
 
 #[test]
 fn a_clock_that_steps_back_holds_nobody_for_ever() {
-    let mut bench = Bench::new(Outgoing::new().longest_hold(60 * SECOND));
+    let mut bench = Bench::new(OutboundLimitLayer::new().longest_hold(60 * SECOND));
     bench.clock.advance(10_000 * SECOND);
     bench.call_answered(429, &[("retry-after", "30")]);
     let mut calls = [bench.call()];

@@ -1,13 +1,13 @@
-//! A circuit breaker and [`Outgoing`] around one client, in both orders.
+//! A circuit breaker and [`OutboundLimitLayer`] around one client, in both orders.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
-use tidegate::{Adapt, Guard, GuardState, ManualClock, Places};
-use tidegate_outbound::{Held, Outgoing};
-use tidegate_tower::{Guarded, InFlight};
+use tidegate::{AdaptiveLimit, BreakerState, CircuitBreaker, ConcurrencyLimiter, ManualClock};
+use tidegate_outbound::{OutboundLimitLayer, Throttled};
+use tidegate_tower::{CircuitBreakerLayer, ConcurrencyLimitLayer};
 use tower::layer::Layer;
 use tower::{Service, ServiceExt, service_fn};
 
@@ -28,40 +28,40 @@ async fn asks_to_wait(_: Request<()>) -> Result<Response<String>, Infallible> {
 
 #[tokio::test]
 async fn a_call_that_outgoing_holds_back_says_nothing_to_a_guard() {
-    let guard = Guard::new().with_clock(Arc::new(ManualClock::new())).at_least(10).percent(30);
-    let held_back = Outgoing::new().patience(Duration::ZERO).layer(service_fn(asks_to_wait));
-    let mut client = Guarded::new(guard.clone()).layer(held_back);
+    let guard = CircuitBreaker::new().with_clock(Arc::new(ManualClock::new())).at_least(10).percent(30);
+    let held_back = OutboundLimitLayer::new().max_wait(Duration::ZERO).layer(service_fn(asks_to_wait));
+    let mut client = CircuitBreakerLayer::new(guard.clone()).layer(held_back);
     assert!(client.ready().await.unwrap().call(request()).await.is_ok());
     for _ in 0..30 {
         let error = client.ready().await.unwrap().call(request()).await.unwrap_err();
-        assert!(error.is::<Held>(), "{error}");
+        assert!(error.is::<Throttled>(), "{error}");
     }
-    assert_eq!(guard.state(), GuardState::Clear);
+    assert_eq!(guard.state(), BreakerState::Clear);
 }
 
 #[tokio::test]
 async fn nor_to_places_that_adapt() {
-    let places = Places::adaptive(Adapt::aimd(1..=64).starting_at(32));
-    let held_back = Outgoing::new().patience(Duration::ZERO).layer(service_fn(asks_to_wait));
-    let mut client = InFlight::new(places.clone()).layer(held_back);
+    let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=64).starting_at(32));
+    let held_back = OutboundLimitLayer::new().max_wait(Duration::ZERO).layer(service_fn(asks_to_wait));
+    let mut client = ConcurrencyLimitLayer::new(places.clone()).layer(held_back);
     assert!(client.ready().await.unwrap().call(request()).await.is_ok());
     for _ in 0..200 {
-        assert!(client.ready().await.unwrap().call(request()).await.unwrap_err().is::<Held>());
+        assert!(client.ready().await.unwrap().call(request()).await.unwrap_err().is::<Throttled>());
     }
     assert_eq!(places.limit(), 32);
 }
 
 #[tokio::test]
 async fn what_a_guard_refuses_is_not_the_word_of_the_server() {
-    let guard = Guard::new().with_clock(Arc::new(ManualClock::new())).at_least(10).percent(30);
+    let guard = CircuitBreaker::new().with_clock(Arc::new(ManualClock::new())).at_least(10).percent(30);
     let broken = async |_: Request<()>| Ok::<_, Infallible>(response(StatusCode::INTERNAL_SERVER_ERROR));
-    let guarded = Guarded::new(guard.clone()).layer(service_fn(broken));
-    let mut client = Outgoing::new().patience(Duration::ZERO).layer(guarded);
+    let guarded = CircuitBreakerLayer::new(guard.clone()).layer(service_fn(broken));
+    let mut client = OutboundLimitLayer::new().max_wait(Duration::ZERO).layer(guarded);
     let mut statuses = Vec::new();
     for _ in 0..100 {
         let answer = client.ready().await.unwrap().call(request()).await;
         statuses.push(answer.expect("nobody asked to be left alone").status().as_u16());
     }
-    assert!(matches!(guard.state(), GuardState::Limiting { .. }), "{:?}", guard.state());
+    assert!(matches!(guard.state(), BreakerState::Limiting { .. }), "{:?}", guard.state());
     assert!(statuses.contains(&503) && statuses.contains(&500));
 }

@@ -12,10 +12,10 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
-use tidegate::{Guard, Limit, ManualClock, Places, SECOND, Zone};
-use tidegate_outbound::{BoxError, Outgoing};
+use tidegate::{CircuitBreaker, ConcurrencyLimiter, Limit, ManualClock, SECOND, Zone};
+use tidegate_outbound::{BoxError, OutboundLimitLayer};
 use tidegate_rules::{Gate, Policy};
-use tidegate_tower::{Guarded, InFlight, RateLimit, key};
+use tidegate_tower::{CircuitBreakerLayer, ConcurrencyLimitLayer, RateLimitLayer, key};
 use tower::limit::ConcurrencyLimit;
 use tower::{Layer, Service};
 
@@ -137,49 +137,51 @@ fn one() -> Limit {
     "1/h burst 1".parse().unwrap()
 }
 
-fn rules() -> RateLimit {
+fn rules() -> RateLimitLayer {
     let policy = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '1/h burst 1'").unwrap();
-    RateLimit::rules(Gate::new(policy, Zone::with_clock(1 << 16, clock())))
+    RateLimitLayer::rules(Gate::new(policy, Zone::with_clock(1 << 16, clock())))
 }
 
 #[test]
 fn around_a_rate_limit() {
-    check("one limit", || RateLimit::new(one(), key::everyone()));
-    check("with a line", || RateLimit::new(one(), key::everyone()).wait(7200 * SECOND));
-    check("with a key that comes later", || RateLimit::new(one(), key::later(|_| ready("ana"))));
+    check("one limit", || RateLimitLayer::new(one(), key::everyone()));
+    check("with a line", || RateLimitLayer::new(one(), key::everyone()).wait(7200 * SECOND));
+    check("with a key that comes later", || RateLimitLayer::new(one(), key::later(|_| ready("ana"))));
     check("with a key that never comes", || {
-        RateLimit::new(one(), key::later(|_| std::future::pending::<&str>()))
+        RateLimitLayer::new(one(), key::later(|_| std::future::pending::<&str>()))
     });
-    check("a limit of each request", || RateLimit::each(key::everyone(), |_| one()));
+    check("a limit of each request", || RateLimitLayer::each(key::everyone(), |_| one()));
     check("rules", rules);
-    check("a place in flight", || RateLimit::new("1/1h concurrency".parse().unwrap(), key::everyone()));
+    check("a place in flight", || RateLimitLayer::new("1/1h concurrency".parse().unwrap(), key::everyone()));
 }
 
 /// Returns a concurrency limiter whose only permit is held forever.
-fn occupied(line: usize) -> Places {
-    let places = Places::at_most(1).line(line);
-    std::mem::forget(places.enter(0).unwrap());
+fn occupied(line: usize) -> ConcurrencyLimiter {
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(line);
+    std::mem::forget(places.admit(0).unwrap());
     places
 }
 
 #[test]
 fn around_places_in_flight() {
-    check("places", || InFlight::new(Places::at_most(1)));
-    check("no place free", || InFlight::new(occupied(0)));
-    check("no place free, with a line", || InFlight::new(occupied(1)).wait(SECOND));
+    check("places", || ConcurrencyLimitLayer::new(ConcurrencyLimiter::at_most(1)));
+    check("no place free", || ConcurrencyLimitLayer::new(occupied(0)));
+    check("no place free, with a line", || ConcurrencyLimitLayer::new(occupied(1)).wait(SECOND));
 }
 
 #[test]
 fn around_a_guard() {
-    check("a guard", || Guarded::new(Guard::new().at_least(1).percent(1).with_clock(clock())));
+    check("a guard", || {
+        CircuitBreakerLayer::new(CircuitBreaker::new().at_least(1).percent(1).with_clock(clock()))
+    });
 }
 
 #[test]
 fn around_calls_to_others() {
-    let paced = || Outgoing::new().pace(one()).with_clock(clock());
-    check("without a pace", || Outgoing::new().with_clock(clock()));
+    let paced = || OutboundLimitLayer::new().pace(one()).with_clock(clock());
+    check("without a pace", || OutboundLimitLayer::new().with_clock(clock()));
     check("with a line", paced);
-    check("without patience", || paced().patience(SECOND));
-    check("with a line for nobody", || paced().line(0));
+    check("without max_wait", || paced().max_wait(SECOND));
+    check("with a line for nobody", || paced().max_waiters(0));
     check("with a key that comes later", || paced().per(key::later(|_| ready("ana"))));
 }

@@ -2,8 +2,8 @@
 //!
 //! Every finding contains the fault and its remedy.
 
+mod deployment;
 mod finding;
-mod place;
 mod server;
 mod trial;
 
@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::store::RedisStore;
 
 /// The timeout of one step.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Examines a deployment and returns all findings, in the order of the checks. It uses its own keys, and removes them.
 ///
@@ -37,7 +37,7 @@ pub async fn examine(options: Options) -> Result<Vec<Finding>, OpenError> {
 
 async fn look(options: Options, store: RedisStore) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let servers = place::servers(&options, &mut findings).await;
+    let servers = deployment::servers(&options, &mut findings).await;
     let mut clocks = Vec::new();
     for address in &servers {
         clocks.extend(server::look(address, &options, &mut findings).await);

@@ -6,11 +6,11 @@ use redis::aio::MultiplexedConnection;
 use redis::{Cmd, PushInfo, Value};
 use tokio::time::{Instant, timeout};
 
-use super::{Finding, PATIENCE};
+use super::{Finding, TIMEOUT};
 use crate::dial::Dialer;
-use crate::fault::{Fault, Refusal, describe};
+use crate::fault::{ErrorReply, Fault, describe};
 use crate::options::Options;
-use crate::url::{Address, Place};
+use crate::url::{Address, Deployment};
 
 /// The oldest supported version, as its first two numbers.
 const OLDEST: (u32, u32) = (6, 2);
@@ -35,7 +35,7 @@ pub(super) async fn look(
 ) -> Option<ServerClock> {
     let deaf = |_: PushInfo| Ok::<(), ()>(());
     let connecting = async { Dialer::new(options).connect(address, deaf).await };
-    let mut connection = match timeout(PATIENCE, connecting).await {
+    let mut connection = match timeout(TIMEOUT, connecting).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => {
             findings.push(Finding::bad("reach", describe(address, &error)));
@@ -68,8 +68,10 @@ async fn ask(
     address: &Address,
     command: &Cmd,
 ) -> Result<Value, String> {
-    match timeout(PATIENCE, connection.send_packed_command(command)).await {
-        Ok(Ok(Value::ServerError(error))) => Err(Fault::Refused(Refusal::new(address, &error)).to_string()),
+    match timeout(TIMEOUT, connection.send_packed_command(command)).await {
+        Ok(Ok(Value::ServerError(error))) => {
+            Err(Fault::Refused(ErrorReply::new(address, &error)).to_string())
+        }
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(describe(address, &error)),
         Err(_) => Err(format!("{address}: no answer")),
@@ -108,7 +110,7 @@ fn version(address: &Address, redis: Option<&str>, valkey: Option<&str>) -> Find
 }
 
 fn role(address: &Address, role: Option<&str>, mode: Option<&str>, options: &Options) -> Finding {
-    let wants_cluster = matches!(options.url.place, Place::Cluster(_));
+    let wants_cluster = matches!(options.url.place, Deployment::Cluster(_));
     match (role, mode) {
         (Some("slave"), _) => Finding::bad(
             "role",
@@ -155,7 +157,7 @@ fn eviction(address: &Address, policy: Option<&str>, maxmemory: Option<&str>) ->
 fn replicas(address: &Address, replicas: Option<&str>, options: &Options) -> Finding {
     let replicas: u32 = replicas.and_then(|replicas| replicas.parse().ok()).unwrap_or(0);
     match (&options.url.place, replicas) {
-        (Place::Standalone(_), _) => Finding::good(
+        (Deployment::Standalone(_), _) => Finding::good(
             "replicas",
             format!("{address} stands alone: while it is gone, rules decide by their on_store_failure"),
         ),

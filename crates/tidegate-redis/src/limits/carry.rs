@@ -73,7 +73,7 @@ impl StoredLimit {
         let left = self.limit.clear_at(state).since(now);
         let verdict = Verdict::Denied { retry_after: retry_after.max(left) };
         let (limit, remaining) = (decision.limit(), decision.remaining());
-        let denied = || Decision::elsewhere(verdict, limit, remaining, decision.reset_after_in_ticks());
+        let denied = || Decision::from_remote(verdict, limit, remaining, decision.reset_after_in_ticks());
         (script::whole_micros(retry_after) >= left).then(denied)
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidegate::Timestamp;
 use tokio::sync::Notify;
 
-use crate::link::Seat;
+use crate::link::MemoryId;
 use crate::script::{InForce, LimitName, ListedEntry, TableEntry};
 
 /// The maximum number of cached listings, and of limits that are checked at once.
@@ -38,7 +38,7 @@ pub(super) struct Listing {
 /// An entry that this process has written, and the identity of the memory that has it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listed {
-    pub(super) seat: Seat,
+    pub(super) seat: MemoryId,
     pub(super) entry: ListedEntry,
 }
 
@@ -102,7 +102,7 @@ impl Listing {
     }
 
     /// Returns true if the table in this memory lists the limit at this position and until this time.
-    pub(super) fn covers(&self, seat: Option<Seat>, force: InForce, until: Timestamp) -> bool {
+    pub(super) fn covers(&self, seat: Option<MemoryId>, force: InForce, until: Timestamp) -> bool {
         let is_there = |Listed { seat: written, entry }: Listed| {
             seat == Some(written) && until <= entry.until && force.order <= entry.force.order
         };
@@ -143,29 +143,29 @@ mod tests {
         Timestamp::from_ticks(ticks)
     }
 
-    fn listed(seat: Seat, order: u64, until: u64) -> Listed {
+    fn listed(seat: MemoryId, order: u64, until: u64) -> Listed {
         let force = InForce { order, since: Timestamp::EPOCH };
         Listed { seat, entry: ListedEntry { force, until: at(until) } }
     }
 
     #[test]
     fn an_entry_is_in_one_memory_only() {
-        let (listings, seat) = (Listings::default(), Seat::for_tests(1, 0));
+        let (listings, seat) = (Listings::default(), MemoryId::for_tests(1, 0));
         let (one, same) = (listing(&listings, 1), listing(&listings, 1));
         let covers = |seat, until| same.covers(seat, InForce::default(), at(until));
         assert!(!covers(Some(seat), 0), "it was never listed");
         one.note(listed(seat, 0, 9));
         assert!(covers(Some(seat), 9) && !covers(Some(seat), 10));
-        for other in [None, Some(Seat::for_tests(2, 0)), Some(Seat::for_tests(1, 1))] {
+        for other in [None, Some(MemoryId::for_tests(2, 0)), Some(MemoryId::for_tests(1, 1))] {
             assert!(!covers(other, 0), "{other:?}");
         }
-        one.note(listed(Seat::for_tests(1, 1), 0, 3));
-        assert!(covers(Some(Seat::for_tests(1, 1)), 3) && !covers(Some(Seat::for_tests(1, 1)), 4));
+        one.note(listed(MemoryId::for_tests(1, 1), 0, 3));
+        assert!(covers(Some(MemoryId::for_tests(1, 1)), 3) && !covers(Some(MemoryId::for_tests(1, 1)), 4));
     }
 
     #[test]
     fn an_entry_of_one_memory_keeps_its_place_and_its_end() {
-        let (listings, seat) = (Listings::default(), Seat::for_tests(1, 0));
+        let (listings, seat) = (Listings::default(), MemoryId::for_tests(1, 0));
         let one = listing(&listings, 1);
         let covers =
             |order, until| one.covers(Some(seat), InForce { order, since: Timestamp::EPOCH }, at(until));

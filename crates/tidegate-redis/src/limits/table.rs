@@ -16,8 +16,8 @@ use super::listing::Listed;
 use super::{LimitHistory, StoredLimit, longest_use};
 use crate::exchange::Question;
 use crate::fault::Fault;
-use crate::link::Seat;
-use crate::script::{self, Announced, Call, InForce, LimitName, ListedEntry, Taken, Time};
+use crate::link::MemoryId;
+use crate::script::{self, Announced, Call, InForce, LimitName, ListedEntry, TakeRecord, Time};
 use crate::store::{Inner, read};
 
 /// The minimum time for which a limit is listed, so that a limit with short debts is not listed too often.
@@ -27,12 +27,12 @@ const SHORTEST_NOTE: Ticks = Ticks::saturating_from(SECOND.saturating_mul(60));
 struct TableAnswer {
     value: Value,
     now: Timestamp,
-    seat: Seat,
+    seat: MemoryId,
 }
 
 impl StoredLimit {
     /// Returns true if the table in this memory lists the limit until this time.
-    fn is_listed(&self, seat: Option<Seat>, until: Timestamp) -> bool {
+    fn is_listed(&self, seat: Option<MemoryId>, until: Timestamp) -> bool {
         self.listing.covers(seat, self.force(), until)
     }
 
@@ -127,7 +127,7 @@ impl Inner {
     /// The takes stand even if this fails; the next take lists the limit again.
     pub(crate) async fn note_taken<'a>(
         &self,
-        taken: impl Iterator<Item = (&'a StoredLimit, &'a Taken)>,
+        taken: impl Iterator<Item = (&'a StoredLimit, &'a TakeRecord)>,
         now: Timestamp,
         due: Instant,
     ) {

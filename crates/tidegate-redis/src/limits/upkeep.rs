@@ -108,7 +108,7 @@ fn by_table(listings: Vec<Arc<Listing>>) -> Vec<Vec<Arc<Listing>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::Seat;
+    use crate::link::MemoryId;
     use crate::script::InForce;
 
     fn entry(order: u64, until: u64) -> ListedEntry {
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn an_entry_is_lost_if_it_is_missing_shorter_or_without_its_place() {
         let is_lost = |written, found: Option<ListedEntry>, now| {
-            let listed = Listed { seat: Seat::for_tests(1, 0), entry: written };
+            let listed = Listed { seat: MemoryId::for_tests(1, 0), entry: written };
             is_lost(&listed, found.as_ref(), Timestamp::from_ticks(now))
         };
         assert!(is_lost(entry(0, 64_000), None, 0));

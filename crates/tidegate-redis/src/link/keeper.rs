@@ -8,10 +8,10 @@ use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, PushInfo, PushKind, Value};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::seat::next_connection;
+use super::memory_id::next_connection;
 use super::{Link, State};
 use crate::dial::CONNECT_TIMEOUT;
-use crate::fault::{Fault, Refusal, describe};
+use crate::fault::{ErrorReply, Fault, describe};
 use crate::url::Address;
 
 /// The pause before the second attempt. The first follows almost immediately.
@@ -108,7 +108,7 @@ async fn introduce(
     let role = answers.map_err(|error| describe(address, &error))?.into_iter().next();
     let role = match role.unwrap_or(Value::Nil) {
         Value::ServerError(error) => {
-            return Err(Fault::Refused(Refusal::new(address, &error)).to_string());
+            return Err(Fault::Refused(ErrorReply::new(address, &error)).to_string());
         }
         Value::Array(parts) => parts.into_iter().next().and_then(|role| match role {
             Value::BulkString(role) => String::from_utf8(role).ok(),

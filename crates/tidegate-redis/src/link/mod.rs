@@ -12,9 +12,9 @@
 //! the link is also the circuit breaker: down is open, and the probe is half-open.
 
 mod keeper;
-mod seat;
+mod memory_id;
 
-pub(crate) use seat::{Answered, Seat};
+pub(crate) use memory_id::{Answered, MemoryId};
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ use tokio::time::{Instant, timeout};
 use crate::background::go_on;
 use crate::counts::Counts;
 use crate::dial::Dialer;
-use crate::fault::{Fault, Refusal, Remedy};
+use crate::fault::{ErrorReply, Fault, Remedy};
 use crate::script::Script;
 use crate::url::Address;
 
@@ -39,7 +39,7 @@ const STALL_DEADLINES: u32 = 5;
 
 /// The context that all links of a store share.
 #[derive(Debug)]
-pub(crate) struct Trunk {
+pub(crate) struct LinkContext {
     pub(crate) dialer: Dialer,
     pub(crate) counts: Arc<Counts>,
     /// The runtime for tasks.
@@ -54,7 +54,7 @@ pub(crate) struct Trunk {
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) address: Address,
-    trunk: Arc<Trunk>,
+    trunk: Arc<LinkContext>,
     state: watch::Sender<State>,
     /// True while a task investigates a missed deadline.
     is_doubted: AtomicBool,
@@ -82,7 +82,7 @@ enum State {
 
 impl Link {
     /// Starts to connect to a server, and reconnects until the link is dropped.
-    pub(crate) fn new(address: Address, trunk: &Arc<Trunk>) -> Arc<Link> {
+    pub(crate) fn new(address: Address, trunk: &Arc<LinkContext>) -> Arc<Link> {
         let (state, _) = watch::channel(State::Connecting);
         let link = Arc::new(Link {
             address,
@@ -122,13 +122,13 @@ impl Link {
     }
 
     /// Returns the identity of the server's memory, while there is a connection.
-    pub(crate) fn seat(&self) -> Option<Seat> {
+    pub(crate) fn seat(&self) -> Option<MemoryId> {
         self.number().map(|number| self.seat_on(number))
     }
 
-    fn seat_on(&self, connection: u64) -> Seat {
+    fn seat_on(&self, connection: u64) -> MemoryId {
         // A reply that follows the report of a flush is delivered after it, by the same thread.
-        Seat { connection, flushes: self.flushes.load(Ordering::Relaxed) }
+        MemoryId { connection, flushes: self.flushes.load(Ordering::Relaxed) }
     }
 
     /// Records that the server reported a flush of all data.
@@ -192,7 +192,7 @@ impl Link {
     }
 
     /// Waits for the connection. Waiters get it in FIFO order, and therefore send in that order.
-    async fn connection(&self) -> Result<(MultiplexedConnection, Seat), Fault> {
+    async fn connection(&self) -> Result<(MultiplexedConnection, MemoryId), Fault> {
         let _turn = self.turns.lock().await;
         let mut state = self.state.subscribe();
         let settled = state.wait_for(|state| !matches!(state, State::Connecting)).await;
@@ -203,7 +203,7 @@ impl Link {
         }
     }
 
-    fn read(&self, answer: Result<Value, redis::RedisError>, seat: Seat) -> Result<Answered, Fault> {
+    fn read(&self, answer: Result<Value, redis::RedisError>, seat: MemoryId) -> Result<Answered, Fault> {
         match answer {
             Ok(Value::ServerError(error)) => {
                 self.answered();
@@ -223,8 +223,8 @@ impl Link {
     }
 
     /// Handles an error reply to a call, or to one ask of it.
-    pub(crate) fn refused(&self, error: &ServerError, seat: Seat) -> Fault {
-        let refusal = Refusal::new(&self.address, error);
+    pub(crate) fn refused(&self, error: &ServerError, seat: MemoryId) -> Fault {
+        let refusal = ErrorReply::new(&self.address, error);
         let is_doubted = refusal.remedy() == Remedy::LookAround;
         let fault = Fault::Refused(refusal.clone());
         if refusal.is_of_connection() {

@@ -15,7 +15,7 @@ pub(super) const NUMBER_BITS: u32 = 64 - UNIT_BITS;
 
 /// The data needed to give one take back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct TakeRecord {
     algorithm: Algorithm,
     cost: Cost,
     taken_at: Timestamp,
@@ -28,7 +28,7 @@ pub(crate) struct Taken {
     permit: Option<PermitId>,
 }
 
-impl Taken {
+impl TakeRecord {
     /// Creates the record of a take, at this time or shortly after.
     pub(super) fn new(
         limit: &Limit,
@@ -36,7 +36,7 @@ impl Taken {
         cost: Cost,
         now: Timestamp,
         decision: &Decision,
-    ) -> Taken {
+    ) -> TakeRecord {
         let clear_at = limit.clear_at(state);
         let at = match limit.algorithm() {
             Algorithm::SlidingLog | Algorithm::SlidingWindow => match (limit.algorithm(), &*state.words()) {
@@ -53,19 +53,19 @@ impl Taken {
             _ => 0,
         };
         let (algorithm, permit) = (limit.algorithm(), decision.permit());
-        Taken { algorithm, cost, taken_at: now, at, clear_at, paid, permit }
+        TakeRecord { algorithm, cost, taken_at: now, at, clear_at, paid, permit }
     }
 }
 
-impl Taken {
+impl TakeRecord {
     /// Returns the part that belongs to one of several asks that were taken as one.
     #[must_use]
-    pub(crate) fn part(&self, limit: &Limit, cost: Cost) -> Taken {
+    pub(crate) fn part(&self, limit: &Limit, cost: Cost) -> TakeRecord {
         let paid = match self.algorithm {
             Algorithm::TokenBucket | Algorithm::LeakyBucket => limit.numbers()[1].saturating_mul(cost.get()),
             _ => self.paid,
         };
-        Taken { cost, paid, ..*self }
+        TakeRecord { cost, paid, ..*self }
     }
 
     /// Returns the time at which its debt is fully repaid.
@@ -110,7 +110,7 @@ pub(crate) fn reset(states: &[StateName], time: Time) -> Call {
 ///
 /// For a bucket, later takes may have followed, if none of them is delayed; then the time since the take is deducted.
 /// For a log, at most 64 entries may have followed the take. For a pacer, only the last take can be given back.
-pub(crate) fn give_back(target: &Target, taken: &Taken, time: Time) -> Call {
+pub(crate) fn give_back(target: &Target, taken: &TakeRecord, time: Time) -> Call {
     let limit = &target.limit;
     if limit.algorithm() != taken.algorithm {
         return answered(CAPPED, target);
@@ -139,7 +139,7 @@ pub(crate) fn give_back(target: &Target, taken: &Taken, time: Time) -> Call {
 ///
 /// For a bucket, the refund is the price minus the time since the take, and zero while any request may be delayed.
 /// Windows, slots and logs behave as in [`give_back`]. A pacer stores only the last grant, without its owner.
-pub(crate) fn refund(target: &Target, taken: &Taken, units: Cost, time: Time) -> Option<Call> {
+pub(crate) fn refund(target: &Target, taken: &TakeRecord, units: Cost, time: Time) -> Option<Call> {
     let limit = &target.limit;
     match limit.algorithm() {
         algorithm if algorithm != taken.algorithm => None,
@@ -149,7 +149,7 @@ pub(crate) fn refund(target: &Target, taken: &Taken, units: Cost, time: Time) ->
             Some(call_about(taken, Job::RefundDebt, target, pack, time))
         }
         Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
-            Some(give_back(target, &Taken { cost: units, ..*taken }, time))
+            Some(give_back(target, &TakeRecord { cost: units, ..*taken }, time))
         }
         _ => None,
     }
@@ -207,7 +207,7 @@ fn pack_permit(target: &Target, permit: PermitId) -> Pack {
 }
 
 /// Builds a call about one take. The script does nothing if units were removed without a receipt since.
-fn call_about(taken: &Taken, job: Job, target: &Target, pack: Pack, time: Time) -> Call {
+fn call_about(taken: &TakeRecord, job: Job, target: &Target, pack: Pack, time: Time) -> Call {
     let taken_at = Pack::new(b'x').micros(taken.taken_at.ticks());
     call_with_mark(job, target, vec![pack.into_bytes(), taken_at.into_bytes()], time)
 }

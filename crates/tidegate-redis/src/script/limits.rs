@@ -7,7 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tidegate::{Algorithm, Ask, Cost, Draft, Limit, Ticks, WindowMode};
+use tidegate::{Algorithm, Ask, Cost, Limit, LimitBuilder, Ticks, WindowMode};
 
 use super::bid::{Bid, Target};
 use super::key::letter;
@@ -105,7 +105,8 @@ fn with_whole_slots([amount, width, slots, _, most]: [u64; 5]) -> Option<Limit> 
         return None;
     }
     // An estimate has one slot of a whole period, which is whole microseconds already.
-    let draft = Draft::new(Algorithm::SlidingWindow, amount, Duration::from_micros(whole / TICKS * slots));
+    let draft =
+        LimitBuilder::new(Algorithm::SlidingWindow, amount, Duration::from_micros(whole / TICKS * slots));
     draft.mode(WindowMode::Strict).slots(slots).max_debt(most - amount).build().ok()
 }
 
@@ -136,10 +137,10 @@ pub(crate) fn longest_use(limit: &Limit) -> Ticks {
 /// The numbers of several debts are concatenated in one argument; the other algorithms have an argument for each ask.
 pub(super) fn pack_take(bid: &Bid, others: Vec<u8>) -> Vec<u8> {
     let (target, limit, ask) = (&bid.target, &bid.target.limit, bid.ask);
-    let (cost, patience, numbers) = (ask.cost.get(), ask.patience.get(), limit.numbers());
+    let (cost, max_wait, numbers) = (ask.cost.get(), ask.max_wait.get(), limit.numbers());
     let pack = match limit.algorithm() {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => pack_debt(limit, ask, others),
-        Algorithm::Pacer => pack_pace(limit, cost, patience),
+        Algorithm::Pacer => pack_pace(limit, cost, max_wait),
         Algorithm::Concurrency => {
             let [most, lease, ..] = numbers;
             let units = bid.units_held();
@@ -178,10 +179,10 @@ pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pac
 fn pack_debt(limit: &Limit, ask: Ask, others: Vec<u8>) -> Pack {
     let [_, interval, capacity, max_debt, undelayed] = limit.numbers();
     let price = interval.checked_mul(ask.cost.get()).filter(|price| *price <= capacity);
-    let patience = ask.patience.get();
+    let max_wait = ask.max_wait.get();
     let bar = price.map(|price| match limit.algorithm() {
-        Algorithm::TokenBucket => capacity.saturating_add(patience.min(max_debt)),
-        _ => capacity.min(undelayed.saturating_add(patience).saturating_add(price)),
+        Algorithm::TokenBucket => capacity.saturating_add(max_wait.min(max_debt)),
+        _ => capacity.min(undelayed.saturating_add(max_wait).saturating_add(price)),
     });
     let depth = capacity.saturating_add(max_debt);
     Debt { price: price.unwrap_or(0), bar, depth, interval }
@@ -235,13 +236,13 @@ fn intervals_per_permit(cold_factor: u64) -> u64 {
     if cold_factor == 0 { 1 } else { 2 * (1 + cold_factor) }
 }
 
-fn pack_pace(limit: &Limit, permits: u64, patience: u64) -> Pack {
+fn pack_pace(limit: &Limit, permits: u64, max_wait: u64) -> Pack {
     let price = pace_price(limit, permits);
-    pack_priced_pace(limit, price, patience)
+    pack_priced_pace(limit, price, max_wait)
 }
 
 /// Encodes a price in savings, and as time at the stable rate with the remainder of an interval.
-pub(super) fn pack_priced_pace(limit: &Limit, price: u128, patience: u64) -> Pack {
+pub(super) fn pack_priced_pace(limit: &Limit, price: u128, max_wait: u64) -> Pack {
     let [interval, pays_own, most, warm_up, cold_factor] = limit.numbers();
     let scale = if cold_factor == 0 { 1 } else { 5 + cold_factor };
     let full = if cold_factor == 0 { most } else { warm_up * scale };
@@ -249,7 +250,7 @@ pub(super) fn pack_priced_pace(limit: &Limit, price: u128, patience: u64) -> Pac
     let (stable, rest) = (price / per_permit, (price % per_permit) as u64);
     let pack = Pack::new(b'p').flag(interval == 0).flag(pays_own == 1).number(scale).ticks(full);
     let pack = pack.ticks(saturated(price)).ticks(saturated(stable)).number(rest);
-    pack.ticks(patience).micros(warm_up).number(cold_factor)
+    pack.ticks(max_wait).micros(warm_up).number(cold_factor)
 }
 
 /// Returns the price of permits in the savings of a pacer.

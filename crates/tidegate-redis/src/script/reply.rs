@@ -4,7 +4,7 @@ use redis::{ServerError, Value};
 use tidegate::{Adjusted, Algorithm, Decision, PermitId, State, Timestamp};
 
 use super::bid::Bid;
-use super::change::{Taken, permit_of};
+use super::change::{TakeRecord, permit_of};
 use super::words::{debt, digits, numbers_of, words_of_holders, words_of_numbers, words_of_text};
 use super::{EPOCH, TICKS, Unreadable};
 
@@ -59,7 +59,7 @@ pub(crate) struct Decided {
 pub(crate) struct DecidedBid {
     pub(crate) decision: Decision,
     /// The data needed to give the take back, if units were spent.
-    pub(crate) taken: Option<Taken>,
+    pub(crate) taken: Option<TakeRecord>,
     /// The state before the take.
     pub(crate) state: State,
     /// True if the decision used the initial state of the key, because it had no live state.
@@ -215,7 +215,7 @@ pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unr
 }
 
 /// Returns the decision about a bid whose units were spent, and the data needed to give it back.
-fn spent(bid: &Bid, seen: &DecidedBid, now: Timestamp) -> Result<(Decision, Taken), Unreadable> {
+fn spent(bid: &Bid, seen: &DecidedBid, now: Timestamp) -> Result<(Decision, TakeRecord), Unreadable> {
     let (limit, mut state) = (&bid.target.limit, seen.state.clone());
     let mut decision = limit.decide(&mut state, now, bid.ask);
     if !decision.is_allowed() {
@@ -224,7 +224,7 @@ fn spent(bid: &Bid, seen: &DecidedBid, now: Timestamp) -> Result<(Decision, Take
     if let (Algorithm::Concurrency, Some(permit)) = (limit.algorithm(), seen.permit) {
         decision = decision.with_permit(permit);
     }
-    let taken = Taken::new(limit, &state, bid.ask.cost, now, &decision);
+    let taken = TakeRecord::new(limit, &state, bid.ask.cost, now, &decision);
     Ok((decision, taken))
 }
 

@@ -10,7 +10,7 @@ use testbed::{Flavour, Redis};
 use tidegate::{Ask, Decision, Subject};
 
 use super::{
-    AskReply, Bid, Call, StateName, TakeAsk, TakeReply, Taken, Target, Time, Unreadable, all, read_peek,
+    AskReply, Bid, Call, StateName, TakeAsk, TakeRecord, TakeReply, Target, Time, Unreadable, all, read_peek,
     read_take, read_takes,
 };
 
@@ -35,7 +35,7 @@ pub(super) fn take(bids: Vec<Bid>, time: Time) -> Call {
 pub(super) fn decided(
     reply: Value,
     asks: &[(Subject<'_>, Ask)],
-) -> Result<(Vec<Decision>, Vec<Option<Taken>>), Unreadable> {
+) -> Result<(Vec<Decision>, Vec<Option<TakeRecord>>), Unreadable> {
     let reply = read_takes(reply, std::iter::once(asks.len()))?.remove(0);
     decided_ask(&reply.expect("no error"), asks)
 }
@@ -44,7 +44,7 @@ pub(super) fn decided(
 pub(super) fn decided_ask(
     reply: &AskReply,
     asks: &[(Subject<'_>, Ask)],
-) -> Result<(Vec<Decision>, Vec<Option<Taken>>), Unreadable> {
+) -> Result<(Vec<Decision>, Vec<Option<TakeRecord>>), Unreadable> {
     match read_take(reply, &bids(asks))? {
         TakeReply::Decided(decided) => {
             Ok(decided.bids.into_iter().map(|bid| (bid.decision, bid.taken)).unzip())

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use super::request::Request;
 use super::twins::Twins;
 use super::{Outcome, TakenBid};
+use crate::denial_cache::Lasting;
 use crate::fault::Fault;
 use crate::limits::{StatesBefore, StoredLimit};
-use crate::refusals::Lasting;
 use crate::script::{self, Begin, Bid, Decided, DecidedBid, TakeAsk, TakeReply};
 use crate::store::{Inner, read};
 
@@ -21,7 +21,7 @@ use crate::store::{Inner, read};
 const MOST_TIMES: usize = 8;
 
 /// The bids of a group, and the known states of their keys.
-struct Asked<'r> {
+struct GroupBids<'r> {
     bids: Arc<[Bid]>,
     /// True if a state has more than one bid.
     has_twins: bool,
@@ -41,15 +41,15 @@ enum Figures {
     All,
 }
 
-impl<'r> Asked<'r> {
-    fn new(group: &'r [usize], request: &'r Request<'r>, due: Instant) -> Asked<'r> {
+impl<'r> GroupBids<'r> {
+    fn new(group: &'r [usize], request: &'r Request<'r>, due: Instant) -> GroupBids<'r> {
         let bid = |place: &usize| {
             let begin = request.limits[*place].carries().then(Begin::unknown);
             Bid { begin, ..request.bids[*place].clone() }
         };
         let is_whole =
             group.len() == request.bids.len() && request.limits.iter().all(|limit| !limit.carries());
-        Asked {
+        GroupBids {
             bids: if is_whole { request.bids.clone() } else { group.iter().map(bid).collect() },
             has_twins: request.has_twins,
             group,
@@ -172,7 +172,7 @@ impl Inner {
         is_tracked: bool,
         due: Instant,
     ) -> Result<Outcome<'g>, StoreError> {
-        let mut asked = Asked::new(group, request, due);
+        let mut asked = GroupBids::new(group, request, due);
         let may_go_back = is_tracked || group.len() < request.bids.len();
         let carrying = asked.bids.iter().filter(|bid| bid.begin.is_some());
         let turn = self.turns.enter(carrying.map(|bid| &*bid.target.name));
@@ -213,7 +213,7 @@ impl Inner {
 
     async fn report_twins(
         &self,
-        asked: &Asked<'_>,
+        asked: &GroupBids<'_>,
         decided: &mut Decided,
         is_spent: bool,
     ) -> Result<(), StoreError> {
@@ -242,7 +242,7 @@ impl Inner {
         request: &Request<'_>,
         due: Instant,
     ) -> Result<Vec<Decision>, StoreError> {
-        let mut asked = Asked::new(group, request, due);
+        let mut asked = GroupBids::new(group, request, due);
         let mut decided = self.look_at_bids(&asked.bids, due).await?;
         asked.saw(decided.now);
         let is_live: Vec<_> = (0..asked.bids.len()).map(|place| asked.is_live(place, &decided)).collect();
@@ -267,7 +267,7 @@ impl Inner {
     }
 }
 
-impl Asked<'_> {
+impl GroupBids<'_> {
     /// Returns false if a key has no live state and counts of previous limits matter.
     fn is_live(&self, place: usize, decided: &Decided) -> bool {
         let limit = self.limit(place);

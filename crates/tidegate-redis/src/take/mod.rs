@@ -12,12 +12,12 @@ mod request;
 mod several;
 mod twins;
 
-use tidegate::{Adjusted, Answer, Ask, Cost, Decision, Decisions, OpenReceipt, StoreError, Subject};
+use tidegate::{Adjusted, Ask, Cost, Decision, Decisions, OpenReceipt, StoreError, StoreFuture, Subject};
 
-use crate::link::Seat;
-use crate::refusals::{Era, Lasting};
+use crate::denial_cache::{CacheEpoch, Lasting};
+use crate::link::MemoryId;
 use crate::returns::Unclaimed;
-use crate::script::{self, Bid, Taken};
+use crate::script::{self, Bid, TakeRecord};
 use crate::store::{Inner, read, unfit};
 use request::Request;
 
@@ -45,26 +45,26 @@ struct Outcome<'g> {
     group: &'g [usize],
     bids: Vec<TakenBid>,
     /// The identity of the memory that it was taken from.
-    seat: Option<Seat>,
+    seat: Option<MemoryId>,
 }
 
 /// The outcome of one bid of a group.
 struct TakenBid {
     decision: Decision,
     /// The data needed to give the take back, if units were spent.
-    taken: Option<Taken>,
+    taken: Option<TakeRecord>,
     /// The scope in which a denial can be cached.
     lasting: Lasting,
 }
 
 impl Inner {
-    pub(crate) fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
+    pub(crate) fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> StoreFuture<'a, Decisions> {
         if asks.is_empty() {
-            return Answer::ready(Vec::new().into());
+            return StoreFuture::ready(Vec::new().into());
         }
         if asks.len() > MOST_TOGETHER {
             let count = asks.len();
-            return Answer::later(async move {
+            return StoreFuture::later(async move {
                 Err(StoreError::unfit(format!(
                     "{count} limits are too many for one request; ask for at most {MOST_TOGETHER} together"
                 )))
@@ -72,15 +72,15 @@ impl Inner {
         }
         let request = match Request::new(self, asks) {
             Ok(request) => request,
-            Err(error) => return Answer::later(async move { Err(unfit(&error)) }),
+            Err(error) => return StoreFuture::later(async move { Err(unfit(&error)) }),
         };
         let (refused, eras) = self.certain(&request);
         if let Some(refused) = refused {
             self.counts.cached.add();
-            return Answer::ready(refused.remembered());
+            return StoreFuture::ready(refused.remembered());
         }
         let is_tracked = Subject::are_tracked(asks);
-        Answer::later(async move {
+        StoreFuture::later(async move {
             let reported = self.take_there(&request, is_tracked).await?;
             self.remember(&request, &reported, &eras);
             let decisions = reported.bids.into_iter().map(|(decision, _)| decision).collect();
@@ -138,7 +138,7 @@ impl Inner {
     }
 
     /// Returns a denial that needs no request to the server. About limits that would allow, nothing is known.
-    fn certain(&self, request: &Request<'_>) -> (Option<Decisions>, Vec<Era>) {
+    fn certain(&self, request: &Request<'_>) -> (Option<Decisions>, Vec<CacheEpoch>) {
         let Some(refusals) = &self.refusals else { return (None, Vec::new()) };
         let mut eras = Vec::with_capacity(request.bids.len());
         let mut known = Some(Vec::new());
@@ -160,7 +160,7 @@ impl Inner {
         (None, eras)
     }
 
-    fn remember(&self, request: &Request<'_>, reported: &Reported, eras: &[Era]) {
+    fn remember(&self, request: &Request<'_>, reported: &Reported, eras: &[CacheEpoch]) {
         let Some(refusals) = &self.refusals else { return };
         for ((bid, (decision, lasting)), era) in request.bids.iter().zip(&reported.bids).zip(eras) {
             refusals.note(&bid.target.name, (&bid.target.limit, bid.ask), (decision, *era), *lasting);
@@ -196,11 +196,11 @@ impl Inner {
     }
 
     /// Returns the identity of the memory for these bids, which share a slot.
-    fn seat(&self, bids: &[Bid]) -> Option<Seat> {
+    fn seat(&self, bids: &[Bid]) -> Option<MemoryId> {
         self.seat_of(&bids.first()?.target.name)
     }
 
-    fn seat_of(&self, name: &[u8]) -> Option<Seat> {
+    fn seat_of(&self, name: &[u8]) -> Option<MemoryId> {
         self.seat_in(if self.has_slots() { script::slot(name) } else { 0 })
     }
 }
@@ -214,8 +214,8 @@ struct Reported {
 /// The data needed to refund a take: the position of its units, and the identity of the memory.
 #[derive(Clone, Debug)]
 struct TakeProof {
-    taken: Taken,
-    seat: Option<Seat>,
+    taken: TakeRecord,
+    seat: Option<MemoryId>,
 }
 
 /// Returns the proof of each take, in the order of the bids.

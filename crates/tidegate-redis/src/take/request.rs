@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidegate::{Algorithm, Ask, Cost, Decision, Key, Subject};
 
 use crate::limits::StoredLimit;
-use crate::script::{Bid, StateName, Taken, Unsupported};
+use crate::script::{Bid, StateName, TakeRecord, Unsupported};
 use crate::store::Inner;
 
 /// The maximum number of names that are compared pairwise.
@@ -85,7 +85,7 @@ impl<'a> Request<'a> {
     pub(super) fn shares<T: Clone>(
         &self,
         takes: &[Option<T>],
-        taken: impl Fn(&mut T) -> &mut Taken,
+        taken: impl Fn(&mut T) -> &mut TakeRecord,
     ) -> Vec<Option<(Cost, T)>> {
         let share = |(place, cost): (usize, Cost)| {
             let mut take = takes.get(place)?.clone()?;
@@ -123,5 +123,5 @@ fn is_one_ask(algorithm: Algorithm) -> bool {
 /// Merges two asks for one state. A cost that overflows is too large for any limit.
 fn both(one: Ask, other: Ask) -> Ask {
     let cost = Cost::of(one.cost.get().saturating_add(other.cost.get()));
-    Ask { cost, patience: one.patience.min(other.patience) }
+    Ask { cost, max_wait: one.max_wait.min(other.max_wait) }
 }

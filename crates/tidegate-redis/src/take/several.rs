@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use super::request::Request;
 use super::{Group, MOST_IN_SCRIPT, Outcome, Reported, TakenBid, proofs};
-use crate::refusals::Lasting;
-use crate::script::{self, Bid, Taken, Target};
+use crate::denial_cache::Lasting;
+use crate::script::{self, Bid, TakeRecord, Target};
 use crate::store::Inner;
 
 impl Inner {
@@ -121,7 +121,7 @@ impl Inner {
         }
     }
 
-    async fn give_back(&self, target: &Target, taken: &Taken) {
+    async fn give_back(&self, target: &Target, taken: &TakeRecord) {
         self.counts.given_back.add();
         // The denial is reported either way, and there is no further remedy.
         let Ok(due) = self.due() else { return };
@@ -164,5 +164,5 @@ fn reported(
 fn given_back(decision: &Decision, ask: Ask) -> Decision {
     let remaining = decision.remaining().saturating_add(ask.cost.get()).min(decision.limit());
     let (verdict, reset_after) = (decision.verdict_in_ticks(), decision.reset_after_in_ticks());
-    Decision::elsewhere(verdict, decision.limit(), remaining, reset_after)
+    Decision::from_remote(verdict, decision.limit(), remaining, reset_after)
 }

@@ -86,5 +86,5 @@ impl Twins {
 
 fn with_verdict(decision: &Decision, verdict: Verdict<Ticks>) -> Decision {
     let (limit, remaining) = (decision.limit(), decision.remaining());
-    Decision::elsewhere(verdict, limit, remaining, decision.reset_after_in_ticks())
+    Decision::from_remote(verdict, limit, remaining, decision.reset_after_in_ticks())
 }

@@ -15,12 +15,12 @@ use super::slots::{SLOTS, SlotMap};
 use super::{BETWEEN_LOOKS, Health, jittered};
 use crate::background::go_on;
 use crate::dial::Dialer;
-use crate::fault::{Fault, Refusal, describe};
-use crate::link::{Link, Trunk};
+use crate::fault::{ErrorReply, Fault, describe};
+use crate::link::{Link, LinkContext};
 use crate::url::Address;
 
 /// The timeout of a node for the slot map.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 /// The interval between reads of the map while a node is down.
 const WHILE_DOWN: Duration = Duration::from_millis(100);
 /// The interval between reads of the map in normal operation.
@@ -32,21 +32,21 @@ const MOST_NODES: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Cluster {
     seeds: Vec<Address>,
-    trunk: Arc<Trunk>,
-    known: Mutex<Known>,
+    trunk: Arc<LinkContext>,
+    known: Mutex<KnownNodes>,
     /// True once the map was read, or could not be read.
     is_settled: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownNodes {
     map: Option<SlotMap>,
     links: HashMap<Address, Arc<Link>>,
     why_not: String,
 }
 
 impl Cluster {
-    pub(super) fn new(seeds: &[Address], trunk: &Arc<Trunk>) -> Arc<Cluster> {
+    pub(super) fn new(seeds: &[Address], trunk: &Arc<LinkContext>) -> Arc<Cluster> {
         let (is_settled, _) = watch::channel(false);
         let known = Mutex::default();
         let this = Arc::new(Cluster { seeds: seeds.to_vec(), trunk: trunk.clone(), known, is_settled });
@@ -132,7 +132,7 @@ impl Cluster {
         others.retain(|node| up.iter().all(|link| link.address != *node));
         let mut why_not = String::new();
         for link in up {
-            match timeout(PATIENCE, link.call(&slots_question())).await {
+            match timeout(TIMEOUT, link.call(&slots_question())).await {
                 Ok(Ok(answer)) => match read_map(answer.value, &link.address) {
                     Ok(map) => return self.adopt(map),
                     Err(why) => why_not = why,
@@ -142,7 +142,7 @@ impl Cluster {
             }
         }
         for node in others {
-            match timeout(PATIENCE, ask_slots(&self.trunk.dialer, &node)).await {
+            match timeout(TIMEOUT, ask_slots(&self.trunk.dialer, &node)).await {
                 Ok(Ok(map)) => return self.adopt(map),
                 Ok(Err(why)) => why_not = why,
                 Err(_) => why_not = format!("{node}: no answer"),
@@ -165,7 +165,7 @@ impl Cluster {
         self.is_settled.send_replace(true);
     }
 
-    fn link(&self, known: &mut Known, address: &Address) -> Arc<Link> {
+    fn link(&self, known: &mut KnownNodes, address: &Address) -> Arc<Link> {
         if let Some(link) = known.links.get(address) {
             return link.clone();
         }
@@ -176,7 +176,7 @@ impl Cluster {
         link
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownNodes> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -197,7 +197,7 @@ pub(crate) async fn ask_slots(dialer: &Dialer, node: &Address) -> Result<SlotMap
 
 fn read_map(answer: Value, node: &Address) -> Result<SlotMap, String> {
     if let Value::ServerError(error) = answer {
-        let refusal = Refusal::new(node, &error);
+        let refusal = ErrorReply::new(node, &error);
         if refusal.detail.contains("cluster support disabled") {
             return Err(format!("{node}: this server is in no cluster; write redis:// in the URL"));
         }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::dial::Dialer;
 use crate::fault::Fault;
-use crate::link::{Link, Seat, Trunk};
+use crate::link::{Link, LinkContext, MemoryId};
 use crate::options::Options;
-use crate::url::{Address, Place};
+use crate::url::{Address, Deployment};
 use cluster::Cluster;
 pub(crate) use cluster::ask_slots;
 use sentinel::Sentinels;
@@ -39,14 +39,14 @@ pub(crate) struct Health {
 
 impl Topology {
     /// Starts discovery, in tasks on the runtime of the trunk.
-    pub(crate) fn new(options: &Options, trunk: &Arc<Trunk>) -> Topology {
+    pub(crate) fn new(options: &Options, trunk: &Arc<LinkContext>) -> Topology {
         match &options.url.place {
-            Place::Standalone(address) => Topology::Standalone(Link::new(address.clone(), trunk)),
-            Place::Sentinel { sentinels, service } => {
+            Deployment::Standalone(address) => Topology::Standalone(Link::new(address.clone(), trunk)),
+            Deployment::Sentinel { sentinels, service } => {
                 let dialer = Dialer::for_sentinels(options);
                 Topology::Sentinel(Sentinels::new((sentinels, service), dialer, trunk))
             }
-            Place::Cluster(nodes) => Topology::Cluster(Cluster::new(nodes, trunk)),
+            Deployment::Cluster(nodes) => Topology::Cluster(Cluster::new(nodes, trunk)),
         }
     }
 
@@ -65,7 +65,7 @@ impl Topology {
     }
 
     /// Returns the identity of the memory of a slot, if its server is connected.
-    pub(crate) fn seat(&self, slot: u16) -> Option<Seat> {
+    pub(crate) fn seat(&self, slot: u16) -> Option<MemoryId> {
         match self {
             Topology::Standalone(link) => link.seat(),
             Topology::Sentinel(sentinels) => sentinels.primary_now()?.seat(),

@@ -12,16 +12,16 @@ use redis::{PushInfo, PushKind};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::view::{Known, ask_sentinel, believed};
+use super::view::{KnownView, ask_sentinel, believed};
 use super::{BETWEEN_LOOKS, Health, health_of, jittered};
 use crate::background::go_on;
 use crate::dial::Dialer;
 use crate::fault::Fault;
-use crate::link::{Link, Trunk};
+use crate::link::{Link, LinkContext};
 use crate::url::Address;
 
 /// The timeout of a Sentinel.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 /// The pause before reconnecting to a lost Sentinel.
 const BEFORE_CALLING_AGAIN: Duration = Duration::from_millis(500);
 /// The interval between queries while the primary is down.
@@ -35,7 +35,7 @@ pub(crate) struct Sentinels {
     sentinels: Vec<Address>,
     service: String,
     dialer: Arc<Dialer>,
-    trunk: Arc<Trunk>,
+    trunk: Arc<LinkContext>,
     named: watch::Sender<Named>,
     /// The newest configuration epoch that any Sentinel reported.
     epoch: Mutex<u64>,
@@ -54,7 +54,7 @@ impl Sentinels {
     pub(super) fn new(
         (sentinels, service): (&[Address], &str),
         dialer: Dialer,
-        trunk: &Arc<Trunk>,
+        trunk: &Arc<LinkContext>,
     ) -> Arc<Sentinels> {
         let (named, _) = watch::channel(Named::Unknown);
         let this = Arc::new(Sentinels {
@@ -111,7 +111,7 @@ impl Sentinels {
         for address in &self.sentinels {
             let (dialer, address, service) = (self.dialer.clone(), address.clone(), self.service.clone());
             asked.spawn(async move {
-                match timeout(PATIENCE, ask_sentinel(&dialer, &address, &service)).await {
+                match timeout(TIMEOUT, ask_sentinel(&dialer, &address, &service)).await {
                     Ok(answer) => answer,
                     Err(_) => Err(format!("{address}: no answer")),
                 }
@@ -137,7 +137,7 @@ impl Sentinels {
         }
         let primary = {
             let mut epoch = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = Known { epoch: *epoch, is_up: self.is_up(), sentinels: self.sentinels.len() };
+            let known = KnownView { epoch: *epoch, is_up: self.is_up(), sentinels: self.sentinels.len() };
             let believed = believed(&views, &known);
             *epoch = believed.map_or(*epoch, |view| view.epoch);
             believed.map(|view| view.primary.clone())

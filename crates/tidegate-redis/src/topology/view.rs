@@ -7,7 +7,7 @@ use crate::fault::describe;
 use crate::url::Address;
 
 /// The known state before Sentinels are asked again.
-pub(super) struct Known {
+pub(super) struct KnownView {
     /// The newest configuration epoch that any Sentinel reported.
     pub(super) epoch: u64,
     /// True if the primary of that epoch is connected.
@@ -17,7 +17,7 @@ pub(super) struct Known {
 
 /// Returns the report to follow: the one with the newest configuration epoch. An epoch older than a known one is
 /// accepted only if the primary is down and a majority of Sentinels agree; they have then been reset.
-pub(super) fn believed<'a>(views: &'a [View], known: &Known) -> Option<&'a View> {
+pub(super) fn believed<'a>(views: &'a [View], known: &KnownView) -> Option<&'a View> {
     let newest = views.iter().max_by_key(|view| view.epoch)?;
     let agreeing = views.iter().filter(|view| view.primary == newest.primary).count();
     let have_begun_anew = 2 * agreeing > known.sentinels && !known.is_up;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     fn port(told: &[(u16, u64)], epoch: u64, is_up: bool) -> Option<u16> {
-        believed(&views(told), &Known { epoch, is_up, sentinels: 3 }).map(|view| view.primary.port)
+        believed(&views(told), &KnownView { epoch, is_up, sentinels: 3 }).map(|view| view.primary.port)
     }
 
     #[test]

@@ -24,7 +24,7 @@ const SENTINEL_PORT: u16 = 26379;
 /// The URL of a server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
-    pub(crate) place: Place,
+    pub(crate) place: Deployment,
     pub(crate) is_encrypted: bool,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
@@ -33,7 +33,7 @@ pub struct Url {
 
 /// The kind of deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Deployment {
     /// A single server.
     Standalone(Address),
     /// The Sentinels that report the primary of a service.
@@ -58,12 +58,12 @@ impl Url {
 
     fn scheme(&self) -> &'static str {
         match (&self.place, self.is_encrypted) {
-            (Place::Standalone(_), false) => "redis",
-            (Place::Standalone(_), true) => "rediss",
-            (Place::Sentinel { .. }, false) => "redis+sentinel",
-            (Place::Sentinel { .. }, true) => "rediss+sentinel",
-            (Place::Cluster(_), false) => "redis+cluster",
-            (Place::Cluster(_), true) => "rediss+cluster",
+            (Deployment::Standalone(_), false) => "redis",
+            (Deployment::Standalone(_), true) => "rediss",
+            (Deployment::Sentinel { .. }, false) => "redis+sentinel",
+            (Deployment::Sentinel { .. }, true) => "rediss+sentinel",
+            (Deployment::Cluster(_), false) => "redis+cluster",
+            (Deployment::Cluster(_), true) => "rediss+cluster",
         }
     }
 }
@@ -87,12 +87,12 @@ impl fmt::Display for Url {
             (None, None) => {}
         }
         match &self.place {
-            Place::Standalone(address) => write!(out, "{address}")?,
-            Place::Sentinel { sentinels, service } => {
+            Deployment::Standalone(address) => write!(out, "{address}")?,
+            Deployment::Sentinel { sentinels, service } => {
                 list(out, sentinels)?;
                 write!(out, "/{service}")?;
             }
-            Place::Cluster(nodes) => list(out, nodes)?,
+            Deployment::Cluster(nodes) => list(out, nodes)?,
         }
         if self.database == 0 { Ok(()) } else { write!(out, "/{}", self.database) }
     }

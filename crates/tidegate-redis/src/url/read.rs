@@ -2,7 +2,7 @@
 
 use tidegate_support::{decoded, is_percent_encoded};
 
-use super::{Address, PORT, Place, SENTINEL_PORT, Url, UrlError};
+use super::{Address, Deployment, PORT, SENTINEL_PORT, Url, UrlError};
 
 /// The valid schemes, for messages.
 const SCHEMES: &str =
@@ -108,7 +108,11 @@ fn read_address(text: &str, default_port: u16) -> Result<Address, UrlError> {
     Ok(Address { host: host.to_owned(), port })
 }
 
-fn read_place(kind: Kind, mut addresses: Vec<Address>, segments: &[&str]) -> Result<(Place, u32), UrlError> {
+fn read_place(
+    kind: Kind,
+    mut addresses: Vec<Address>,
+    segments: &[&str],
+) -> Result<(Deployment, u32), UrlError> {
     let (place, rest) = match kind {
         Kind::Standalone if addresses.len() > 1 => {
             return Err(UrlError::new(
@@ -116,10 +120,10 @@ fn read_place(kind: Kind, mut addresses: Vec<Address>, segments: &[&str]) -> Res
                  Sentinels, or one host",
             ));
         }
-        Kind::Standalone => (Place::Standalone(addresses.remove(0)), segments),
+        Kind::Standalone => (Deployment::Standalone(addresses.remove(0)), segments),
         Kind::Sentinel => match segments.split_first() {
             Some((service, rest)) => {
-                (Place::Sentinel { sentinels: addresses, service: plain(service, "service")? }, rest)
+                (Deployment::Sentinel { sentinels: addresses, service: plain(service, "service")? }, rest)
             }
             None => {
                 return Err(UrlError::new(
@@ -128,7 +132,7 @@ fn read_place(kind: Kind, mut addresses: Vec<Address>, segments: &[&str]) -> Res
                 ));
             }
         },
-        Kind::Cluster => (Place::Cluster(addresses), segments),
+        Kind::Cluster => (Deployment::Cluster(addresses), segments),
     };
     let database = match rest {
         [] => 0,

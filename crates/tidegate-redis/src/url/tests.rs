@@ -11,18 +11,18 @@ fn wrong(text: &str) -> String {
 #[test]
 fn every_kind_of_place_is_read() {
     let one = url("redis://cache.example/3");
-    assert_eq!(one.place, Place::Standalone(Address { host: "cache.example".into(), port: 6379 }));
+    assert_eq!(one.place, Deployment::Standalone(Address { host: "cache.example".into(), port: 6379 }));
     assert_eq!((one.database, one.is_encrypted, one.user, one.password), (3, false, None, None));
 
     let sentinel = url("rediss+sentinel://tide:s%40cret@a:1,[::1]:2,c/shop/1");
     assert_eq!((sentinel.user.as_deref(), sentinel.password.as_deref()), (Some("tide"), Some("s@cret")));
     assert!(sentinel.is_encrypted);
-    let Place::Sentinel { sentinels, service } = &sentinel.place else { panic!("{sentinel:?}") };
+    let Deployment::Sentinel { sentinels, service } = &sentinel.place else { panic!("{sentinel:?}") };
     assert_eq!((service.as_str(), sentinel.database), ("shop", 1));
     assert_eq!(sentinels.iter().map(Address::to_string).collect::<Vec<_>>(), ["a:1", "[::1]:2", "c:26379"]);
 
     let cluster = url("redis+cluster://:secret@10.0.0.1:7000,10.0.0.2:7001");
-    assert!(matches!(&cluster.place, Place::Cluster(nodes) if nodes.len() == 2));
+    assert!(matches!(&cluster.place, Deployment::Cluster(nodes) if nodes.len() == 2));
     assert_eq!(cluster.password.as_deref(), Some("secret"));
     assert_eq!(url("valkey://h").to_string(), "redis://h:6379");
 }
@@ -31,7 +31,7 @@ fn every_kind_of_place_is_read() {
 fn a_password_may_hold_what_separates_elsewhere() {
     let url = url("redis://user:a/b:c@d@host:1");
     assert_eq!(url.password.as_deref(), Some("a/b:c@d"));
-    assert_eq!(url.place, Place::Standalone(Address { host: "host".into(), port: 1 }));
+    assert_eq!(url.place, Deployment::Standalone(Address { host: "host".into(), port: 1 }));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use conformance::random::Random;
-use tidegate::{Answer, Ask, Store as _, StoreError};
+use tidegate::{Ask, Store as _, StoreError, StoreFuture};
 use tidegate_redis::RedisStore;
 
 use crate::setup::{Someone, eventually, redis, store, wait};
@@ -15,7 +15,7 @@ fn free(store: &RedisStore, who: &Someone) -> Option<u64> {
 }
 
 /// Polls a take this many times and drops it. Returns its result if it completed before.
-fn drop_after<T>(polls: u64, taking: Answer<'_, T>) -> Option<T> {
+fn drop_after<T>(polls: u64, taking: StoreFuture<'_, T>) -> Option<T> {
     let (mut taking, mut context) = (pin!(taking), Context::from_waker(Waker::noop()));
     for _ in 0..polls {
         if let Poll::Ready(answer) = taking.as_mut().poll(&mut context) {

@@ -100,7 +100,7 @@ fn a_limit_that_could_not_be_put_in_force_decides_nothing() {
     let (direct, key) = (forgetful(&redis.url()), Key::new("ana"));
     assert!(take(&direct, of_rule("5/d").subject(&key), 5).is_allowed());
     proxy.only_for(&["EVALSHA", "EVAL"]);
-    let through = open(Options { caches_refusals: false, ..options(&proxy.url()) });
+    let through = open(Options { caches_denials: false, ..options(&proxy.url()) });
     let new = of_rule("6/d");
     for failing in 1..=3 {
         proxy.answer(1, "-OOM command not allowed when used memory > 'maxmemory'.");

@@ -12,7 +12,7 @@ use crate::setup::{Someone, eventually, forgetful, given_time, open, options, re
 const SHORT: Duration = Duration::from_millis(20);
 
 fn hasty(url: &str) -> RedisStore {
-    open(Options { deadline: SHORT, caches_refusals: false, ..options(url) })
+    open(Options { deadline: SHORT, caches_denials: false, ..options(url) })
 }
 
 /// Retries until the store decides.
@@ -190,7 +190,7 @@ fn a_server_that_is_not_there_yet_is_used_when_it_comes() {
 #[test]
 fn no_more_are_under_way_than_allowed() {
     let redis = redis();
-    let store = open(Options { max_in_flight: 4, caches_refusals: false, ..options(&redis.url()) });
+    let store = open(Options { max_in_flight: 4, caches_denials: false, ..options(&redis.url()) });
     let ana = Someone::new("ana", "1000000/h");
     assert!(ana.is_allowed(&store));
     redis.stop();
@@ -407,7 +407,7 @@ fn a_short_stall_costs_no_connection() {
     let proxy = Proxy::start(redis.address());
     // A connection is given up after five deadlines: there are seconds to end the stall before.
     let deadline = Duration::from_secs(1);
-    let store = open(Options { deadline, caches_refusals: false, ..options(&proxy.url()) });
+    let store = open(Options { deadline, caches_denials: false, ..options(&proxy.url()) });
     let ana = Someone::new("ana", "1000000/h");
     recovers(&store, &ana);
     let opened = proxy.counters().opened;

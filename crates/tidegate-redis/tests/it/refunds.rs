@@ -90,7 +90,7 @@ fn of_a_bucket_the_price_less_the_time_since_comes_back() {
     assert_eq!((ana.refund(&store, &mut three, 1), reset_after()), (Adjusted::Whole, 2 * SECOND));
     clock.advance(SECOND * 3 / 2);
     assert_eq!((ana.refund(&store, &mut three, 2), reset_after()), (Adjusted::Capped, SECOND / 4));
-    let patient = Ask::new(Cost::of(5)).patience(9 * SECOND);
+    let patient = Ask::new(Cost::of(5)).max_wait(9 * SECOND);
     let mut last = wait(store.take(&[(ana.subject().tracked(), patient)])).unwrap().take_receipts();
     let last = last.first_mut().and_then(Option::as_mut).expect("a receipt");
     assert_eq!(ana.refund(&store, last, 5), Adjusted::Capped, "it waits, and others may do so");

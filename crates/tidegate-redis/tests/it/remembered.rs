@@ -112,7 +112,7 @@ fn an_allowed_take_ends_what_is_known_of_its_state() {
 #[test]
 fn it_can_be_switched_off() {
     let redis = redis();
-    let store = open(Options { caches_refusals: false, ..options(&redis.url()) });
+    let store = open(Options { caches_denials: false, ..options(&redis.url()) });
     let ana = Someone::new("ana", "1/h");
     assert_eq!(ana.passes(&store, 10), 1);
     assert_eq!((store.status().answered, store.status().cached), (11, 0), "the limit is listed first");

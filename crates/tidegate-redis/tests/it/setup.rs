@@ -25,7 +25,7 @@ pub(crate) fn store(url: &str) -> RedisStore {
 
 /// Opens a store without a cache of denials.
 pub(crate) fn forgetful(url: &str) -> RedisStore {
-    open(Options { caches_refusals: false, ..options(url) })
+    open(Options { caches_denials: false, ..options(url) })
 }
 
 pub(crate) fn open(options: Options) -> RedisStore {

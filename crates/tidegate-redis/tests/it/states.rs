@@ -104,7 +104,7 @@ fn counts_are_carried_through_each_change() {
     ] {
         let (_redis, store, _clock) = at_noon();
         let key = Key::new("ana");
-        let patient = Ask::new(Cost::of(8)).patience(24 * HOUR);
+        let patient = Ask::new(Cost::of(8)).max_wait(24 * HOUR);
         let (a, b, c) = (of_rule(first), of_rule(second), of_rule(third));
         assert!(wait(store.take(&[(a.subject(&key), patient)])).unwrap().is_allowed(), "{first}");
         assert_eq!(

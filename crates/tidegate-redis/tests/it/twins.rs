@@ -65,7 +65,7 @@ fn each_of_two_has_a_receipt_of_its_own() {
 #[test]
 fn where_asks_are_decided_one_after_the_other_the_wait_is_that_of_all() {
     let (_redis, store, clock) = given();
-    for (text, patience) in [
+    for (text, max_wait) in [
         ("4/h queue 3 delay-after all leaky-bucket", Duration::ZERO),
         ("4/h queue 3 leaky-bucket", HOUR),
         ("4/60s concurrency", Duration::ZERO),
@@ -73,7 +73,7 @@ fn where_asks_are_decided_one_after_the_other_the_wait_is_that_of_all() {
     ] {
         let (limit, key): (Limit, _) = (text.parse().expect(text), Key::new(text));
         let subject = Subject::new("user", &key, &limit);
-        let asks = units([1, 2]).map(|ask| ask.patience(patience));
+        let asks = units([1, 2]).map(|ask| ask.max_wait(max_wait));
         assert!(both(&store, subject, asks).is_allowed(), "{text}");
         let last = (0..3).map(|_| both(&store, subject, asks)).find(|taken| !taken.is_allowed());
         let last = last.expect(text);

@@ -12,7 +12,7 @@ pub(crate) use network::Network;
 pub(crate) use path::PathPattern;
 pub(crate) use text::read_pattern;
 
-use crate::seen::{Seen, Slot};
+use crate::normalized::{NormalizedRequest, Slot};
 
 /// The list length up to which all pairs of patterns are compared.
 const SHORT: usize = 16;
@@ -29,7 +29,7 @@ pub struct Condition {
 
 /// The number of spellings of a value that have to match: any or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum Spellings {
     Any,
     All,
 }
@@ -57,21 +57,25 @@ impl Condition {
         &self.attribute
     }
 
-    pub(crate) fn holds(&self, seen: &Seen<'_>, reading: Reading) -> bool {
+    pub(crate) fn holds(&self, seen: &NormalizedRequest<'_>, reading: Spellings) -> bool {
         if self.slot == Slot::Ip {
             return seen.ip().is_some_and(|ip| self.any_of.iter().any(|pattern| pattern.has(ip)));
         }
         let matches = |value: &[u8]| self.any_of.iter().any(|pattern| pattern.matches(value));
         match reading {
-            Reading::Any => seen.spellings(self.slot).any(matches),
-            Reading::All => seen.value(self.slot).is_some() && seen.spellings(self.slot).all(matches),
+            Spellings::Any => seen.spellings(self.slot).any(matches),
+            Spellings::All => seen.value(self.slot).is_some() && seen.spellings(self.slot).all(matches),
         }
     }
 
     /// Returns the spelling of a value that decides whether the condition matches.
-    pub(crate) fn decisive<'s>(&self, seen: &'s Seen<'_>, reading: Reading) -> Option<&'s [u8]> {
+    pub(crate) fn decisive<'s>(
+        &self,
+        seen: &'s NormalizedRequest<'_>,
+        reading: Spellings,
+    ) -> Option<&'s [u8]> {
         let matches = |value: &[u8]| self.any_of.iter().any(|pattern| pattern.matches(value));
-        let is_wanted = reading == Reading::Any;
+        let is_wanted = reading == Spellings::Any;
         let mut spellings = seen.spellings(self.slot);
         spellings.find(|value| matches(value) == is_wanted).or_else(|| seen.value(self.slot))
     }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::{Network, PathPattern, Pattern};
-use crate::seen::{plain_beginning, plain_host, plain_path};
+use crate::normalized::{plain_beginning, plain_host, plain_path};
 
 /// The maximum length of a pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1024;

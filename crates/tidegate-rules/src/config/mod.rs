@@ -20,7 +20,7 @@ use toml::de::DeTable;
 
 pub use tidegate_support::{Complaint, TextPlace};
 
-use crate::gate::{Calendar as _, SystemCalendar};
+use crate::gate::{SystemCalendar, WallClock as _};
 use crate::policy::Policy;
 use valid::Valid;
 use written::Reader;

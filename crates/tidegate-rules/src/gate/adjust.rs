@@ -1,15 +1,15 @@
-//! Corrections of a [`Bill`]: late charges and refunds.
+//! Corrections of a [`Charges`]: late charges and refunds.
 
 use tidegate::{Adjusted, Cost, PreparedLimit, StoreError};
 use tidegate_support::join_all;
 
-use super::bill::{Bill, Paid};
+use super::charges::{Charges, Paid};
 use super::{Gate, InForce, at_once};
 use crate::rule::Mode;
 
 /// The direction of a correction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Charge,
     Refund,
 }
@@ -29,8 +29,8 @@ impl Gate {
     /// A rule that has another limit by now is charged under that one; a rule that was removed, under its old one. If a
     /// remote store fails, rules whose `on_store_failure` is `local` are charged in the local store. The error reports
     /// that the remote store may not have been charged; the charge is not sent again.
-    pub async fn charge(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
-        self.settle(bill, units, Way::Charge).await
+    pub async fn charge(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
+        self.settle(bill, units, Direction::Charge).await
     }
 
     /// Refunds units to every rule that took units for a request, by the receipts on the bill. Each rule gets back at
@@ -43,27 +43,27 @@ impl Gate {
     /// A state belongs to one limit. If the rule has another limit by now, the units go to the state under the old one.
     /// Keys whose counts are still carried over from there get them back; a state that was written under the new limit
     /// stays unchanged. After a store failure a refund is not sent again.
-    pub async fn refund(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
-        self.settle(bill, units, Way::Refund).await
+    pub async fn refund(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
+        self.settle(bill, units, Direction::Refund).await
     }
 
     /// [`Gate::charge`] for a store that answers immediately.
-    pub fn charge_now(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
+    pub fn charge_now(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
         at_once(self.charge(bill, units))
     }
 
     /// [`Gate::refund`] for a store that answers immediately.
-    pub fn refund_now(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
+    pub fn refund_now(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
         at_once(self.refund(bill, units))
     }
 
     /// Corrects all entries concurrently, so that a remote store costs one round trip.
-    async fn settle(&self, bill: &mut Bill, units: u64, way: Way) -> Result<Adjusted, StoreError> {
+    async fn settle(&self, bill: &mut Charges, units: u64, way: Direction) -> Result<Adjusted, StoreError> {
         let Some(force) = bill.force.clone() else { return Ok(Adjusted::Whole) };
         let (corrections, mut all_of_it) = self.corrections(&force, bill, units, way);
         let answers = match way {
-            Way::Charge => force.charge_all(bill, &corrections).await,
-            Way::Refund => force.refund_all(bill, &corrections).await,
+            Direction::Charge => force.charge_all(bill, &corrections).await,
+            Direction::Refund => force.refund_all(bill, &corrections).await,
         };
         let mut failed = None;
         for (correction, answer) in corrections.iter().zip(answers) {
@@ -83,9 +83,9 @@ impl Gate {
     fn corrections(
         &self,
         force: &InForce,
-        bill: &mut Bill,
+        bill: &mut Charges,
         units: u64,
-        way: Way,
+        way: Direction,
     ) -> (Vec<Correction>, Adjusted) {
         let (now, mut corrections, mut all_of_it) = (self.in_force(), Vec::new(), Adjusted::Whole);
         for (place, entry) in bill.entries.iter_mut().enumerate() {
@@ -96,13 +96,13 @@ impl Gate {
             let limit = PreparedLimit::clone(in_force.as_deref().unwrap_or(&entry.limit));
             let asked = units.saturating_mul(entry.weight);
             let cost = match way {
-                Way::Charge => asked,
-                Way::Refund => asked.min(entry.paid),
+                Direction::Charge => asked,
+                Direction::Refund => asked.min(entry.paid),
             };
             if cost < asked && entry.mode == Mode::Enforce {
                 all_of_it = Adjusted::Capped;
             }
-            if way == Way::Refund {
+            if way == Direction::Refund {
                 entry.paid -= cost;
             }
             if let Ok(cost) = Cost::new(cost) {
@@ -118,7 +118,7 @@ type Corrected = Result<Adjusted, StoreError>;
 
 impl InForce {
     /// Charges every entry. A complete charge is added to the bill, with its receipt if the store returns one.
-    async fn charge_all(&self, bill: &mut Bill, corrections: &[Correction]) -> Vec<Corrected> {
+    async fn charge_all(&self, bill: &mut Charges, corrections: &[Correction]) -> Vec<Corrected> {
         let entries = &bill.entries;
         let answers = corrections.iter().map(|Correction { place, limit, cost }| {
             self.store.store().charge(entries[*place].subject(self, limit), *cost)
@@ -139,7 +139,7 @@ impl InForce {
     }
 
     /// Refunds every entry by its receipts, newest first. The receipts are removed from the bill before they are sent.
-    async fn refund_all(&self, bill: &mut Bill, corrections: &[Correction]) -> Vec<Corrected> {
+    async fn refund_all(&self, bill: &mut Charges, corrections: &[Correction]) -> Vec<Corrected> {
         let take = |each: &Correction| std::mem::take(&mut bill.entries[each.place].receipts);
         let mut receipts: Vec<_> = corrections.iter().map(take).collect();
         let mut corrected: Vec<Corrected> = Vec::with_capacity(corrections.len());

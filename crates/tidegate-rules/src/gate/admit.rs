@@ -7,20 +7,20 @@ use tidegate::Store;
 use tidegate::{DecidedBy, Decision, Decisions, OpenReceipt, StoreError, Ticks, Timestamp, Verdict};
 
 use super::admission::{Admission, Binding, HeldPermit, Outcome};
-use super::batch::Moment;
-use super::bill::Entry;
+use super::batch::BatchInstant;
+use super::charges::Entry;
+use super::matched_rules::{Asked, Circumstances, MatchedRules};
 use super::together::{Asks, Decided, OwnDecisions, Together};
-use super::visit::{Asked, Circumstances, Visit};
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
-use crate::rule::{Fixed, Mode};
-use crate::top::Outcome as Asking;
+use crate::rule::{Mode, StaticVerdict};
+use crate::top::TopOutcome as Asking;
 
 /// One request, the rules that apply to it, their decisions, and the date of the decision.
 #[derive(Clone, Copy)]
 struct Request<'a, 'p> {
     attributes: &'a Attributes<'a>,
-    visit: &'a Visit<'p>,
+    visit: &'a MatchedRules<'p>,
     own: &'a [Decided<'a>],
     /// The number of denials of all requests that are decided as a unit.
     denied: usize,
@@ -50,7 +50,7 @@ impl<'g> Measured<'g> {
     }
 
     /// Creates results that record a bill.
-    pub(super) fn billed(gate: &'g Gate) -> Measured<'g> {
+    pub(super) fn tracked(gate: &'g Gate) -> Measured<'g> {
         let mut measured = Measured::new(gate);
         measured.bill = Some(Vec::new());
         measured
@@ -82,7 +82,8 @@ impl Gate {
     /// are released.
     pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
         // A single request reads the clock as it goes: no other request has to share its instant.
-        self.decide_one(&self.in_force(), attributes, &mut Measured::new(self), &Moment::default()).await
+        self.decide_one(&self.in_force(), attributes, &mut Measured::new(self), &BatchInstant::default())
+            .await
     }
 
     /// Decides about several requests as a unit: either all are allowed, or no request spends. After a denial each
@@ -90,7 +91,7 @@ impl Gate {
     /// evaluated. An in-memory store decides about all of them at one instant.
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
         let force = self.in_force();
-        let moment = Moment::of(&force);
+        let moment = BatchInstant::of(&force);
         self.decide(&force, requests, &mut Measured::new(self), &moment).await
     }
 
@@ -100,7 +101,7 @@ impl Gate {
         force: &InForce,
         attributes: &Attributes<'_>,
         measured: &mut Measured<'_>,
-        moment: &Moment,
+        moment: &BatchInstant,
     ) -> Result<Admission, StoreError> {
         match self.decide_now(force, attributes, measured, moment) {
             Some(admission) => Ok(admission),
@@ -118,12 +119,12 @@ impl Gate {
         force: &InForce,
         attributes: &Attributes<'_>,
         measured: &mut Measured<'_>,
-        moment: &Moment,
+        moment: &BatchInstant,
     ) -> Option<Admission> {
         let zones = force.store.memory()?;
         let now = || moment.date(self);
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
-        let mut visit = Visit::default();
+        let mut visit = MatchedRules::default();
         visit.match_rules(force, attributes, &around);
         if visit.is_forbidden() {
             return Some(force.unasked(&visit, true));
@@ -160,13 +161,14 @@ impl Gate {
         force: &InForce,
         requests: &[Attributes<'_>],
         measured: &mut Measured<'_>,
-        moment: &Moment,
+        moment: &BatchInstant,
     ) -> Result<Vec<Admission>, StoreError> {
         // All rules use one date, even if the date changes meanwhile.
         let now = || moment.date(self);
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
-        let visits: Vec<_> = requests.iter().map(|request| Visit::new(force, request, &around)).collect();
-        if visits.iter().any(Visit::is_forbidden) {
+        let visits: Vec<_> =
+            requests.iter().map(|request| MatchedRules::new(force, request, &around)).collect();
+        if visits.iter().any(MatchedRules::is_forbidden) {
             return Ok(visits.iter().map(|visit| force.unasked(visit, visit.is_forbidden())).collect());
         }
         let together = Together::of(&visits, measured.bill.is_some());
@@ -205,7 +207,7 @@ impl Gate {
     /// [`Gate::admit`] if the store is in memory. Returns `None` for a remote store, without a request to it.
     #[inline]
     pub fn admit_in_memory(&self, attributes: &Attributes<'_>) -> Option<Admission> {
-        self.decide_now(&self.in_force(), attributes, &mut Measured::new(self), &Moment::default())
+        self.decide_now(&self.in_force(), attributes, &mut Measured::new(self), &BatchInstant::default())
     }
 
     /// [`Gate::admit_all`] for a store that answers immediately, as in-memory stores do.
@@ -285,7 +287,7 @@ impl Gate {
     }
 
     /// Builds the admission of a request without limits. Another request of the unit may have been denied.
-    fn without_limits(&self, force: &InForce, visit: &Visit<'_>, is_refused: bool) -> Admission {
+    fn without_limits(&self, force: &InForce, visit: &MatchedRules<'_>, is_refused: bool) -> Admission {
         let answer = force.unasked(visit, !is_refused);
         let is_measured = !visit.shadows.is_empty() || !visit.refused_in_shadow.is_empty();
         if !is_refused && !is_measured && matches!(answer.outcome, Outcome::Free) {
@@ -354,10 +356,10 @@ impl Gate {
 
 impl InForce {
     /// Builds the admission of a request for which no limit was evaluated.
-    fn unasked(&self, visit: &Visit<'_>, is_counted: bool) -> Admission {
+    fn unasked(&self, visit: &MatchedRules<'_>, is_counted: bool) -> Admission {
         let outcome = match visit.fixed {
             Some((id, fixed)) => {
-                let is_allowed = fixed == Fixed::Allow;
+                let is_allowed = fixed == StaticVerdict::Allow;
                 if is_counted {
                     self.meter(id).fixed(Mode::Enforce, is_allowed);
                 }
@@ -385,7 +387,7 @@ impl Admission {
 /// skipped; the result is `None` if there is no other rule.
 #[inline]
 fn binding<'v, 'p, 'd>(
-    visit: &'v Visit<'p>,
+    visit: &'v MatchedRules<'p>,
     own: &[Decided<'d>],
 ) -> (Option<(Decided<'d>, &'v Asked<'p>)>, Ticks) {
     let delays = own.iter().map(|decided| match decided.decision.verdict_in_ticks() {

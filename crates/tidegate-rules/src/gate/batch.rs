@@ -23,22 +23,22 @@ pub struct Batch {
 /// Requests of a [`Batch`] that are decided one after the other, at one instant; see [`Batch::stretch`].
 pub struct Stretch<'b> {
     batch: &'b Batch,
-    moment: Moment,
+    moment: BatchInstant,
 }
 
 /// The instant at which a request is decided.
 #[derive(Debug, Default)]
-pub(super) struct Moment {
+pub(super) struct BatchInstant {
     /// The date by the calendar. It is read when a schedule or an override needs it.
     date: OnceLock<i64>,
     /// The time by the clock of an in-memory store; `None` if each take reads the clock itself.
     pub(super) at: Option<Timestamp>,
 }
 
-impl Moment {
+impl BatchInstant {
     /// Returns the moment of several requests.
-    pub(super) fn of(force: &InForce) -> Moment {
-        Moment { at: force.store.now(), ..Moment::default() }
+    pub(super) fn of(force: &InForce) -> BatchInstant {
+        BatchInstant { at: force.store.now(), ..BatchInstant::default() }
     }
 
     pub(super) fn date(&self, gate: &Gate) -> i64 {
@@ -89,12 +89,12 @@ impl Batch {
     ///
     /// A stretch that takes longer than a twentieth of a second continues at a later instant.
     pub fn stretch(&self) -> Stretch<'_> {
-        Stretch { batch: self, moment: Moment::of(&self.force) }
+        Stretch { batch: self, moment: BatchInstant::of(&self.force) }
     }
 
     /// [`Gate::admit_all`] by the policy of this batch.
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        let moment = Moment::of(&self.force);
+        let moment = BatchInstant::of(&self.force);
         self.gate.decide(&self.force, requests, &mut Measured::new(&self.gate), &moment).await
     }
 }

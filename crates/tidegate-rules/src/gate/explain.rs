@@ -2,14 +2,14 @@
 
 use tidegate::{Ask, Decision, Limit, StoreError};
 
-use super::visit::{Circumstances, Keys, Part, part};
+use super::matched_rules::{Circumstances, Keys, MatchedRule, part};
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
-use crate::condition::{Condition, Reading};
+use crate::condition::{Condition, Spellings};
 use crate::index::RuleId;
 use crate::key::Keyed;
-use crate::rule::{Fixed, Mode, Rule};
-use crate::seen::Seen;
+use crate::normalized::NormalizedRequest;
+use crate::rule::{Mode, Rule, StaticVerdict};
 
 /// The evaluation of every rule for a request.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl Gate {
         &self,
         force: &InForce,
         id: RuleId,
-        seen: &Seen<'_>,
+        seen: &NormalizedRequest<'_>,
         attributes: &Attributes<'_>,
     ) -> Result<RuleExplained, StoreError> {
         let rule = force.policy.rule(id);
@@ -131,19 +131,19 @@ impl Gate {
         let now = || date;
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
         match part(force, id, &mut Keys::of(seen), attributes, &around) {
-            Some(Part::Counts(asked, _)) => {
+            Some(MatchedRule::Counts(asked, _)) => {
                 let (subject, ask) = (asked.subject(false), asked.ask);
                 told.limit = Some(*asked.limit());
                 told.decision = Some(force.store.store().peek(subject, ask).await?);
             }
-            Some(Part::Denied(_)) => told.decision = None,
-            Some(Part::None) | None => told.applies = false,
+            Some(MatchedRule::Denied(_)) => told.decision = None,
+            Some(MatchedRule::None) | None => told.applies = false,
         }
         Ok(told)
     }
 }
 
-fn matched(condition: &Condition, seen: &Seen<'_>, reading: Reading) -> Match {
+fn matched(condition: &Condition, seen: &NormalizedRequest<'_>, reading: Spellings) -> Match {
     let value = match condition.attribute() {
         "ip" => seen.ip().map(|ip| ip.to_string()),
         _ => condition.decisive(seen, reading).map(|value| String::from_utf8_lossy(value).into_owned()),
@@ -158,7 +158,7 @@ fn conclude(rules: Vec<RuleExplained>) -> Explanation {
     };
     let fixed = obeyed().find_map(|told| Some((told.rule.decision()?, told.rule.name().to_owned())));
     if let Some((fixed, rule)) = fixed {
-        return Explanation { is_allowed: fixed == Fixed::Allow, rule: Some(rule), rules };
+        return Explanation { is_allowed: fixed == StaticVerdict::Allow, rule: Some(rule), rules };
     }
     // An override that denies leaves a limit without a decision.
     if let Some(denied) = obeyed().find(|told| told.decision.is_none()) {

@@ -11,10 +11,10 @@ mod adjust;
 mod admission;
 mod admit;
 mod batch;
-mod bill;
-mod calendar;
+mod charges;
 mod explain;
 mod limits;
+mod matched_rules;
 mod meter;
 mod overridden;
 mod override_warning;
@@ -23,8 +23,8 @@ mod overriding;
 mod permits;
 mod store;
 mod together;
-mod unfit;
-mod visit;
+mod unsupported;
+mod wall_clock;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -37,19 +37,19 @@ use tidegate::{Clock as _, CounterClock, StoreError, StoreFailures, StoreMeter, 
 
 pub use admission::{Admission, Binding, HeldPermit};
 pub use batch::{Batch, Stretch};
-pub use bill::Bill;
-pub use calendar::{Calendar, ManualCalendar, SystemCalendar};
+pub use charges::Charges;
 pub use explain::{Explanation, Match, RuleExplained};
 pub use meter::{RuleCounts, ShadowCounts};
 pub use override_warning::{OverrideWarning, PutOverride};
 pub use overrides::{Instead, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, Override, OverrideError};
 pub use store::GateStore;
-pub use unfit::{NoMemory, Unfit};
+pub use unsupported::{NoMemory, UnsupportedPolicy};
+pub use wall_clock::{ManualCalendar, SystemCalendar, WallClock};
 
 use crate::index::RuleId;
 use crate::policy::Policy;
 use crate::rule::Rule;
-use crate::top::{Heavy, Outcome as Asking, Top};
+use crate::top::{HotKey, Top, TopOutcome as Asking};
 use limits::RuleLimit;
 use meter::RuleMeter;
 use overrides::Overrides;
@@ -78,7 +78,7 @@ struct Inner {
     force: ArcSwap<InForce>,
     replacing: Mutex<()>,
     overrides: Overrides,
-    calendar: Arc<dyn Calendar>,
+    calendar: Arc<dyn WallClock>,
     clock: CounterClock,
     top: Top,
     /// The number of requests to which no rule applied.
@@ -154,7 +154,7 @@ impl Gate {
     /// Creates a gate with a policy in force on a store.
     ///
     /// # Panics
-    /// If the store does not support the policy; see [`Unfit`].
+    /// If the store does not support the policy; see [`UnsupportedPolicy`].
     pub fn new(policy: Policy, store: impl Into<GateStore>) -> Gate {
         Gate::with_calendar(policy, store, Arc::new(SystemCalendar))
     }
@@ -162,8 +162,8 @@ impl Gate {
     /// Creates a gate with another calendar for schedules and overrides.
     ///
     /// # Panics
-    /// If the store does not support the policy; see [`Unfit`].
-    pub fn with_calendar(policy: Policy, store: impl Into<GateStore>, calendar: Arc<dyn Calendar>) -> Gate {
+    /// If the store does not support the policy; see [`UnsupportedPolicy`].
+    pub fn with_calendar(policy: Policy, store: impl Into<GateStore>, calendar: Arc<dyn WallClock>) -> Gate {
         Gate::try_new(policy, store, calendar).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -171,8 +171,8 @@ impl Gate {
     pub fn try_new(
         policy: Policy,
         store: impl Into<GateStore>,
-        calendar: Arc<dyn Calendar>,
-    ) -> Result<Gate, Unfit> {
+        calendar: Arc<dyn WallClock>,
+    ) -> Result<Gate, UnsupportedPolicy> {
         let store = InStore::new(&store.into(), &policy)?;
         let meters = policy.rules().iter().map(|_| Arc::default()).collect();
         let limits = policy.rules().iter().map(|rule| RuleLimit::new(rule, None)).collect();
@@ -191,13 +191,13 @@ impl Gate {
 
     /// Replaces the policy atomically: every request is decided by the old one or the new one. Rules that keep their
     /// name and algorithm keep the debt of their keys and their counts. On an error the old policy stays in force.
-    pub fn replace(&self, policy: Policy) -> Result<(), Unfit> {
+    pub fn replace(&self, policy: Policy) -> Result<(), UnsupportedPolicy> {
         self.prepare(policy).map(Prepared::put_in_force)
     }
 
     /// Prepares a replacement of the policy. This step may fail and changes nothing; [`Prepared::put_in_force`] cannot
     /// fail.
-    pub fn prepare(&self, policy: Policy) -> Result<Prepared, Unfit> {
+    pub fn prepare(&self, policy: Policy) -> Result<Prepared, UnsupportedPolicy> {
         let store = self.inner.force.load().store.under(&policy)?;
         Ok(Prepared { gate: self.clone(), policy, store })
     }
@@ -270,7 +270,7 @@ impl Gate {
     }
 
     /// Returns the keys with the most denials in the last one to two minutes.
-    pub fn top(&self, rule: Option<&str>, at_most: usize) -> Vec<Heavy> {
+    pub fn top(&self, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
         self.inner.top.turn_to(self.inner.now());
         self.inner.top.most(Asking::Refused, rule, at_most)
     }

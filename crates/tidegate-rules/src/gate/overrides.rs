@@ -10,9 +10,9 @@ use tidegate::{Key, Limit};
 
 use super::overridden::Overridden;
 use crate::key::KeyParts;
+use crate::normalized::NormalizedRequest;
 use crate::policy::Policy;
 use crate::rule::Rule;
-use crate::seen::Seen;
 
 /// The maximum number of overrides.
 pub const MAX_OVERRIDES: usize = 10_000;
@@ -149,7 +149,7 @@ impl Overrides {
         &self,
         rule: &Rule,
         key: &KeyParts,
-        seen: &Seen<'_>,
+        seen: &NormalizedRequest<'_>,
         now: impl Fn() -> i64,
     ) -> bool {
         let all = self.all.load();

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use tidegate::{Algorithm, Answer, Key, PreparedLimit, StoreError, Subject};
+use tidegate::{Algorithm, Key, PreparedLimit, StoreError, StoreFuture, Subject};
 use tidegate_support::join_all;
 
 use super::admission::HeldPermit;
@@ -50,7 +50,7 @@ impl Gate {
         // The contents of a permit come from a client, so they never put a limit in force. A permit keeps the lease
         // that it was granted; if its release does not reach the store, it expires after that lease.
         let in_force = self.limit_in_force(force, permit).map(|limit| PreparedLimit::clone(&limit));
-        let is_shorter = |limit: &PreparedLimit| limit.limit().regained_in() < permit.limit.regained_in();
+        let is_shorter = |limit: &PreparedLimit| limit.limit().time_to_full() < permit.limit.time_to_full();
         in_force.filter(|limit| !gives_permits || !is_shorter(limit)).or_else(of_permit)
     }
 
@@ -95,8 +95,12 @@ impl Gate {
 }
 
 impl InForce {
-    fn release<'a>(&'a self, permit: &'a HeldPermit, limit: Option<&'a PreparedLimit>) -> Answer<'a, bool> {
-        let Some(limit) = limit else { return Answer::ready(false) };
+    fn release<'a>(
+        &'a self,
+        permit: &'a HeldPermit,
+        limit: Option<&'a PreparedLimit>,
+    ) -> StoreFuture<'a, bool> {
+        let Some(limit) = limit else { return StoreFuture::ready(false) };
         self.store.store().release(self.holding(permit, limit), permit.id)
     }
 
@@ -128,7 +132,7 @@ mod tests {
         for (lease, longest) in [("60s", 60), ("1s", 60), ("1h", 3600)] {
             gate.replace(policy(lease)).expect("no zones");
             let limit = gate.limit_to_release(&gate.in_force(), &held).expect("it gives permits");
-            assert_eq!(limit.limit().regained_in(), Duration::from_secs(longest), "{lease}");
+            assert_eq!(limit.limit().time_to_full(), Duration::from_secs(longest), "{lease}");
         }
         assert_eq!(gate.release_now(&held).ok(), Some(true));
     }

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate::{Answer, Ask, Decisions, FallbackStore, Map, Memory, Store, Subject, Timestamp, Zone, Zones};
+use tidegate::{
+    Ask, Decisions, FallbackStore, Map, MemoryStore, Store, StoreFuture, Subject, Timestamp, Zone, Zones,
+};
 
-use super::unfit::{NoMemory, Unfit};
+use super::unsupported::{NoMemory, UnsupportedPolicy};
 use crate::policy::Policy;
 
 /// A store that a gate can use: a [`Zone`] or a [`Map`] in memory, or a remote store with a fallback, which each rule
@@ -28,7 +30,7 @@ pub struct GateStore(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Memory(Memory),
+    Memory(MemoryStore),
     Remote(FallbackStore),
 }
 
@@ -72,12 +74,12 @@ pub(super) struct InStore {
 
 #[derive(Clone)]
 struct InMemory {
-    first: Memory,
+    first: MemoryStore,
     zones: Zones,
 }
 
 impl InStore {
-    pub(super) fn new(store: &GateStore, policy: &Policy) -> Result<InStore, Unfit> {
+    pub(super) fn new(store: &GateStore, policy: &Policy) -> Result<InStore, UnsupportedPolicy> {
         match &store.0 {
             Kind::Memory(first) => InStore::with_zones(first, &Zones::new(first), policy),
             Kind::Remote(store) => InStore { store: Arc::new(store.clone()), memory: None }.under(policy),
@@ -85,11 +87,11 @@ impl InStore {
     }
 
     /// Returns the store for another policy. Zones of the same name keep their contents and their size.
-    pub(super) fn under(&self, policy: &Policy) -> Result<InStore, Unfit> {
+    pub(super) fn under(&self, policy: &Policy) -> Result<InStore, UnsupportedPolicy> {
         match &self.memory {
             Some(InMemory { first, zones }) => InStore::with_zones(first, zones, policy),
             None => {
-                Unfit::unless_supported(&*self.store, policy)?;
+                UnsupportedPolicy::unless_supported(&*self.store, policy)?;
                 Ok(self.clone())
             }
         }
@@ -109,18 +111,18 @@ impl InStore {
         }
     }
 
-    fn with_zones(first: &Memory, old: &Zones, policy: &Policy) -> Result<InStore, Unfit> {
+    fn with_zones(first: &MemoryStore, old: &Zones, policy: &Policy) -> Result<InStore, UnsupportedPolicy> {
         let zones = policy.zones().iter().try_fold(Zones::new(first), |zones, zone| {
             if goes_on(old, &zone.name) {
                 return Ok(zones.with_that_of(old, &zone.name));
             }
             zones.with(&zone.name, zone.bytes).map_err(|cause| NoMemory { zone: zone.clone(), cause })
         })?;
-        Unfit::unless_kept(&zones, policy)?;
+        UnsupportedPolicy::unless_kept(&zones, policy)?;
         Ok(InStore::in_memory(first, zones))
     }
 
-    fn in_memory(first: &Memory, zones: Zones) -> InStore {
+    fn in_memory(first: &MemoryStore, zones: Zones) -> InStore {
         let (store, first) = (Arc::new(zones.clone()), first.clone());
         InStore { store, memory: Some(InMemory { first, zones }) }
     }
@@ -144,9 +146,9 @@ impl InStore {
         &'a self,
         asks: &'a [(Subject<'a>, Ask)],
         at: Option<Timestamp>,
-    ) -> Answer<'a, Decisions> {
+    ) -> StoreFuture<'a, Decisions> {
         match (self.memory(), at) {
-            (Some(zones), Some(at)) => Answer::ready(zones.take_all_as_of(at, asks)),
+            (Some(zones), Some(at)) => StoreFuture::ready(zones.take_all_as_of(at, asks)),
             _ => self.store.take(asks),
         }
     }
@@ -180,8 +182,8 @@ mod tests {
     use super::super::Gate;
     use super::*;
     use crate::attributes::Attributes;
+    use crate::normalized::Slots;
     use crate::policy::NamedZone;
-    use crate::seen::Slots;
 
     #[test]
     fn a_zone_that_cannot_be_had_leaves_the_policy_in_force() {
@@ -194,7 +196,7 @@ mod tests {
             error.to_string(),
             "zone \"large\": the system has no 1073741824 GiB of memory for it; write a smaller size"
         );
-        assert!(matches!(error, Unfit::NoMemory(error) if error.zone() == &zone));
+        assert!(matches!(error, UnsupportedPolicy::NoMemory(error) if error.zone() == &zone));
         assert_eq!((gate.with_policy(|policy| policy.rules().len()), gate.zones().len()), (1, 0));
         assert!(gate.admit_now(&Attributes::new()).is_ok_and(|answer| answer.is_allowed()));
         assert!(InStore::new(&Zone::new(1 << 16).into(), &policy()).is_err());

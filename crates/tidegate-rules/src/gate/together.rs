@@ -8,7 +8,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 use tidegate::{Algorithm, Ask, Cost, DecidedBy, Decision, Decisions, Subject};
 
-use super::visit::{Asked, Visit};
+use super::matched_rules::{Asked, MatchedRules};
 
 /// The decision about one rule of a request.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ pub(super) type Asks<'v> = SmallVec<[(Subject<'v>, Ask); FEW]>;
 
 impl<'v> Together<'v> {
     /// Combines the asks of these requests, with receipts if they are tracked.
-    pub(super) fn of<'p: 'v>(visits: &'v [Visit<'p>], is_tracked: bool) -> Together<'v> {
+    pub(super) fn of<'p: 'v>(visits: &'v [MatchedRules<'p>], is_tracked: bool) -> Together<'v> {
         // The rules of one request are distinct.
         if let [visit] = visits {
             let mut asks = Asks::new();
@@ -95,5 +95,5 @@ impl<'v> Together<'v> {
 /// Combines two asks into one.
 fn join(one: Ask, other: Ask) -> Ask {
     let cost = one.cost.get().saturating_add(other.cost.get());
-    Ask { cost: Cost::new(cost).unwrap_or(one.cost), patience: one.patience.min(other.patience) }
+    Ask { cost: Cost::new(cost).unwrap_or(one.cost), max_wait: one.max_wait.min(other.max_wait) }
 }

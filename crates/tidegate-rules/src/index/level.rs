@@ -12,7 +12,7 @@ use super::nested::{Networks, Prefixes};
 use super::trie::Trie;
 use super::{QuickMap, RuleId, RuleIds};
 use crate::condition::{Condition, Pattern};
-use crate::seen::{Seen, Slot};
+use crate::normalized::{NormalizedRequest, Slot};
 
 /// The number of rules under one pattern that are scanned one by one.
 pub(super) const FEW: usize = 8;
@@ -123,7 +123,7 @@ impl Level {
     }
 
     /// Appends the rules that may apply.
-    pub(super) fn find(&self, seen: &Seen<'_>, found: &mut RuleIds) {
+    pub(super) fn find(&self, seen: &NormalizedRequest<'_>, found: &mut RuleIds) {
         found.extend_from_slice(&self.always);
         if let Some(ip) = seen.ip() {
             self.networks.each_around(ip, |id| self.find_in(id, seen, found));
@@ -138,7 +138,7 @@ impl Level {
         }
     }
 
-    fn find_in(&self, id: BucketId, seen: &Seen<'_>, found: &mut RuleIds) {
+    fn find_in(&self, id: BucketId, seen: &NormalizedRequest<'_>, found: &mut RuleIds) {
         match &self.buckets[id as usize] {
             Bucket::Few(rules) => found.extend_from_slice(rules),
             Bucket::Many(level) => level.find(seen, found),
@@ -181,7 +181,7 @@ fn rank(condition: &Condition, shared: &HashMap<(Slot, &Pattern), usize>) -> (bo
 mod tests {
     use super::*;
     use crate::Attributes;
-    use crate::seen::Slots;
+    use crate::normalized::Slots;
 
     fn condition(slots: &mut Slots, attribute: &str, values: &[String]) -> Condition {
         let any_of = values.iter().map(|value| Pattern::Exact(value.as_bytes().into())).collect();

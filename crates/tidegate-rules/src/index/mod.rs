@@ -12,7 +12,7 @@ mod trie;
 use smallvec::SmallVec;
 
 use crate::condition::Condition;
-use crate::seen::Seen;
+use crate::normalized::NormalizedRequest;
 use level::{Level, Standing};
 pub(crate) use quick::QuickMap;
 
@@ -43,7 +43,7 @@ impl Index {
     }
 
     /// Returns the rules that may apply, in ascending order, without duplicates.
-    pub(crate) fn candidates(&self, seen: &Seen<'_>) -> RuleIds {
+    pub(crate) fn candidates(&self, seen: &NormalizedRequest<'_>) -> RuleIds {
         let mut found = RuleIds::new();
         self.first.find(seen, &mut found);
         found.sort_unstable();

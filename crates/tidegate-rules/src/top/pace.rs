@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tidegate::Timestamp;
 
-use super::{Outcome, WINDOW};
+use super::{TopOutcome, WINDOW};
 
 /// The number of decisions per minute that are all counted. Their cost is negligible, and a manual test of a limit sees
 /// each request counted.
@@ -23,11 +23,11 @@ const EXACT_NOTES: u64 = 4096;
 /// A random sampler. Racing threads record a few more or fewer; each weight is correct for its draw.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// The sampling intervals by [`Outcome`]; powers of two.
+    /// The sampling intervals by [`TopOutcome`]; powers of two.
     one_in: [u64; 2],
     /// The start of the current minute, in ticks.
     since: AtomicU64,
-    /// The number recorded in this minute, up to the bound, by [`Outcome`].
+    /// The number recorded in this minute, up to the bound, by [`TopOutcome`].
     noted: [AtomicU64; 2],
 }
 
@@ -40,7 +40,7 @@ impl Pace {
 
     /// Returns the number of requests that the current one represents, or `None` if it is not recorded.
     #[inline]
-    pub(super) fn weight(&self, outcome: Outcome) -> Option<u64> {
+    pub(super) fn weight(&self, outcome: TopOutcome) -> Option<u64> {
         if self.noted[outcome as usize].load(Relaxed) < EXACT_NOTES {
             return Some(1);
         }
@@ -50,7 +50,7 @@ impl Pace {
 
     /// Records the time of a counted decision. Skipped decisions do not read the clock, so a busy minute lasts until
     /// the next call.
-    pub(super) fn noted(&self, outcome: Outcome, now: Timestamp) {
+    pub(super) fn noted(&self, outcome: TopOutcome, now: Timestamp) {
         if now.ticks().abs_diff(self.since.load(Relaxed)) >= WINDOW.get() {
             self.since.store(now.ticks(), Relaxed);
             self.noted.iter().for_each(|noted| noted.store(0, Relaxed));

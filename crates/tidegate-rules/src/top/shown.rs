@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::shelf::Place;
+use super::count_table::KeyCount;
 
 /// Returns the parts of a key. If the key was cut, the last part ends in `…` and half of the hash.
-pub(super) fn parts(place: &Place) -> Vec<String> {
+pub(super) fn parts(place: &KeyCount) -> Vec<String> {
     let mut shown = Vec::new();
     let mut rest = &*place.key;
     while !rest.is_empty() {

@@ -18,11 +18,11 @@ fn at(seconds: u64) -> Timestamp {
 
 fn refuse(top: &Top, now: Timestamp, key: &Key, times: u64) {
     for _ in 0..times {
-        top.note(|| now, "api", key, Outcome::Refused);
+        top.note(|| now, "api", key, TopOutcome::Refused);
     }
 }
 
-fn names(found: &[Heavy]) -> Vec<String> {
+fn names(found: &[HotKey]) -> Vec<String> {
     found.iter().map(|heavy| heavy.key.join("/")).collect()
 }
 
@@ -70,10 +70,10 @@ fn the_ten_that_are_refused_most_are_found_in_a_flood_within_the_error() {
     let top = exact();
     let truth = refuse_zipf_in_a_flood(&top);
 
-    let found = top.most(Outcome::Refused, Some("api"), 10);
+    let found = top.most(TopOutcome::Refused, Some("api"), 10);
     let first: Vec<String> = the_first(&truth, 10).iter().map(|number| format!("key/{number}")).collect();
     assert_eq!(names(&found), first);
-    for heavy in top.most(Outcome::Refused, None, MAX_KEYS) {
+    for heavy in top.most(TopOutcome::Refused, None, MAX_KEYS) {
         let truth = if heavy.key[0] == "key" { truth[heavy.key[1].parse::<usize>().unwrap()] } else { 1 };
         assert!((heavy.refused - heavy.error..=heavy.refused).contains(&truth), "{truth}: {heavy:?}");
     }
@@ -87,7 +87,7 @@ fn sampling_finds_them_too_and_errs_by_what_it_says() {
     let top = Top::new();
     let truth = refuse_zipf_in_a_flood(&top);
 
-    let found = top.most(Outcome::Refused, Some("api"), 12);
+    let found = top.most(TopOutcome::Refused, Some("api"), 12);
     for number in the_first(&truth, 8) {
         let name = ["key".to_owned(), number.to_string()];
         let heavy = found.iter().find(|heavy| heavy.key == name).expect("one of the first eight");
@@ -102,7 +102,7 @@ fn a_latecomer_to_a_flood_is_found_with_the_error_of_its_place() {
     (0..NOTES).for_each(|turn| refuse(&top, at(1), &Key::new(turn), 1));
     refuse(&top, at(1), &Key::new("late"), 5000);
 
-    let found = top.most(Outcome::Refused, None, 10);
+    let found = top.most(TopOutcome::Refused, None, 10);
     assert_eq!(names(&found), ["late"], "the rest is nothing but error");
     assert!((500..2000).contains(&found[0].error), "{found:?}");
     assert_eq!(found[0].refused - found[0].error, 5000);
@@ -113,10 +113,10 @@ fn a_flood_of_allowed_keys_does_not_hide_who_is_refused() {
     let top = exact();
     refuse(&top, at(1), &Key::new("ana"), 3);
     for turn in 0..100_000 {
-        top.note(|| at(1), "api", &Key::new(turn), Outcome::Allowed);
+        top.note(|| at(1), "api", &Key::new(turn), TopOutcome::Allowed);
     }
-    top.note(|| at(1), "api", &Key::new("ana"), Outcome::Allowed);
-    let [ana] = &top.most(Outcome::Refused, None, 10)[..] else { panic!("one was refused") };
+    top.note(|| at(1), "api", &Key::new("ana"), TopOutcome::Allowed);
+    let [ana] = &top.most(TopOutcome::Refused, None, 10)[..] else { panic!("one was refused") };
     assert_eq!((ana.refused, ana.asked, ana.error), (3, 4, 0));
 }
 
@@ -126,8 +126,8 @@ fn what_is_tracked_is_bounded() {
     for window in 0..3 {
         for turn in 0..20_000 {
             let key = Key::new((turn, "x".repeat(300)));
-            top.note(|| at(60 * window), "api", &key, Outcome::Allowed);
-            top.note(|| at(60 * window), "api", &key, Outcome::Refused);
+            top.note(|| at(60 * window), "api", &key, TopOutcome::Allowed);
+            top.note(|| at(60 * window), "api", &key, TopOutcome::Refused);
         }
         assert_eq!(tracked(&top), 2 * MAX_KEYS * if window == 0 { 1 } else { 2 });
     }
@@ -142,14 +142,14 @@ fn few_are_counted_exactly_and_sorted_by_number_then_by_name() {
     let note = |rule, key: &str, outcome, times| {
         (0..times).for_each(|_| top.note(|| at(1), rule, &Key::new(key), outcome));
     };
-    note("login", "bob", Outcome::Refused, 2);
-    note("api", "eve", Outcome::Refused, 2);
-    note("api", "ana", Outcome::Refused, 2);
-    note("api", "ana", Outcome::Allowed, 1);
-    note("api", "zoe", Outcome::Allowed, 9);
-    note("api", "bob", Outcome::Refused, 5);
+    note("login", "bob", TopOutcome::Refused, 2);
+    note("api", "eve", TopOutcome::Refused, 2);
+    note("api", "ana", TopOutcome::Refused, 2);
+    note("api", "ana", TopOutcome::Allowed, 1);
+    note("api", "zoe", TopOutcome::Allowed, 9);
+    note("api", "bob", TopOutcome::Refused, 5);
 
-    let heavy = |rule: &str, key: &str, asked, refused| Heavy {
+    let heavy = |rule: &str, key: &str, asked, refused| HotKey {
         rule: rule.into(),
         key: vec![key.into()],
         asked,
@@ -158,11 +158,14 @@ fn few_are_counted_exactly_and_sorted_by_number_then_by_name() {
     };
     let (bob, ana, eve) = (heavy("api", "bob", 5, 5), heavy("api", "ana", 3, 2), heavy("api", "eve", 2, 2));
     let (zoe, login) = (heavy("api", "zoe", 9, 0), heavy("login", "bob", 2, 2));
-    assert_eq!(top.most(Outcome::Refused, None, 9), [bob.clone(), ana.clone(), eve.clone(), login.clone()]);
-    assert_eq!(top.most(Outcome::Allowed, None, 9), [zoe, bob.clone(), ana, eve, login.clone()]);
-    assert_eq!(top.most(Outcome::Refused, Some("login"), 9), [login]);
-    assert_eq!(top.most(Outcome::Refused, None, 1), [bob]);
-    assert_eq!(top.most(Outcome::Refused, Some("none"), 9), []);
+    assert_eq!(
+        top.most(TopOutcome::Refused, None, 9),
+        [bob.clone(), ana.clone(), eve.clone(), login.clone()]
+    );
+    assert_eq!(top.most(TopOutcome::Allowed, None, 9), [zoe, bob.clone(), ana, eve, login.clone()]);
+    assert_eq!(top.most(TopOutcome::Refused, Some("login"), 9), [login]);
+    assert_eq!(top.most(TopOutcome::Refused, None, 1), [bob]);
+    assert_eq!(top.most(TopOutcome::Refused, Some("none"), 9), []);
 }
 
 #[test]
@@ -170,10 +173,10 @@ fn rules_that_decide_in_turn_are_sampled_alike() {
     pace::seed(SEED);
     let top = Top::new();
     for _ in 0..100_000 {
-        top.note(|| at(1), "first", &Key::new("ana"), Outcome::Allowed);
-        top.note(|| at(1), "second", &Key::new("ana"), Outcome::Allowed);
+        top.note(|| at(1), "first", &Key::new("ana"), TopOutcome::Allowed);
+        top.note(|| at(1), "second", &Key::new("ana"), TopOutcome::Allowed);
     }
-    let found = top.most(Outcome::Allowed, None, 9);
+    let found = top.most(TopOutcome::Allowed, None, 9);
     assert_eq!(found.len(), 2);
     for heavy in found {
         assert!(heavy.asked.abs_diff(100_000) <= heavy.error, "{heavy:?}");
@@ -185,7 +188,7 @@ fn rules_that_decide_in_turn_are_sampled_alike() {
 fn a_window_is_reported_with_the_one_before_and_then_forgotten() {
     let top = exact();
     let (ana, bob) = (Key::new("ana"), Key::new("bob"));
-    let the_most = || top.most(Outcome::Refused, None, 9).iter().map(|heavy| heavy.refused).max();
+    let the_most = || top.most(TopOutcome::Refused, None, 9).iter().map(|heavy| heavy.refused).max();
     refuse(&top, at(59), &ana, 20);
     refuse(&top, at(60), &ana, 30);
     assert_eq!(the_most(), Some(50));
@@ -221,7 +224,7 @@ fn time_that_jumps_begins_anew_and_a_small_step_does_not() {
     ];
     for (now, refused) in steps {
         refuse(&top, now, &ana, 2);
-        let found = top.most(Outcome::Refused, None, 9);
+        let found = top.most(TopOutcome::Refused, None, 9);
         assert_eq!(found.iter().map(|heavy| heavy.refused).collect::<Vec<_>>(), [refused], "{now:?}");
     }
 }
@@ -235,7 +238,7 @@ fn a_busy_time_makes_another_coarse_only_until_one_is_noted_however_far_the_cloc
         refuse(&top, busy, &ana, 100_000);
         refuse(&top, quiet, &bob, 1000);
         refuse(&top, quiet, &eve, 3);
-        let found = top.most(Outcome::Refused, None, 9);
+        let found = top.most(TopOutcome::Refused, None, 9);
         assert_eq!(names(&found), ["bob", "eve"]);
         assert!(found[0].refused.abs_diff(1000) < 50, "{found:?}");
         assert_eq!((found[1].refused, found[1].error), (3, 0));
@@ -251,7 +254,7 @@ fn long_keys_are_told_apart_by_what_is_not_kept() {
     refuse(&top, at(1), &other, 5);
     refuse(&top, at(1), &Key::new(&*long), 3);
 
-    let found = top.most(Outcome::Refused, None, 9);
+    let found = top.most(TopOutcome::Refused, None, 9);
     assert_eq!(found.iter().map(|heavy| heavy.refused).collect::<Vec<_>>(), [7, 5, 3]);
     assert_ne!(found[0].key, found[1].key);
     assert_eq!(found[0].key[0], "é");
@@ -264,7 +267,7 @@ fn a_key_is_shown_as_text_that_prints() {
     let shown = |parts: &[&[u8]]| {
         let top = exact();
         refuse(&top, at(1), &Key::from_parts(parts), 1);
-        top.most(Outcome::Refused, None, 1).remove(0).key
+        top.most(TopOutcome::Refused, None, 1).remove(0).key
     };
     assert_eq!(shown(&[]), [""; 0]);
     assert_eq!(shown(&[b"", b"", b"a b"]), ["", "", "a b"]);
@@ -301,12 +304,12 @@ fn threads_note_at_once_while_another_reads() {
             })
             .collect();
         while !noting.iter().all(|thread| thread.is_finished()) {
-            let found = top.most(Outcome::Refused, None, 9);
+            let found = top.most(TopOutcome::Refused, None, 9);
             assert!(found.iter().all(|heavy| heavy.refused <= 4 * EACH / 8 && heavy.error == 0), "{found:?}");
         }
     });
     // While a paused thread holds a shelf, other threads skip it. Only now is every shelf certainly free.
     keys.iter().for_each(|key| refuse(&top, at(50), key, 1));
-    assert_eq!(top.most(Outcome::Refused, None, 9).len(), keys.len());
+    assert_eq!(top.most(TopOutcome::Refused, None, 9).len(), keys.len());
     assert_eq!(tracked(&top), keys.len());
 }

@@ -52,8 +52,8 @@ fn request(random: &mut Random) -> Attributes<'static> {
         request = request.cost(Cost::of(cost));
     }
     if random.once_in(4) {
-        let patience = [Duration::ZERO, Duration::from_nanos(1), Duration::from_secs(3600), Duration::MAX];
-        request = request.patience(patience[random.below(4)]);
+        let max_wait = [Duration::ZERO, Duration::from_nanos(1), Duration::from_secs(3600), Duration::MAX];
+        request = request.max_wait(max_wait[random.below(4)]);
     }
     request
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tidegate::{Adjusted, Cost, HOUR, SECOND};
-use tidegate_rules::{Attributes, Bill, Gate, Instead, ManualCalendar};
+use tidegate_rules::{Attributes, Charges, Gate, Instead, ManualCalendar};
 
 use crate::faulty::{Health, Node, one_of};
 use crate::requests::{admit, policy, remaining, still_gate, still_zone, stores};
@@ -33,8 +33,8 @@ fn ana() -> Attributes<'static> {
 }
 
 /// Returns the bill of an allowed request.
-fn bill_of(gate: &Gate, request: &Attributes<'_>) -> Bill {
-    let (answer, bill) = gate.admit_billed_now(request).expect("this store answers at once");
+fn bill_of(gate: &Gate, request: &Attributes<'_>) -> Charges {
+    let (answer, bill) = gate.admit_tracked_now(request).expect("this store answers at once");
     assert!(answer.is_allowed());
     bill
 }
@@ -253,7 +253,7 @@ fn where_nothing_was_taken_there_is_nothing_on_the_bill() {
     assert!(bill_of(&places, &ana()).is_empty(), "a place goes back with its permit");
     let gate = still_gate(&hourly("a", "1/h"));
     assert!(!bill_of(&gate, &ana()).is_empty());
-    let (refused, bill) = gate.admit_billed_now(&ana()).unwrap();
+    let (refused, bill) = gate.admit_tracked_now(&ana()).unwrap();
     assert!(!refused.is_allowed() && bill.is_empty());
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Event {
     pub(crate) user: &'static str,
     pub(crate) team: &'static str,
     pub(crate) cost: u64,
-    pub(crate) patience: Option<Duration>,
+    pub(crate) max_wait: Option<Duration>,
     /// The number of further requests after which it ends.
     pub(crate) held: usize,
 }
@@ -47,7 +47,7 @@ impl Event {
     pub(crate) fn request(&self) -> Attributes<'static> {
         let request = Attributes::new().set("user", self.user).set("team", self.team);
         let request = request.cost(Cost::of(self.cost));
-        self.patience.map_or(request.clone(), |patience| request.patience(patience))
+        self.max_wait.map_or(request.clone(), |max_wait| request.max_wait(max_wait))
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn script(seed: u64) -> Vec<Event> {
         team: random.pick(&["red", "blue"]),
         // A rare cost that exceeds every limit here.
         cost: if random.once_in(50) { 100 } else { 1 + (random.below(8) / 6) as u64 },
-        patience: random.once_in(4).then(|| Duration::from_millis(random.below(200) as u64)),
+        max_wait: random.once_in(4).then(|| Duration::from_millis(random.below(200) as u64)),
         held: random.below(12),
     };
     (0..REQUESTS).map(|_| event(&mut random)).collect()

@@ -34,7 +34,7 @@ impl ModelRule {
     fn ask(&self, event: &Event) -> Ask {
         let is_queue = self.limit.algorithm() == tidegate::Algorithm::LeakyBucket;
         let usual = if is_queue { std::time::Duration::MAX } else { std::time::Duration::ZERO };
-        Ask::new(Cost::of(event.cost)).patience(event.patience.map_or(usual, |asked| asked.min(usual)))
+        Ask::new(Cost::of(event.cost)).max_wait(event.max_wait.map_or(usual, |asked| asked.min(usual)))
     }
 
     fn peek(&self, clock: &ManualClock, event: &Event) -> Decision {

@@ -72,7 +72,7 @@ fn a_lowered_limit_denies_for_at_most_one_refill_and_reports_when() {
         let denied = admit(&gate, &ana());
         let wait =
             denied.binding().and_then(|binding| binding.decision.retry_after()).expect("it passes later");
-        let refill = lowered.parse::<Limit>().expect("a limit").regained_in();
+        let refill = lowered.parse::<Limit>().expect("a limit").time_to_full();
         assert!(!denied.is_allowed() && wait <= refill + refill / 10, "{what}: {wait:?}");
         let nanosecond = Duration::from_nanos(1);
         clock.advance(wait - nanosecond);

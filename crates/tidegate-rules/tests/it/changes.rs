@@ -159,8 +159,8 @@ impl<P: Place> OnGate<P> {
 
     fn request(ask: Ask) -> Attributes<'static> {
         // The max wait is rounded down to whole nanoseconds.
-        let patience = Duration::from_nanos(ask.patience.get() / 16);
-        Attributes::new().set("user", "ana").cost(ask.cost).patience(patience)
+        let max_wait = Duration::from_nanos(ask.max_wait.get() / 16);
+        Attributes::new().set("user", "ana").cost(ask.cost).max_wait(max_wait)
     }
 
     /// Loads the rule with this limit, and with another one in its window.
@@ -169,7 +169,7 @@ impl<P: Place> OnGate<P> {
         let mut text = format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '{limit}'\n");
         if limit.algorithm() != Algorithm::LeakyBucket {
             // The request sets its max wait; under a leaky bucket that is sufficient.
-            text += "patience = '365d'\n";
+            text += "max_wait = '365d'\n";
         }
         if let Some(window) = window {
             // The other half of the day, if no time may pass: a file that is loaded while its window is open.

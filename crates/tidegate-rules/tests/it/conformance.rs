@@ -47,11 +47,11 @@ impl OnGate {
 }
 
 fn rule(limit: Limit) -> String {
-    format!("[[rule]]\nname = 'judged'\nkey = ['user']\nlimit = '{limit}'\npatience = '365d'\n")
+    format!("[[rule]]\nname = 'judged'\nkey = ['user']\nlimit = '{limit}'\nmax_wait = '365d'\n")
 }
 
 fn request(key: &str, ask: Ask) -> Attributes<'_> {
-    Attributes::new().set("user", key).cost(ask.cost).patience(ask.patience.to_duration())
+    Attributes::new().set("user", key).cost(ask.cost).max_wait(ask.max_wait.to_duration())
 }
 
 impl Arm for OnGate {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use tidegate::{
-    Adjusted, Adjustment, Answer, Ask, Cost, Decision, Decisions, FallbackStore, Limit, ManualClock, Map,
-    OpenReceipt, PermitId, Store, StoreError, Subject, Zone,
+    Adjusted, Adjustment, Ask, Cost, Decision, Decisions, FallbackStore, Limit, ManualClock, Map,
+    OpenReceipt, PermitId, Store, StoreError, StoreFuture, Subject, Zone,
 };
 use tidegate_rules::{Gate, ManualCalendar};
 
@@ -74,9 +74,9 @@ impl Faulty {
 }
 
 impl Store for Faulty {
-    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
+    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> StoreFuture<'a, Decisions> {
         self.takes.fetch_add(1, Ordering::SeqCst);
-        Answer::later(async move {
+        StoreFuture::later(async move {
             if asks.len() > Store::most_together(self) {
                 return Err(StoreError::unfit("too many limits"));
             }
@@ -89,12 +89,12 @@ impl Store for Faulty {
         })
     }
 
-    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
-        Answer::later(self.answer(move |map| map.peek(subject, ask)))
+    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> StoreFuture<'a, Decision> {
+        StoreFuture::later(self.answer(move |map| map.peek(subject, ask)))
     }
 
-    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
-        Answer::later(self.answer(move |map| map.adjust(subject, adjustment)))
+    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> StoreFuture<'a, Adjusted> {
+        StoreFuture::later(self.answer(move |map| map.adjust(subject, adjustment)))
     }
 
     fn refund<'a>(
@@ -102,24 +102,24 @@ impl Store for Faulty {
         subject: Subject<'a>,
         receipt: &'a mut OpenReceipt,
         cost: Cost,
-    ) -> Answer<'a, Adjusted> {
-        Answer::later(self.answer(move |map| map.refund(subject, receipt, cost)))
+    ) -> StoreFuture<'a, Adjusted> {
+        StoreFuture::later(self.answer(move |map| map.refund(subject, receipt, cost)))
     }
 
-    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-        Answer::later(self.answer(move |map| map.release(subject, permit)))
+    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
+        StoreFuture::later(self.answer(move |map| map.release(subject, permit)))
     }
 
-    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-        Answer::later(self.answer(move |map| map.renew(subject, permit)))
+    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
+        StoreFuture::later(self.answer(move |map| map.renew(subject, permit)))
     }
 
-    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-        Answer::later(async move { self.answer(move |map| map.reset(subject)).await? })
+    fn reset<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool> {
+        StoreFuture::later(async move { self.answer(move |map| map.reset(subject)).await? })
     }
 
-    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-        Answer::later(self.answer(move |map| map.reset_limit(subject)))
+    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool> {
+        StoreFuture::later(self.answer(move |map| map.reset_limit(subject)))
     }
 
     fn supports(&self, limit: &Limit) -> Result<(), String> {

@@ -103,7 +103,7 @@ fn a_refused_key_stays_refused_whatever_else_changes() {
             rule("beside", "limit = '9/h'").replace("key = ['user']", "candidate_for = 'kept'")
         ),
         kept.replace("key =", "when = { user = '*' }\nkey ="),
-        kept.replace("'1/h'", "'1/h'\npatience = '1s'\non_store_failure = 'open'\nwhen_full = 'forget'"),
+        kept.replace("'1/h'", "'1/h'\nmax_wait = '1s'\non_store_failure = 'open'\nwhen_full = 'forget'"),
         format!("[zone.z]\nsize = '64KiB'\n{kept}"),
         kept.replace("'1/h'", "'1/h burst 1'"),
     ] {

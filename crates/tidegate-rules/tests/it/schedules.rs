@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread;
 
 use tidegate::Map;
-use tidegate_rules::{Attributes, Calendar, Gate, ManualCalendar};
+use tidegate_rules::{Attributes, Gate, ManualCalendar, WallClock};
 
 use crate::random::tries;
 use crate::requests::{admit, policy, remaining, still_zone, stores};
@@ -167,7 +167,7 @@ fn what_was_spent_before_an_edge_counts_behind_it() {
 #[derive(Debug)]
 struct Slow(AtomicI64);
 
-impl Calendar for Slow {
+impl WallClock for Slow {
     fn now(&self) -> i64 {
         self.0.fetch_add(1, Ordering::SeqCst)
     }

@@ -120,7 +120,7 @@ fn one_that_is_open_does_not_let_pass_what_can_never_pass() {
 
 #[test]
 fn one_that_is_open_delays_as_for_a_key_that_has_spent_nothing() {
-    let text = format!("{}patience = '1s'\n", rule("calls", "10/s burst 2 pay self pacer", "open"));
+    let text = format!("{}max_wait = '1s'\n", rule("calls", "10/s burst 2 pay self pacer", "open"));
     let (node, dear) = (down(&text, 3), ana().cost(Cost::of(5)));
     let delay = Duration::from_millis(500);
     assert_eq!(admit(&node.gate, &dear).verdict(), Verdict::Allowed { delay });

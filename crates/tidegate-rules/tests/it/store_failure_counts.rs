@@ -120,7 +120,7 @@ fn a_store_that_fails_while_it_only_measures_is_asked_once() {
 fn an_outage_lets_no_more_pass_than_the_limit_would() {
     const BURST: u64 = 12;
     const PER_MINUTE: u64 = 60;
-    let most_in = |span: Duration| u128::from(BURST) + span.as_millis() * u128::from(PER_MINUTE) / 60_000;
+    let worst_case = |span: Duration| u128::from(BURST) + span.as_millis() * u128::from(PER_MINUTE) / 60_000;
     let text = rule("api", &format!("{PER_MINUTE}/m burst {BURST}"), "key = ['user']\n");
     let ana = Attributes::new().set("user", "ana");
     for (salt, count) in [(2, 3_u64), (3, 5), (4, 12)] {
@@ -145,8 +145,8 @@ fn an_outage_lets_no_more_pass_than_the_limit_would() {
             } else {
                 by_store += passed;
             }
-            assert!(in_outage <= most_in(outage), "{count} nodes: {in_outage} in {outage:?}");
-            assert!(by_store <= most_in(total), "{count} nodes: {by_store} by the store in {total:?}");
+            assert!(in_outage <= worst_case(outage), "{count} nodes: {in_outage} in {outage:?}");
+            assert!(by_store <= worst_case(total), "{count} nodes: {by_store} by the store in {total:?}");
         }
         assert!(local > 1000 && by_store > 1000, "{count} nodes: {local} and {by_store} show nothing");
     }

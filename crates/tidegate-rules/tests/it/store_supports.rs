@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tidegate::{FallbackStore, Zone};
-use tidegate_rules::{Attributes, Gate, Instead, OverrideError, SystemCalendar, Unfit};
+use tidegate_rules::{Attributes, Gate, Instead, OverrideError, SystemCalendar, UnsupportedPolicy};
 
 use crate::faulty::{Faulty, TOO_FAST, one_of};
 use crate::requests::{admit, policy};
@@ -24,7 +24,7 @@ fn a_policy_that_the_store_cannot_hold_does_not_come_into_force() {
                     write at most \"1000000/s\"";
     let too_fast = rule(TOO_FAST);
     let error = node.gate.replace(policy(&too_fast)).expect_err("it is too fast");
-    assert!(matches!(&error, Unfit::Unsupported { rule, .. } if &**rule == "api"));
+    assert!(matches!(&error, UnsupportedPolicy::Unsupported { rule, .. } if &**rule == "api"));
     assert_eq!(error.to_string(), expected);
     let store = FallbackStore::new(node.store.clone(), &Zone::new(1 << 16));
     let error = Gate::try_new(policy(&too_fast), store, Arc::new(SystemCalendar));

@@ -169,7 +169,7 @@ fn window(random: &mut Random) -> String {
     }
     window += &match random.below(4) {
         0 => format!(", cost = {}", random.pick(&["1", "5", "4611686018427387904"])),
-        1 => format!(", patience = '{}'", span(random)),
+        1 => format!(", max_wait = '{}'", span(random)),
         2 => format!(", mode = '{}'", random.pick(&["enforce", "shadow"])),
         _ => format!(", limit = '{}'", limit(random)),
     };
@@ -183,7 +183,7 @@ fn terms(random: &mut Random) -> String {
         text += &format!("cost = {}\n", random.pick(&["1", "2", "1000", "4611686018427387904"]));
     }
     if random.once_in(4) {
-        text += &format!("patience = '{}'\n", span(random));
+        text += &format!("max_wait = '{}'\n", span(random));
     }
     if random.once_in(4) {
         let windows: Vec<_> = (0..1 + random.below(3)).map(|_| window(random)).collect();

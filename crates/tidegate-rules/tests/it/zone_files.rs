@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::{fs, process};
 
 use tidegate::Zone;
-use tidegate_rules::{Attributes, Gate, Instead, SystemCalendar, Unfit};
+use tidegate_rules::{Attributes, Gate, Instead, SystemCalendar, UnsupportedPolicy};
 
 use crate::requests::{admit, policy};
 
@@ -28,7 +28,7 @@ fn rule(name: &str, limit: &str) -> String {
     format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '{limit}'\n")
 }
 
-fn try_new(text: &str, zone: &Zone) -> Result<Gate, Unfit> {
+fn try_new(text: &str, zone: &Zone) -> Result<Gate, UnsupportedPolicy> {
     Gate::try_new(policy(text), zone, Arc::new(SystemCalendar))
 }
 
@@ -48,7 +48,7 @@ fn a_policy_whose_states_another_handle_has_is_rejected_with_the_names_of_all_su
          already; use that zone, or try again when it is closed"
     );
     let error = try_new(&wrong.concat(), &other).expect_err("another handle has the states");
-    assert!(matches!(&error, Unfit::NotOwner { rules, .. } if rules.len() == 2), "{error:?}");
+    assert!(matches!(&error, UnsupportedPolicy::NotOwner { rules, .. } if rules.len() == 2), "{error:?}");
     assert_eq!(error.to_string(), format!("rules \"a\", \"c\": {reason}"));
     let error = try_new(&wrong[0], &other).expect_err("another handle has the states");
     assert_eq!(error.to_string(), format!("rule \"a\": {reason}"));
@@ -62,7 +62,7 @@ fn a_policy_of_one_word_states_is_in_force_on_both_handles_and_goes_on_when_a_re
     assert!(gates.iter().all(|gate| admit(gate, &ana()).is_allowed()));
     let log = rule("a", "2/h sliding-log");
     let error = gates[1].replace(policy(&log)).expect_err("another handle has the states");
-    assert!(matches!(error, Unfit::NotOwner { .. }), "{error}");
+    assert!(matches!(error, UnsupportedPolicy::NotOwner { .. }), "{error}");
     assert!(!admit(&gates[1], &ana()).is_allowed(), "the policy before it is in force");
     gates[0].replace(policy(&log)).expect("it is the owner");
     let log = Instead::Limit("5/h sliding-log".parse().expect("a limit"));
@@ -85,7 +85,7 @@ fn a_zone_whose_files_cannot_be_used_is_named_with_what_is_wrong_with_them() {
         text.starts_with("zone \"logins\": \"") && text.contains("zone.tg.logins.zone\": holds 64 KiB"),
         "{text}"
     );
-    let Unfit::NoMemory(error) = error else { panic!("{error:?}") };
+    let UnsupportedPolicy::NoMemory(error) = error else { panic!("{error:?}") };
     assert!(error.files().is_some_and(tidegate::ZoneError::is_wrong_size));
 }
 

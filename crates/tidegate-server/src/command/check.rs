@@ -11,7 +11,7 @@ use tidegate_support::{Complaint, MAX_COMPLAINTS};
 use super::failure::Failure;
 use super::output::{print_line, say};
 use crate::files;
-use crate::settings::{Finding, Loaded, Said, SettingsError, Source};
+use crate::settings::{ComplaintRecord, Loaded, Said, SettingsError, Source};
 
 /// The exit code of an invalid file.
 const WRONG: u8 = 2;
@@ -50,8 +50,8 @@ pub(super) struct Check {
 #[derive(Serialize)]
 struct Checked<'a> {
     ok: bool,
-    errors: Vec<Finding<'a>>,
-    warnings: Vec<Finding<'a>>,
+    errors: Vec<ComplaintRecord<'a>>,
+    warnings: Vec<ComplaintRecord<'a>>,
     /// The number of rules, if the file is valid.
     rules: Option<usize>,
 }
@@ -132,8 +132,8 @@ pub(super) fn is_there(file: &Path) -> Result<(), Failure> {
     }
 }
 
-fn findings<'a>(complaints: &'a [Complaint], text: &str) -> Vec<Finding<'a>> {
-    complaints.iter().map(|complaint| Finding::new(complaint, text, None)).collect()
+fn findings<'a>(complaints: &'a [Complaint], text: &str) -> Vec<ComplaintRecord<'a>> {
+    complaints.iter().map(|complaint| ComplaintRecord::new(complaint, text, None)).collect()
 }
 
 fn print_json(checked: &Checked<'_>) {

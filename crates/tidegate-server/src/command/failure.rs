@@ -4,7 +4,7 @@ use std::io::ErrorKind::{AddrInUse, PermissionDenied};
 use std::process::ExitCode;
 
 use tidegate::{LimitError, ZoneError};
-use tidegate_rules::Unfit;
+use tidegate_rules::UnsupportedPolicy;
 
 use super::output::say;
 use crate::StartError;
@@ -73,7 +73,7 @@ impl From<StartError> for Failure {
             StartError::Bind { source, .. } if matches!(source.kind(), AddrInUse | PermissionDenied) => {
                 Failure::failed(error.to_string())
             }
-            StartError::Unfit(Unfit::NoMemory(error)) if error.files().is_some() => {
+            StartError::Unfit(UnsupportedPolicy::NoMemory(error)) if error.files().is_some() => {
                 Failure::failed(with_cause(error))
             }
             StartError::Unfit(_) => Failure::failed(error.to_string()),

@@ -8,7 +8,7 @@ mod completions;
 mod doctor;
 mod explain;
 mod failure;
-mod holder;
+mod file_owner;
 mod init;
 mod man;
 mod output;

@@ -3,7 +3,7 @@
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 
-use crate::settings::{KEYS, Key, Place, Said};
+use crate::settings::{KEYS, Place, Said, SettingKey};
 
 /// The values of all flags and variables.
 pub(super) struct Written(pub(super) Vec<Said>);
@@ -18,7 +18,7 @@ impl Args for Written {
     }
 }
 
-fn flag(key: &'static Key) -> Arg {
+fn flag(key: &'static SettingKey) -> Arg {
     let default = key.default.map(|default| format!(" [default: {default}]"));
     Arg::new(key.flag)
         .long(key.flag)
@@ -43,7 +43,7 @@ impl FromArgMatches for Written {
 }
 
 /// Returns the value of a key, if it is set. An empty variable counts as not set.
-fn said(key: &'static Key, matches: &ArgMatches) -> Option<Said> {
+fn said(key: &'static SettingKey, matches: &ArgMatches) -> Option<Said> {
     let text = matches.get_one::<String>(key.flag)?.clone();
     let place = match matches.value_source(key.flag)? {
         ValueSource::EnvVariable if text.is_empty() => return None,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio::net::TcpStream;
 
-use crate::worker::Post;
+use crate::worker::WorkerContext;
 
 /// A protocol of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Front {
 }
 
 impl Front {
-    pub(crate) async fn serve(self, stream: TcpStream, post: Arc<Post>, scope: Scope) {
+    pub(crate) async fn serve(self, stream: TcpStream, post: Arc<WorkerContext>, scope: Scope) {
         match self {
             Front::Resp => resp::serve(stream, post).await,
             // Its future is much larger; boxed, it does not enlarge that of the other front.

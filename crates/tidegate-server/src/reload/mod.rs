@@ -7,7 +7,7 @@ mod file;
 #[cfg(test)]
 pub(crate) mod folder;
 mod look;
-mod said;
+mod reports;
 
 use std::sync::Arc;
 use std::thread;
@@ -18,7 +18,7 @@ use tokio::time::sleep;
 
 pub(crate) use file::{read_regular, write_whole};
 pub(crate) use look::{Look, Watched};
-pub(crate) use said::Tell;
+pub(crate) use reports::ReportListener;
 
 use crate::engine::Engine;
 use crate::rules::Reloaded;

@@ -20,7 +20,7 @@ use crate::settings::{Settings, Source};
 use by_hand::{Looks, by_hand};
 
 /// Timeout of every wait in these tests.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Starts a server whose watcher looks only when the test triggers it.
 fn server(folder: &Folder) -> (Server, Looks) {
@@ -31,14 +31,14 @@ fn server(folder: &Folder) -> (Server, Looks) {
     folder.put("tidegate.toml", text);
     let source = Source::new(Some(folder.path("tidegate.toml")), Vec::new());
     let (pace, looks) = by_hand();
-    server.read_rules_from(source, None, Tell::new(|_| ()), pace);
+    server.read_rules_from(source, None, ReportListener::new(|_| ()), pace);
     (server, looks)
 }
 
 /// Sends PING, and waits for the reply.
 fn is_answered(server: &Server) -> bool {
     let mut client = TcpStream::connect(server.resp().expect("it speaks RESP")).expect("it listens");
-    client.set_read_timeout(Some(PATIENCE)).expect("a socket can be told");
+    client.set_read_timeout(Some(TIMEOUT)).expect("a socket can be told");
     client.write_all(b"PING\r\n").expect("it reads");
     let mut pong = [0; 7];
     client.read_exact(&mut pong).is_ok_and(|()| &pong == b"+PONG\r\n")
@@ -59,7 +59,7 @@ fn a_reading_that_hangs_holds_up_neither_connections_nor_a_stop() {
         server.stop();
         sender.send(())
     });
-    assert!(stopped.recv_timeout(PATIENCE).is_ok(), "it waits for whoever reads");
+    assert!(stopped.recv_timeout(TIMEOUT).is_ok(), "it waits for whoever reads");
     assert_eq!(engine.rules().text(), None);
     drop(turn);
     let read = runtime.block_on(reading).expect("nobody panicked");

@@ -12,7 +12,7 @@ use tidegate_rules::Attributes;
 
 use super::{Occasion, Reloaded, Rules, Status, lock};
 use crate::reload::folder::Folder;
-use crate::reload::{Look, Tell, Watched};
+use crate::reload::{Look, ReportListener, Watched};
 use crate::settings::{Settings, Source};
 
 /// The name of the file, or of the symbolic link.
@@ -43,7 +43,11 @@ impl Read {
             .expect("there is memory");
         let told = Arc::new(Mutex::new(Vec::new()));
         let teller = told.clone();
-        rules.come_from(source, loaded.text, Tell::new(move |lines| lock(&teller).push(lines.to_owned())));
+        rules.come_from(
+            source,
+            loaded.text,
+            ReportListener::new(move |lines| lock(&teller).push(lines.to_owned())),
+        );
         Read { folder, rules, settings, told }
     }
 

@@ -53,7 +53,7 @@ impl Error for SettingsError {}
 
 /// One complaint, serialized for programs.
 #[derive(Debug, Serialize)]
-pub(crate) struct Finding<'a> {
+pub(crate) struct ComplaintRecord<'a> {
     line: Option<usize>,
     column: Option<usize>,
     message: &'a str,
@@ -62,10 +62,10 @@ pub(crate) struct Finding<'a> {
     shown: Option<String>,
 }
 
-impl<'a> Finding<'a> {
+impl<'a> ComplaintRecord<'a> {
     /// Creates a finding from a complaint about `text`.
-    pub(crate) fn new(complaint: &'a Complaint, text: &str, shown: Option<String>) -> Finding<'a> {
+    pub(crate) fn new(complaint: &'a Complaint, text: &str, shown: Option<String>) -> ComplaintRecord<'a> {
         let (line, column) = complaint.place(text).map(|place| (place.line, place.column)).unzip();
-        Finding { line, column, message: &complaint.what, shown }
+        ComplaintRecord { line, column, message: &complaint.what, shown }
     }
 }

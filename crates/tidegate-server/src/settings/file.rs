@@ -7,20 +7,20 @@ use tidegate_support::{Complaint, decimal, kind_of, syntax};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::key::{KEYS, Key, Table};
+use super::key::{KEYS, SettingKey, SettingTable};
 use super::written::{Place, Said};
 
 /// Keys that users expect and this version does not accept, each with a remedy. `None` stands for a key outside all
 /// tables.
-const NOT_HERE: [(Option<Table>, &str, &str); 3] = [
-    (Some(Table::Server), "grpc", "this version does not speak gRPC yet; leave it out"),
+const NOT_HERE: [(Option<SettingTable>, &str, &str); 3] = [
+    (Some(SettingTable::Server), "grpc", "this version does not speak gRPC yet; leave it out"),
     (
-        Some(Table::Server),
+        Some(SettingTable::Server),
         "token",
         "a secret does not belong here; write it to a file, and name that: token_file = \"token\"",
     ),
     (
-        Some(Table::Store),
+        Some(SettingTable::Store),
         "password",
         "a secret does not belong here; write it to a file, and name that: password_file = \"redis.password\"",
     ),
@@ -55,7 +55,7 @@ impl Reader<'_> {
         if OF_RULES.contains(&name.get_ref().as_ref()) {
             return;
         }
-        let Some(table) = Table::ALL.into_iter().find(|table| table.name() == name.get_ref()) else {
+        let Some(table) = SettingTable::ALL.into_iter().find(|table| table.name() == name.get_ref()) else {
             return self.complain(name.span(), unknown(None, name.get_ref()));
         };
         match value.get_ref() {
@@ -69,8 +69,8 @@ impl Reader<'_> {
         }
     }
 
-    fn entry(&mut self, table: Table, name: &Name<'_>, value: &Value<'_>) {
-        let Some(key) = Key::find(table, name.get_ref()) else {
+    fn entry(&mut self, table: SettingTable, name: &Name<'_>, value: &Value<'_>) {
+        let Some(key) = SettingKey::find(table, name.get_ref()) else {
             return self.complain(name.span(), unknown(Some(table), name.get_ref()));
         };
         match text_of(key, value.get_ref()) {
@@ -96,7 +96,7 @@ impl Reader<'_> {
 }
 
 /// Returns a value as the text that the flag would take, or `None` if its type is wrong.
-fn text_of(key: &Key, value: &DeValue<'_>) -> Option<String> {
+fn text_of(key: &SettingKey, value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::Boolean(is_so) if key.is_yes_or_no() => Some(is_so.to_string()),
         DeValue::String(text) => Some(text.clone().into_owned()),
@@ -106,16 +106,17 @@ fn text_of(key: &Key, value: &DeValue<'_>) -> Option<String> {
 }
 
 /// Returns the complaint about a name that is unknown in this table, or unknown outside all tables.
-fn unknown(table: Option<Table>, name: &str) -> String {
+fn unknown(table: Option<SettingTable>, name: &str) -> String {
     if let Some((.., what)) = NOT_HERE.iter().find(|(of, known, _)| *of == table && *known == name) {
         return format!("{name}: {what}");
     }
-    if let Some(table) = Table::ALL.into_iter().find(|table| Key::find(*table, name).is_some()) {
+    if let Some(table) = SettingTable::ALL.into_iter().find(|table| SettingKey::find(*table, name).is_some())
+    {
         return format!("{name}: belongs under {table}; move it there");
     }
     let known: Vec<_> = match table {
         Some(table) => KEYS.iter().filter(|key| key.table == table).map(|key| key.name).collect(),
-        None => Table::ALL.map(Table::name).into_iter().chain(OF_RULES).collect(),
+        None => SettingTable::ALL.map(SettingTable::name).into_iter().chain(OF_RULES).collect(),
     };
     tidegate_support::unknown(if table.is_some() { "key" } else { "table" }, name, known.iter().copied())
 }

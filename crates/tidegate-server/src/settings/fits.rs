@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidegate::OnStoreFailure;
 use tidegate::{Limit, Store as _, WhenFull};
 use tidegate_redis::RedisStore;
-use tidegate_rules::{Policy, Rule, Unfit};
+use tidegate_rules::{Policy, Rule, UnsupportedPolicy};
 use tidegate_support::{Complaint, MAX_COMPLAINTS};
 use toml::de::DeTable;
 
@@ -84,7 +84,7 @@ fn of_rule(text: &str, store: &RedisStore, rule: &Rule) -> Vec<Complaint> {
 fn together(text: &str, store: &RedisStore, policy: &Policy) -> Option<Complaint> {
     let most = store.most_together();
     let (rule, count) = policy.more_together_than(most)?;
-    let what = Unfit::TooManyTogether { rule: rule.name().into(), count, most }.to_string();
+    let what = UnsupportedPolicy::TooManyTogether { rule: rule.name().into(), count, most }.to_string();
     Some(match place(text, rule.name(), None) {
         Some(span) => Complaint::at(span, what),
         None => Complaint::alone(what),

@@ -8,7 +8,7 @@ use tidegate_support::{duration, positive, size};
 use super::address::address;
 use super::shared::{deadline, prefix, url};
 use super::token::TokenSource;
-use super::value::{count, dialect, kind, on_failure, unfinished, yes_or_no};
+use super::value::{count, dialect, kind, on_store_failure, unfinished, yes_or_no};
 use super::written::{Draft, Said};
 
 /// The largest accepted number of threads: more than any machine has processors.
@@ -20,9 +20,9 @@ const MAX_NODES: usize = 10_000;
 
 /// One setting.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct SettingKey {
     /// The table of the file that contains it.
-    pub(crate) table: Table,
+    pub(crate) table: SettingTable,
     /// Its name in that table.
     pub(crate) name: &'static str,
     /// Its flag, without the dashes.
@@ -42,38 +42,38 @@ pub(crate) struct Key {
 
 /// A table of the settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Table {
+pub(crate) enum SettingTable {
     Server,
     Store,
 }
 
-impl Table {
-    pub(super) const ALL: [Table; 2] = [Table::Server, Table::Store];
+impl SettingTable {
+    pub(super) const ALL: [SettingTable; 2] = [SettingTable::Server, SettingTable::Store];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Table::Server => "server",
-            Table::Store => "store",
+            SettingTable::Server => "server",
+            SettingTable::Store => "store",
         }
     }
 
     /// Returns the heading of its flags in the help text.
     pub(crate) const fn heading(self) -> &'static str {
         match self {
-            Table::Server => "Server",
-            Table::Store => "Store",
+            SettingTable::Server => "Server",
+            SettingTable::Store => "Store",
         }
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for SettingTable {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "[{}]", self.name())
     }
 }
 
 /// The token itself. It is accepted only from the environment, so that it is in no settings file and no process list.
-pub(crate) static TOKEN: LazyLock<Key> = LazyLock::new(|| {
+pub(crate) static TOKEN: LazyLock<SettingKey> = LazyLock::new(|| {
     server("token", "SECRET").help("The token itself").set(|draft, said| {
         draft.token = Some(TokenSource::Secret(said.text.clone()));
         Ok(())
@@ -81,7 +81,7 @@ pub(crate) static TOKEN: LazyLock<Key> = LazyLock::new(|| {
 });
 
 /// All settings, in the order of the help text.
-pub(crate) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
     vec![
         server("resp", "ADDRESS")
             .help("Where to speak RESP, the protocol of Redis; port 0 picks a free one, \"off\" speaks none")
@@ -117,22 +117,22 @@ pub(crate) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
             .set(|draft, said| {
                 unfinished(&said.text).map(|value| draft.settings.bounds.max_unfinished = value)
             }),
-        server("idle", "TIME")
+        server("idle_timeout", "TIME")
             .help("Timeout of a connection that is silent between two requests")
             .default("1h")
-            .set(|draft, said| positive(&said.text).map(|value| draft.settings.bounds.idle = value)),
-        server("arrival", "TIME")
+            .set(|draft, said| positive(&said.text).map(|value| draft.settings.bounds.idle_timeout = value)),
+        server("request_timeout", "TIME")
             .help("Timeout of a request that has begun to arrive: for its head, and again for its body")
             .default("10s")
-            .set(|draft, said| positive(&said.text).map(|value| draft.settings.bounds.arrival = value)),
-        server("unread", "TIME")
+            .set(|draft, said| positive(&said.text).map(|value| draft.settings.bounds.request_timeout = value)),
+        server("write_timeout", "TIME")
             .help("Timeout of an answer that the client does not read")
             .default("10s")
-            .set(|draft, said| positive(&said.text).map(|value| draft.settings.bounds.unread = value)),
-        server("grace", "TIME")
+            .set(|draft, said| positive(&said.text).map(|value| draft.settings.bounds.write_timeout = value)),
+        server("shutdown_timeout", "TIME")
             .help("How long requests that have begun may go on when the server is told to stop")
             .default("5s")
-            .set(|draft, said| duration(&said.text).map(|value| draft.settings.bounds.grace = value)),
+            .set(|draft, said| duration(&said.text).map(|value| draft.settings.bounds.shutdown_timeout = value)),
         store("kind", "KIND")
             .help("Where counts are held: memory, or redis to share them with other servers; redis if there is a URL")
             .default("memory")
@@ -178,14 +178,14 @@ pub(crate) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
             .help("What all names in Redis begin with; servers share counts under the same prefix only")
             .default("tg:")
             .set(|draft, said| prefix(&said.text).map(|value| draft.shared.settings.prefix = value)),
-        store("refusal_cache", "BOOL")
+        store("denial_cache", "BOOL")
             .help("Whether a refusal by Redis is remembered until it is over, and not asked for again: true or false")
             .default("true")
-            .set(|draft, said| yes_or_no(&said.text).map(|value| draft.shared.settings.refusal_cache = value)),
-        store("on_failure", "POLICY")
+            .set(|draft, said| yes_or_no(&said.text).map(|value| draft.shared.settings.denial_cache = value)),
+        store("on_store_failure", "POLICY")
             .help("What holds for limits that come with a request while Redis is away: local, open or closed")
             .default("local")
-            .set(|draft, said| on_failure(&said.text).map(|value| draft.shared.settings.on_failure = value)),
+            .set(|draft, said| on_store_failure(&said.text).map(|value| draft.shared.settings.on_store_failure = value)),
         store("size", "SIZE")
             .help("The memory that counts may take, as in 64MiB or 1GiB: 24 bytes for a key under a token bucket, leaky bucket or fixed window, and what `tidegate explain` says under others; beside Redis, what is decided without it")
             .default("64MiB")
@@ -205,20 +205,20 @@ fn shared_file(draft: &mut Draft, said: &Said) -> Result<(), String> {
     Ok(())
 }
 
-fn server(name: &'static str, placeholder: &'static str) -> Key {
-    Key::new(Table::Server, name, placeholder)
+fn server(name: &'static str, placeholder: &'static str) -> SettingKey {
+    SettingKey::new(SettingTable::Server, name, placeholder)
 }
 
-fn store(name: &'static str, placeholder: &'static str) -> Key {
-    Key::new(Table::Store, name, placeholder)
+fn store(name: &'static str, placeholder: &'static str) -> SettingKey {
+    SettingKey::new(SettingTable::Store, name, placeholder)
 }
 
-impl Key {
+impl SettingKey {
     /// Creates a key. The names of its flag and its variable derive from `name`.
-    fn new(table: Table, name: &'static str, placeholder: &'static str) -> Key {
-        let prefix = if table == Table::Store { "store_" } else { "" };
+    fn new(table: SettingTable, name: &'static str, placeholder: &'static str) -> SettingKey {
+        let prefix = if table == SettingTable::Store { "store_" } else { "" };
         let whole = format!("{prefix}{name}");
-        Key {
+        SettingKey {
             table,
             name,
             flag: whole.replace('_', "-").leak(),
@@ -231,21 +231,21 @@ impl Key {
         }
     }
 
-    fn help(self, help: &'static str) -> Key {
-        Key { help, ..self }
+    fn help(self, help: &'static str) -> SettingKey {
+        SettingKey { help, ..self }
     }
 
     /// Sets the default value, which is also the example.
-    fn default(self, text: &'static str) -> Key {
-        Key { default: Some(text), example: text, ..self }
+    fn default(self, text: &'static str) -> SettingKey {
+        SettingKey { default: Some(text), example: text, ..self }
     }
 
-    fn example(self, example: &'static str) -> Key {
-        Key { example, ..self }
+    fn example(self, example: &'static str) -> SettingKey {
+        SettingKey { example, ..self }
     }
 
-    fn set(self, set: Set) -> Key {
-        Key { set, ..self }
+    fn set(self, set: Set) -> SettingKey {
+        SettingKey { set, ..self }
     }
 
     /// Returns an example value in TOML syntax.
@@ -260,7 +260,7 @@ impl Key {
     }
 
     /// Finds a key by table and name.
-    pub(super) fn find(table: Table, name: &str) -> Option<&'static Key> {
+    pub(super) fn find(table: SettingTable, name: &str) -> Option<&'static SettingKey> {
         KEYS.iter().find(|key| key.table == table && key.name == name)
     }
 }
@@ -273,8 +273,11 @@ mod tests {
     #[test]
     fn the_help_tells_the_true_defaults() {
         let defaults = KEYS.iter().filter_map(|key| Some((key, key.default?)));
-        let said =
-            |(key, text): (&'static Key, &str)| Said { key, text: text.to_owned(), place: Place::Flag };
+        let said = |(key, text): (&'static SettingKey, &str)| Said {
+            key,
+            text: text.to_owned(),
+            place: Place::Flag,
+        };
         let other = ["127.0.0.1:1", "127.0.0.1:2", "none", "7", "17MiB", "7s", "7s", "7s", "7s", "7KiB"];
         let names = [
             "resp",
@@ -282,10 +285,10 @@ mod tests {
             "headers",
             "max_connections",
             "max_unfinished",
-            "idle",
-            "arrival",
-            "unread",
-            "grace",
+            "idle_timeout",
+            "request_timeout",
+            "write_timeout",
+            "shutdown_timeout",
             "size",
         ];
         let keys = names.map(|name| KEYS.iter().find(|key| key.name == name).unwrap());

@@ -8,7 +8,7 @@ use tidegate_rules::config::{self, OtherTables, Reading};
 use tidegate_support::{Complaint, in_order};
 
 use super::complaint::SettingsError;
-use super::key::Table;
+use super::key::SettingTable;
 use super::token::TokenSource;
 use super::url::covered;
 use super::written::{Draft, Place, Said};
@@ -142,7 +142,7 @@ impl ConfigFile {
 /// Returns true if this text sets `store.file`, even if other settings in it are invalid.
 pub(crate) fn names_store_file(text: &str) -> bool {
     let (written, _) = file::read(text, Path::new(""));
-    written.iter().any(|said| said.key.table == Table::Store && said.key.name == "file")
+    written.iter().any(|said| said.key.table == SettingTable::Store && said.key.name == "file")
 }
 
 /// Reads a settings file. Returns an error if it is longer than [`MAX_FILE_BYTES`] or is not UTF-8.

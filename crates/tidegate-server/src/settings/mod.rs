@@ -24,8 +24,8 @@ use std::time::Duration;
 
 use tidegate_rules::Policy;
 
-pub(crate) use complaint::{Finding, SettingsError};
-pub(crate) use key::{KEYS, Key, TOKEN};
+pub(crate) use complaint::{ComplaintRecord, SettingsError};
+pub(crate) use key::{KEYS, SettingKey, TOKEN};
 pub(crate) use load::{Loaded, Source, names_store_file, text_of};
 pub use shared::{Credentials, Hidden, SharedSettings};
 pub use tidegate_support::Dialect;
@@ -74,15 +74,15 @@ pub struct Bounds {
     /// count.
     pub max_unfinished: usize,
     /// Timeout of a connection that is silent between two requests.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// Timeout of a request that has begun to arrive: for its head, and again for its body.
-    pub arrival: Duration,
+    pub request_timeout: Duration,
     /// Timeout of a reply that the client does not read.
-    pub unread: Duration,
+    pub write_timeout: Duration,
     /// Timeout of a connection above `max_connections`, which may send one health check.
     pub health: Duration,
     /// Timeout of requests in flight at shutdown.
-    pub grace: Duration,
+    pub shutdown_timeout: Duration,
 }
 
 /// The longest key that a front accepts, in bytes.
@@ -118,10 +118,10 @@ impl Settings {
             ("server.threads", self.threads == other.threads),
             ("server.max_connections", self.bounds.max_connections == other.bounds.max_connections),
             ("server.max_unfinished", self.bounds.max_unfinished == other.bounds.max_unfinished),
-            ("server.idle", self.bounds.idle == other.bounds.idle),
-            ("server.arrival", self.bounds.arrival == other.bounds.arrival),
-            ("server.unread", self.bounds.unread == other.bounds.unread),
-            ("server.grace", self.bounds.grace == other.bounds.grace),
+            ("server.idle_timeout", self.bounds.idle_timeout == other.bounds.idle_timeout),
+            ("server.request_timeout", self.bounds.request_timeout == other.bounds.request_timeout),
+            ("server.write_timeout", self.bounds.write_timeout == other.bounds.write_timeout),
+            ("server.shutdown_timeout", self.bounds.shutdown_timeout == other.bounds.shutdown_timeout),
             ("store.size", self.store.size == other.store.size),
             ("store.file", self.store.file == other.store.file),
             ("store.kind", self.store.shared.is_some() == other.store.shared.is_some()),
@@ -132,8 +132,8 @@ impl Settings {
             ("store.nodes", own.nodes == others.nodes),
             ("store.deadline", own.deadline == others.deadline),
             ("store.prefix", own.prefix == others.prefix),
-            ("store.refusal_cache", own.refusal_cache == others.refusal_cache),
-            ("store.on_failure", own.on_failure == others.on_failure),
+            ("store.denial_cache", own.denial_cache == others.denial_cache),
+            ("store.on_store_failure", own.on_store_failure == others.on_store_failure),
         ];
         let is_same = is_same.into_iter().chain(is_shared_alike);
         is_same.filter(|(_, is_same)| !is_same).map(|(name, _)| name).collect()
@@ -150,11 +150,11 @@ impl Default for Bounds {
         Bounds {
             max_connections: 10_000,
             max_unfinished: 256 << 20,
-            idle: Duration::from_secs(3600),
-            arrival: Duration::from_secs(10),
-            unread: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(3600),
+            request_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(10),
             health: Duration::from_secs(1),
-            grace: Duration::from_secs(5),
+            shutdown_timeout: Duration::from_secs(5),
         }
     }
 }

@@ -39,9 +39,9 @@ pub struct SharedSettings {
     /// The prefix of all names in Redis.
     pub prefix: String,
     /// The switch of the denial cache, which stores a denial until its retry time so that Redis is not asked before.
-    pub refusal_cache: bool,
+    pub denial_cache: bool,
     /// The policy for limits that come with a request while Redis is down. Rules have their own `on_store_failure`.
-    pub on_failure: OnStoreFailure,
+    pub on_store_failure: OnStoreFailure,
 }
 
 impl Default for SharedSettings {
@@ -52,8 +52,8 @@ impl Default for SharedSettings {
             nodes: NonZeroUsize::MIN,
             deadline: Options::DEADLINE,
             prefix: Options::PREFIX.to_owned(),
-            refusal_cache: true,
-            on_failure: OnStoreFailure::Local,
+            denial_cache: true,
+            on_store_failure: OnStoreFailure::Local,
         }
     }
 }
@@ -74,7 +74,7 @@ impl SharedSettings {
             root_certificate: authority.map(|Hidden(bytes)| bytes),
             client_certificate: certificate.map(|(Hidden(certificate), Hidden(key))| (certificate, key)),
             prefix: self.prefix.clone(),
-            caches_refusals: self.refusal_cache,
+            caches_denials: self.denial_cache,
             ..Options::new(self.url.clone())
         }
     }

@@ -52,7 +52,7 @@ pub(super) fn kind(text: &str) -> Result<Kind, String> {
 }
 
 /// Parses the policy while Redis is down.
-pub(super) fn on_failure(text: &str) -> Result<OnStoreFailure, String> {
+pub(super) fn on_store_failure(text: &str) -> Result<OnStoreFailure, String> {
     let policies = [
         ("local", OnStoreFailure::Local),
         ("open", OnStoreFailure::Open),
@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn policies_and_answers_are_words() {
-        assert_eq!(on_failure("closed"), Ok(OnStoreFailure::Closed));
-        assert_eq!(on_failure("close"), Err("unknown policy; did you mean \"closed\"?".to_owned()));
+        assert_eq!(on_store_failure("closed"), Ok(OnStoreFailure::Closed));
+        assert_eq!(on_store_failure("close"), Err("unknown policy; did you mean \"closed\"?".to_owned()));
         assert_eq!((yes_or_no("true"), yes_or_no("false")), (Ok(true), Ok(false)));
         assert!(yes_or_no("yes").is_err());
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tidegate_support::Complaint;
 
-use super::key::{Key, TOKEN, Table};
+use super::key::{SettingKey, SettingTable, TOKEN};
 use super::shared::SharedDraft;
 use super::token::TokenSource;
 use super::url::hidden;
@@ -15,7 +15,7 @@ use super::{Settings, Token};
 /// The text of one setting. It can be a secret, so `Debug` does not print the text.
 #[derive(Clone)]
 pub(crate) struct Said {
-    pub(crate) key: &'static Key,
+    pub(crate) key: &'static SettingKey,
     pub(crate) text: String,
     pub(crate) place: Place,
 }
@@ -151,8 +151,9 @@ impl Draft {
 
     /// Determines the store, and returns the complaint about it, if any.
     fn share(&mut self, written: &[Said]) -> Option<Complaint> {
-        let said =
-            |name: &str| written.iter().rfind(|said| said.key.table == Table::Store && said.key.name == name);
+        let said = |name: &str| {
+            written.iter().rfind(|said| said.key.table == SettingTable::Store && said.key.name == name)
+        };
         if !self.shared.is_meant() {
             let url = said("url")?;
             return Some(

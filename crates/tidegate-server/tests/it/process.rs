@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Timeout of every wait.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A child process with line-based input and output.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Process {
 
     /// Returns the next line of standard output.
     pub(crate) fn line(&mut self) -> String {
-        match self.out.recv_timeout(PATIENCE) {
+        match self.out.recv_timeout(TIMEOUT) {
             Ok(line) => line,
             Err(_) => panic!("it says nothing more: {:?}", self.rest()),
         }
@@ -83,7 +83,7 @@ impl Process {
     /// Waits for a line of standard error that starts with one of these texts.
     pub(crate) fn says_one_of(&self, starts: &[&str]) -> String {
         loop {
-            let line = self.err.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("it never says {starts:?}"));
+            let line = self.err.recv_timeout(TIMEOUT).unwrap_or_else(|_| panic!("it never says {starts:?}"));
             if starts.iter().any(|start| line.starts_with(start)) {
                 return line;
             }
@@ -126,7 +126,7 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
 fn all(lines: &Receiver<String>) -> String {
     let mut text = String::new();
     loop {
-        match lines.recv_timeout(PATIENCE) {
+        match lines.recv_timeout(TIMEOUT) {
             Ok(line) => text += &(line + "\n"),
             Err(error) => {
                 assert_eq!(error.to_string(), "channel is empty and sending half is closed", "after {text}");

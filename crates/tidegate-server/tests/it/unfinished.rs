@@ -15,7 +15,7 @@ const TOO_MUCH: &str = "ERR unfinished requests of all connections hold more tha
 
 fn running(max_unfinished: usize) -> Running {
     let bounds =
-        Bounds { max_unfinished, arrival: std::time::Duration::from_secs(3600), ..Bounds::default() };
+        Bounds { max_unfinished, request_timeout: std::time::Duration::from_secs(3600), ..Bounds::default() };
     Running::bounded(bounds)
 }
 

@@ -230,7 +230,7 @@ fn policy_value_on(out: &mut impl HeaderBuf, name: &str, limit: &Limit) -> Heade
 
 /// Returns the whole seconds in which the full quota is regained, at least one.
 fn regained_in_seconds(limit: &Limit) -> u64 {
-    ceil_seconds(limit.regained_in()).max(1)
+    ceil_seconds(limit.time_to_full()).max(1)
 }
 
 /// Returns the seconds since 1970, rounded up, for a dialect with an absolute time; no decision uses it.

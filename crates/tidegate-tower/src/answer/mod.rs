@@ -1,12 +1,12 @@
 //! Denials: the response in place of the service's, and the header fields that report the remaining quota.
 
+mod denied;
 mod grpc;
 mod promise;
-mod refused;
 
+pub(crate) use denied::deny;
+pub use denied::{DeniedRequest, Reason};
 pub(crate) use promise::{Promise, Promises};
-pub(crate) use refused::refuse;
-pub use refused::{Reason, Refused};
 pub use tidegate_support::Dialect;
 
 use std::time::Duration;

@@ -43,11 +43,11 @@ impl Promise {
 
 /// A cache of [`Promise`]s. Rules are added and removed, and overrides have limits of their own.
 #[derive(Debug, Default)]
-pub(crate) struct Promises(Mutex<RecentCache<Known>>);
+pub(crate) struct Promises(Mutex<RecentCache<KnownPromise>>);
 
 /// A limit and its name as it was given. Replies may contain it in another form, see [`plain`].
 #[derive(Debug)]
-struct Known {
+struct KnownPromise {
     limit: Limit,
     name: Box<str>,
     promise: Arc<Promise>,
@@ -57,10 +57,10 @@ impl Promises {
     /// Returns the promise of a limit of this name.
     pub(crate) fn of(&self, name: &str, limit: &Limit) -> Arc<Promise> {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |known: &Known| known.limit == *limit && *known.name == *name;
+        let is_it = |known: &KnownPromise| known.limit == *limit && *known.name == *name;
         let make = || {
             let promise = Arc::new(Promise::new(name, limit));
-            Ok::<_, Infallible>(Known { limit: *limit, name: name.into(), promise })
+            Ok::<_, Infallible>(KnownPromise { limit: *limit, name: name.into(), promise })
         };
         let Ok(known) = recent.get_or_make((name, limit), is_it, make);
         Arc::clone(&known.promise)
@@ -119,7 +119,7 @@ mod tests {
                 assert!(Arc::ptr_eq(&promise, &promises.of(promise.name(), &limit)));
             }
         }
-        assert!(promises.0.lock().unwrap().entries().count() <= RecentCache::<Known>::ENTRIES);
+        assert!(promises.0.lock().unwrap().entries().count() <= RecentCache::<KnownPromise>::ENTRIES);
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub use named::Named;
 pub use otherwise::Otherwise;
 pub use part::Part;
 #[doc(hidden)]
-pub use parts::Course;
+pub use parts::KeyOutcome;
 pub use parts::Parts;
 
 use std::pin::Pin;

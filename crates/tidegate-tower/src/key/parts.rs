@@ -29,7 +29,7 @@ enum Kind<'r> {
 /// The handling of a request, by the parts of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
-pub enum Course {
+pub enum KeyOutcome {
     /// It is counted.
     Count,
     /// It is not limited.
@@ -97,16 +97,16 @@ impl<'r> Parts<'r> {
     /// skip.
     #[doc(hidden)]
     #[inline]
-    pub fn course(&self) -> Course {
+    pub fn course(&self) -> KeyOutcome {
         if let Kind::One(Part::Bytes(_) | Part::Address(..) | Part::Number(_) | Part::Missing) = self.0 {
-            return Course::Count;
+            return KeyOutcome::Count;
         }
         let has = |what: &Part<'_>| self.each().contains(what);
         match (has(&Part::NoPeer), has(&Part::Refuse), has(&Part::Skip)) {
-            (true, _, _) => Course::Refuse(Reason::NoPeer),
-            (false, true, _) => Course::Refuse(Reason::Missing),
-            (false, false, true) => Course::Skip,
-            (false, false, false) => Course::Count,
+            (true, _, _) => KeyOutcome::Refuse(Reason::NoPeer),
+            (false, true, _) => KeyOutcome::Refuse(Reason::Missing),
+            (false, false, true) => KeyOutcome::Skip,
+            (false, false, false) => KeyOutcome::Count,
         }
     }
 }
@@ -305,12 +305,12 @@ mod tests {
     #[test]
     fn whoever_refuses_is_heard_before_who_skips() {
         let course = |parts: &[Part<'static>]| Parts::several(parts.to_vec()).course();
-        assert_eq!(course(&["a".into(), Part::Missing]), Course::Count);
-        assert_eq!(course(&["a".into(), Part::Skip]), Course::Skip);
-        assert_eq!(course(&[Part::Skip, Part::Refuse]), Course::Refuse(Reason::Missing));
-        assert_eq!(course(&[Part::Skip, Part::Refuse, Part::NoPeer]), Course::Refuse(Reason::NoPeer));
-        assert_eq!(Parts::one(Part::NoPeer).course(), Course::Refuse(Reason::NoPeer));
-        assert_eq!(Parts::one(Part::Skip).course(), Course::Skip);
-        assert_eq!(Parts::one(Part::Missing).course(), Course::Count);
+        assert_eq!(course(&["a".into(), Part::Missing]), KeyOutcome::Count);
+        assert_eq!(course(&["a".into(), Part::Skip]), KeyOutcome::Skip);
+        assert_eq!(course(&[Part::Skip, Part::Refuse]), KeyOutcome::Refuse(Reason::Missing));
+        assert_eq!(course(&[Part::Skip, Part::Refuse, Part::NoPeer]), KeyOutcome::Refuse(Reason::NoPeer));
+        assert_eq!(Parts::one(Part::NoPeer).course(), KeyOutcome::Refuse(Reason::NoPeer));
+        assert_eq!(Parts::one(Part::Skip).course(), KeyOutcome::Skip);
+        assert_eq!(Parts::one(Part::Missing).course(), KeyOutcome::Count);
     }
 }

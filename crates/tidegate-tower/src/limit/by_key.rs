@@ -11,17 +11,18 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tidegate::{
-    Acquire, Algorithm, Decision, Enqueued, Key, Limit, Limiter, Refusal, Single, Ticks, TrackedTake, Zone,
+    Acquire, Algorithm, Decision, Denied, DirectLimiter, Enqueued, Key, Limit, Limiter, Ticks, TrackedTake,
+    Zone,
 };
 
-use super::named_limiter::{Counter, NamedLimiter};
+use super::named_limiter::{LimiterStates, NamedLimiter};
 use super::on_response::OnResponse;
 use super::outcome::{CallOutcome, Wait};
 use super::per_request::PerRequest;
 use super::settings::Settings;
-use crate::answer::Refused;
+use crate::answer::DeniedRequest;
 use crate::head::Head;
-use crate::key::{Course, Identified, Identify, LaterParts, Parts};
+use crate::key::{Identified, Identify, KeyOutcome, LaterParts, Parts};
 
 /// The size of a layer's own zone, enough for half a million keys. The system commits the memory as it is used.
 pub(super) const ZONE_BYTES: usize = 16 << 20;
@@ -50,13 +51,13 @@ impl Limiters {
     pub(super) fn own(limit: Limit, key: &impl Identify, name: &str) -> Limiters {
         // A permit has to be released, and only a limiter by keys can do that.
         let counter = match key.is_same_for_all() && limit.algorithm() != Algorithm::Concurrency {
-            true => Counter::Shared(Single::new(limit)),
-            false => Counter::PerKey(Limiter::on(&Zone::new(ZONE_BYTES), "", limit)),
+            true => LimiterStates::Shared(DirectLimiter::new(limit)),
+            false => LimiterStates::PerKey(Limiter::on(&Zone::new(ZONE_BYTES), "", limit)),
         };
         Limiters::of(counter, name)
     }
 
-    pub(super) fn of(counter: Counter, name: &str) -> Limiters {
+    pub(super) fn of(counter: LimiterStates, name: &str) -> Limiters {
         Limiters::One(Arc::new(NamedLimiter::new(counter, name)))
     }
 }
@@ -111,10 +112,10 @@ impl ByKey {
     #[inline(always)]
     fn decide_inline(&self, head: Head<'_>, key: &Parts<'_>, cost: u64) -> CallOutcome {
         match key.course() {
-            Course::Count => {}
-            Course::Skip => return CallOutcome::Pass(None),
-            Course::Refuse(reason) => {
-                return CallOutcome::Deny(self.settings.deny(&Refused::because(head, reason)));
+            KeyOutcome::Count => {}
+            KeyOutcome::Skip => return CallOutcome::Pass(None),
+            KeyOutcome::Refuse(reason) => {
+                return CallOutcome::Deny(self.settings.deny(&DeniedRequest::because(head, reason)));
             }
         }
         let own;
@@ -128,7 +129,7 @@ impl ByKey {
         let settings = &self.settings;
         let max_wait = settings.max_wait(head);
         if !max_wait.is_zero() {
-            return self.enqueue(limiter, limiter.acquire(key, cost).within(max_wait), head, key);
+            return self.enqueue(limiter, limiter.acquire(key, cost).max_wait(max_wait), head, key);
         }
         if settings.settlement.may_correct() {
             return match limiter.admit_tracked(key, cost) {
@@ -192,7 +193,7 @@ impl Wait for WaitForKey {
 }
 
 /// The result of a wait in a queue: the decision, with a receipt of the take if a response may refund it.
-type Passed = Result<(Decision, Option<TrackedTake>), Refusal>;
+type Passed = Result<(Decision, Option<TrackedTake>), Denied>;
 
 /// A wait in the queue of a limiter.
 struct WaitInQueue {
@@ -224,7 +225,7 @@ fn waited(
         Err(refusal) => {
             let decision = refusal.decision();
             // The decision is "allowed" if the system has no timer thread to wake the waiter.
-            let decision = if decision.is_allowed() { decision.put_off(LATER) } else { decision };
+            let decision = if decision.is_allowed() { decision.denied_for(LATER) } else { decision };
             deny(settings, limiter, head, decision)
         }
     }
@@ -233,6 +234,6 @@ fn waited(
 #[inline(never)]
 fn deny(settings: &Settings, limiter: &NamedLimiter, head: Head<'_>, decision: Decision) -> CallOutcome {
     CallOutcome::Deny(
-        limiter.with_promise(|promise| settings.deny(&Refused::by_limit(head, promise, decision))),
+        limiter.with_promise(|promise| settings.deny(&DeniedRequest::by_limit(head, promise, decision))),
     )
 }

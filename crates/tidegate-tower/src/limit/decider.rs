@@ -48,7 +48,7 @@ impl Decider {
 
 impl fmt::Debug for Decider {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = out.debug_struct("RateLimit");
+        let mut shown = out.debug_struct("RateLimitLayer");
         match self {
             Decider::ByKey(by) => match by.limit() {
                 Some(limit) => shown.field("limit", &limit),

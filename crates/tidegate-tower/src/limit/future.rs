@@ -16,13 +16,13 @@ use tower_service::Service;
 
 use super::on_response::{OnResponse, Settling};
 use super::outcome::{CallOutcome, Wait};
-use crate::body::{Answered, refusal};
+use crate::body::{Answered, denial};
 use crate::head::Head;
 
 const OVER: &str = "polled again after it was over";
 
 pin_project! {
-    /// The response of a [`RateLimited`](super::RateLimited) service.
+    /// The response of a [`RateLimit`](super::RateLimit) service.
     ///
     /// Dropped while it waits, it leaves the queue.
     pub struct ResponseFuture<S, B>
@@ -122,7 +122,7 @@ where
                     return Poll::Ready(Ok(on_response.conclude(response)));
                 }
                 CallStateProjection::Denied { response } => {
-                    return Poll::Ready(Ok(refusal(response.take().expect(OVER))));
+                    return Poll::Ready(Ok(denial(response.take().expect(OVER))));
                 }
                 CallStateProjection::Waiting { wait, call } => {
                     let head = Head::of(&call.as_ref().expect(OVER).request);

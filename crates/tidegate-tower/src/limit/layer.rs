@@ -13,12 +13,12 @@ use tower_layer::Layer;
 use super::by_key::{ByKey, Limiters, ZONE_BYTES};
 use super::by_rules::ByRules;
 use super::decider::Decider;
-use super::named_limiter::Counter;
+use super::named_limiter::LimiterStates;
 use super::per_request::PerRequest;
-use super::service::RateLimited;
+use super::service::RateLimit;
 use super::settings::Settings;
 use super::settle::Settle;
-use crate::answer::{Dialect, Refused};
+use crate::answer::{DeniedRequest, Dialect};
 use crate::head::{Head, ResponseHead};
 use crate::key::{Extract, Identify};
 
@@ -40,25 +40,25 @@ const DEFAULT_NAME: &str = "default";
 /// In a nested router of axum the path lacks the prefix of the outer router: put the layer outside, or read axum's
 /// `OriginalUri`.
 #[derive(Clone)]
-pub struct RateLimit {
+pub struct RateLimitLayer {
     decider: Decider,
 }
 
-impl<S> Layer<S> for RateLimit {
-    type Service = RateLimited<S>;
+impl<S> Layer<S> for RateLimitLayer {
+    type Service = RateLimit<S>;
 
-    fn layer(&self, inner: S) -> RateLimited<S> {
-        RateLimited::new(inner, self.decider.clone())
+    fn layer(&self, inner: S) -> RateLimit<S> {
+        RateLimit::new(inner, self.decider.clone())
     }
 }
 
-impl fmt::Debug for RateLimit {
+impl fmt::Debug for RateLimitLayer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.decider.fmt(out)
     }
 }
 
-impl RateLimit {
+impl RateLimitLayer {
     /// Returns a layer that limits each key, in memory of its own.
     ///
     /// With [`key::everyone`](crate::key::everyone) it limits all requests together.
@@ -69,27 +69,27 @@ impl RateLimit {
     ///
     /// ```
     /// use tidegate::{Limit, Limiter, Zone};
-    /// use tidegate_tower::{RateLimit, key};
+    /// use tidegate_tower::{RateLimitLayer, key};
     ///
     /// let limiter = Limiter::on(&Zone::new(64 << 20), "api", Limit::per_minute(100)); // two million keys
-    /// let layer = RateLimit::with(limiter, key::header("x-api-key"));
+    /// let layer = RateLimitLayer::with(limiter, key::header("x-api-key"));
     /// # let _ = layer;
     /// ```
-    pub fn new(limit: Limit, key: impl Identify) -> RateLimit {
+    pub fn new(limit: Limit, key: impl Identify) -> RateLimitLayer {
         let limiters = Limiters::own(limit, &key, DEFAULT_NAME);
-        RateLimit::by_key(key, limiters)
+        RateLimitLayer::by_key(key, limiters)
     }
 
     /// Returns a layer with a limiter that other code may share.
     ///
     /// A text, a number and an IPv4 address are the same key in both. An IPv6 address is the text of its network, such
     /// as `2001:db8:1:2::/64`.
-    pub fn with(limiter: Limiter, key: impl Identify) -> RateLimit {
-        RateLimit::by_key(key, Limiters::of(Counter::PerKey(limiter), DEFAULT_NAME))
+    pub fn with(limiter: Limiter, key: impl Identify) -> RateLimitLayer {
+        RateLimitLayer::by_key(key, Limiters::of(LimiterStates::PerKey(limiter), DEFAULT_NAME))
     }
 
-    fn by_key(key: impl Identify, limiters: Limiters) -> RateLimit {
-        RateLimit { decider: Decider::ByKey(Arc::new(ByKey::new(key, limiters))) }
+    fn by_key(key: impl Identify, limiters: Limiters) -> RateLimitLayer {
+        RateLimitLayer { decider: Decider::ByKey(Arc::new(ByKey::new(key, limiters))) }
     }
 
     /// Returns a layer in which a function returns the limit of each request, such as by the caller's plan or by the
@@ -98,11 +98,14 @@ impl RateLimit {
     /// A debt belongs to the key and the limit. So a debt under one limit does not affect requests under another, and a
     /// caller starts full under a new plan.
     ///
-    /// The memory is that of [`RateLimit::new`], for all limits together; [`RateLimit::each_on`] has another one.
-    /// With [`RateLimit::wait`] there is a queue for each key under each of the first 64 limits. Requests under further
+    /// The memory is that of [`RateLimitLayer::new`], for all limits together; [`RateLimitLayer::each_on`] has another one.
+    /// With [`RateLimitLayer::wait`] there is a queue for each key under each of the first 64 limits. Requests under further
     /// limits are limited as well, but a waiting one may be overtaken.
-    pub fn each(key: impl Identify, limit: impl Fn(Head<'_>) -> Limit + Send + Sync + 'static) -> RateLimit {
-        RateLimit::each_on(&Zone::new(ZONE_BYTES), key, limit)
+    pub fn each(
+        key: impl Identify,
+        limit: impl Fn(Head<'_>) -> Limit + Send + Sync + 'static,
+    ) -> RateLimitLayer {
+        RateLimitLayer::each_on(&Zone::new(ZONE_BYTES), key, limit)
     }
 
     /// Returns the same layer in a zone that other code may share. It shares states with limiters whose name is the
@@ -111,21 +114,21 @@ impl RateLimit {
         zone: &Zone,
         key: impl Identify,
         limit: impl Fn(Head<'_>) -> Limit + Send + Sync + 'static,
-    ) -> RateLimit {
+    ) -> RateLimitLayer {
         let limiters = PerRequest::new(zone, DEFAULT_NAME, Arc::new(limit));
-        RateLimit::by_key(key, Limiters::PerRequest(limiters))
+        RateLimitLayer::by_key(key, Limiters::PerRequest(limiters))
     }
 
     /// Returns a layer that limits requests by the rules of a gate, whose store may be remote.
     ///
-    /// Rules match `method`, `path`, `host`, `ip` (see [`RateLimit::peer`]), `header.x`, `cookie.x`, `query.x`, and the
-    /// attributes of [`RateLimit::attribute`]. A request that a rule always denies gets 403. Permits are released when
+    /// Rules match `method`, `path`, `host`, `ip` (see [`RateLimitLayer::peer`]), `header.x`, `cookie.x`, `query.x`, and the
+    /// attributes of [`RateLimitLayer::attribute`]. A request that a rule always denies gets 403. Permits are released when
     /// the response is over; in a remote store, when the response begins.
     ///
-    /// A request waits only if a rule has a max wait; [`RateLimit::wait`] can shorten the max wait of a rule, not
+    /// A request waits only if a rule has a max wait; [`RateLimitLayer::wait`] can shorten the max wait of a rule, not
     /// extend it. If a client disconnects while its request waits, the cost stays spent.
-    pub fn rules(gate: Gate) -> RateLimit {
-        RateLimit { decider: Decider::ByRules(Arc::new(ByRules::new(gate))) }
+    pub fn rules(gate: Gate) -> RateLimitLayer {
+        RateLimitLayer { decider: Decider::ByRules(Arc::new(ByRules::new(gate))) }
     }
 
     /// Sets the extractor of the client address, which is the attribute `ip` of rules;
@@ -140,9 +143,9 @@ impl RateLimit {
     /// Only a rule can set smaller ones. Conditions match the whole address.
     ///
     /// # Panics
-    /// If the layer was not made by [`RateLimit::rules`]: it would have no effect.
+    /// If the layer was not made by [`RateLimitLayer::rules`]: it would have no effect.
     #[must_use]
-    pub fn peer(mut self, peer: impl Extract) -> RateLimit {
+    pub fn peer(mut self, peer: impl Extract) -> RateLimitLayer {
         match &mut self.decider {
             Decider::ByRules(by) => Arc::make_mut(by).set_peer(Arc::new(peer)),
             Decider::ByKey(_) => panic!(
@@ -156,15 +159,15 @@ impl RateLimit {
     /// Adds an attribute for rules, such as the user that an outer layer has authenticated, or replaces a built-in one.
     /// In a nested router of axum the whole path is
     /// `.attribute("path", key::extension(|uri: &OriginalUri| uri.path().to_owned()))`.
-    /// For `ip` use [`RateLimit::peer`].
+    /// For `ip` use [`RateLimitLayer::peer`].
     ///
     /// If it is missing or the extractor [skips](Extract::or_skip) it, `on_missing` of each rule applies. An address is
     /// the text of its network, such as `2001:db8:1:2::/64`.
     ///
     /// # Panics
-    /// If the layer was not made by [`RateLimit::rules`]: it would have no effect.
+    /// If the layer was not made by [`RateLimitLayer::rules`]: it would have no effect.
     #[must_use]
-    pub fn attribute(mut self, name: &str, value: impl Extract) -> RateLimit {
+    pub fn attribute(mut self, name: &str, value: impl Extract) -> RateLimitLayer {
         match &mut self.decider {
             Decider::ByRules(by) => Arc::make_mut(by).add(name, Arc::new(value)),
             Decider::ByKey(_) => panic!(
@@ -177,7 +180,7 @@ impl RateLimit {
 
     /// Sets the name of the limit in header fields and problems; `default` unless set. Rules have names of their own.
     #[must_use]
-    pub fn named(mut self, name: &str) -> RateLimit {
+    pub fn named(mut self, name: &str) -> RateLimitLayer {
         if let Decider::ByKey(by) = &mut self.decider {
             Arc::make_mut(by).set_name(name);
         }
@@ -186,7 +189,7 @@ impl RateLimit {
 
     /// Sets the cost of each request, 1 unless set. A request of cost 0 is not limited: it passes and spends nothing.
     #[must_use]
-    pub fn cost(self, cost: impl Fn(Head<'_>) -> u64 + Send + Sync + 'static) -> RateLimit {
+    pub fn cost(self, cost: impl Fn(Head<'_>) -> u64 + Send + Sync + 'static) -> RateLimitLayer {
         self.set(|settings| settings.cost = Some(Arc::new(cost)))
     }
 
@@ -195,25 +198,25 @@ impl RateLimit {
     /// A caller's `grpc-timeout` shortens the wait. A request that would have to wait longer is denied at once. A
     /// request whose client disconnects leaves the queue.
     #[must_use]
-    pub fn wait(self, longest: Duration) -> RateLimit {
+    pub fn wait(self, longest: Duration) -> RateLimitLayer {
         self.set(|settings| settings.max_wait = longest)
     }
 
     /// Does not limit `OPTIONS`, which browsers send before other requests.
     #[must_use]
-    pub fn exempt_options(self) -> RateLimit {
+    pub fn exempt_options(self) -> RateLimitLayer {
         self.set(|settings| settings.exempts_options = true)
     }
 
     /// Does not limit requests for which the function returns true.
     #[must_use]
-    pub fn exempt(self, exempt: impl Fn(Head<'_>) -> bool + Send + Sync + 'static) -> RateLimit {
+    pub fn exempt(self, exempt: impl Fn(Head<'_>) -> bool + Send + Sync + 'static) -> RateLimitLayer {
         self.set(|settings| settings.exempt = Some(Arc::new(exempt)))
     }
 
     /// Sets the header fields with the remaining quota.
     #[must_use]
-    pub fn fields(self, dialect: Dialect) -> RateLimit {
+    pub fn fields(self, dialect: Dialect) -> RateLimitLayer {
         self.set(|settings| settings.dialect = dialect)
     }
 
@@ -224,9 +227,9 @@ impl RateLimit {
     /// gains nothing by delaying requests that will be refunded.
     ///
     /// It is not called for requests that were denied or not limited. For requests without a response see
-    /// [`RateLimit::abandoned`].
+    /// [`RateLimitLayer::abandoned`].
     #[must_use]
-    pub fn after(self, after: impl Fn(ResponseHead<'_>) -> Settle + Send + Sync + 'static) -> RateLimit {
+    pub fn after(self, after: impl Fn(ResponseHead<'_>) -> Settle + Send + Sync + 'static) -> RateLimitLayer {
         self.set(|settings| settings.settlement.set_after(Arc::new(after)))
     }
 
@@ -234,7 +237,7 @@ impl RateLimit {
     /// returned an error in place of a response. It is done when the request is dropped.
     ///
     /// Unless set, a client cannot avoid a charge by disconnecting: the take is kept, and the maximum that
-    /// [`RateLimit::after`] would charge is charged as well. That is its charge for an empty response with status 499
+    /// [`RateLimitLayer::after`] would charge is charged as well. That is its charge for an empty response with status 499
     /// (client closed request), or the largest charge of this layer so far, whichever is more. A refund that it returns
     /// there is ignored. Set `.abandoned(Settle::Keep)` to charge nothing, or `.abandoned(Settle::Charge(n))` if the
     /// maximum is known.
@@ -244,9 +247,9 @@ impl RateLimit {
     ///
     /// ```
     /// use tidegate::Limit;
-    /// use tidegate_tower::{RateLimit, Settle, key};
+    /// use tidegate_tower::{RateLimitLayer, Settle, key};
     ///
-    /// let layer = RateLimit::new(Limit::per_hour(10_000), key::header("x-user"))
+    /// let layer = RateLimitLayer::new(Limit::per_hour(10_000), key::header("x-user"))
     ///     .after(|response| match response.headers().get("x-tokens").and_then(|field| field.to_str().ok()) {
     ///         Some(tokens) => Settle::Charge(tokens.parse().unwrap_or(4_096)),
     ///         None => Settle::Keep,
@@ -256,7 +259,7 @@ impl RateLimit {
     /// # let _ = layer;
     /// ```
     #[must_use]
-    pub fn abandoned(self, settle: Settle) -> RateLimit {
+    pub fn abandoned(self, settle: Settle) -> RateLimitLayer {
         self.set(|settings| settings.settlement.set_abandoned(settle))
     }
 
@@ -265,19 +268,19 @@ impl RateLimit {
     #[must_use]
     pub fn otherwise(
         self,
-        answer: impl Fn(&Refused<'_>) -> Response<Bytes> + Send + Sync + 'static,
-    ) -> RateLimit {
+        answer: impl Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Sync + 'static,
+    ) -> RateLimitLayer {
         self.set(|settings| settings.otherwise = Some(Arc::new(answer)))
     }
 
     /// Sets the clock by which requests are delayed under rules; for tests. Limiters and stores have clocks of their
     /// own.
     #[must_use]
-    pub fn with_clock(self, clock: Arc<dyn Clock>) -> RateLimit {
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> RateLimitLayer {
         self.set(|settings| settings.clock = clock)
     }
 
-    fn set(mut self, change: impl FnOnce(&mut Settings)) -> RateLimit {
+    fn set(mut self, change: impl FnOnce(&mut Settings)) -> RateLimitLayer {
         change(self.decider.settings_mut());
         self
     }

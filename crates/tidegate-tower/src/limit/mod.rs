@@ -2,9 +2,9 @@
 //!
 //! ```
 //! use tidegate::{Limit, SECOND};
-//! use tidegate_tower::{RateLimit, key};
+//! use tidegate_tower::{RateLimitLayer, key};
 //!
-//! let layer = RateLimit::new(Limit::per_second(10).burst(20), key::header("x-api-key"))
+//! let layer = RateLimitLayer::new(Limit::per_second(10).burst(20), key::header("x-api-key"))
 //!     .named("api")
 //!     .cost(|head| if head.path().starts_with("/export") { 10 } else { 1 })
 //!     .wait(SECOND)
@@ -15,8 +15,8 @@
 //! Each file imports only files below it:
 //!
 //! ```text
-//!   layer           RateLimit: settings and deciders are put together
-//!   service         RateLimited: receives requests and decides about them
+//!   layer           RateLimitLayer: settings and deciders are put together
+//!   service         RateLimit: receives requests and decides about them
 //!   future          CallState: waiting -> ready -> running -> settling, or denied
 //!   decider         by key or by rules
 //!   by_key/rules    decide, and own their waits: for a key and in a queue; for attributes, a gate, a time
@@ -41,6 +41,6 @@ mod settings;
 mod settle;
 
 pub use future::ResponseFuture;
-pub use layer::RateLimit;
-pub use service::RateLimited;
+pub use layer::RateLimitLayer;
+pub use service::RateLimit;
 pub use settle::Settle;

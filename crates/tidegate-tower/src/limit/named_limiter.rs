@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidegate::{Acquire, Ask, Cost, Decision, Key, Limit, Limiter, PermitId, Single, TrackedTake, ask};
+use tidegate::{
+    Acquire, Ask, Cost, Decision, DirectLimiter, Key, Limit, Limiter, PermitId, TrackedTake, ask,
+};
 
 use super::settle::Settle;
 use crate::answer::Promise;
@@ -11,16 +13,16 @@ use crate::key::Parts;
 
 /// A limiter with the parts of replies that depend on its limit.
 pub(super) struct NamedLimiter {
-    counter: Counter,
+    counter: LimiterStates,
     promise: Promise,
     replaced: Mutex<Option<Replaced>>,
 }
 
 /// The states of a limiter.
 #[derive(Clone)]
-pub(super) enum Counter {
+pub(super) enum LimiterStates {
     /// One state for all requests.
-    Shared(Single),
+    Shared(DirectLimiter),
     /// A state for each key.
     PerKey(Limiter),
 }
@@ -29,7 +31,7 @@ pub(super) enum Counter {
 type Replaced = (Limit, Arc<Promise>);
 
 impl NamedLimiter {
-    pub(super) fn new(counter: Counter, name: &str) -> NamedLimiter {
+    pub(super) fn new(counter: LimiterStates, name: &str) -> NamedLimiter {
         let promise = Promise::new(name, &counter.limit());
         NamedLimiter { counter, promise, replaced: Mutex::default() }
     }
@@ -46,35 +48,35 @@ impl NamedLimiter {
     /// Returns true if all requests share one state, so that none needs a key.
     #[inline]
     pub(super) fn is_shared(&self) -> bool {
-        matches!(self.counter, Counter::Shared(_))
+        matches!(self.counter, LimiterStates::Shared(_))
     }
 
     #[inline]
     pub(super) fn admit(&self, key: &Parts<'_>, cost: u64) -> Decision {
         match &self.counter {
-            Counter::Shared(single) => single.admit_with(one_ask(cost)),
-            Counter::PerKey(limiter) => limiter.admit(ask(key.written()).cost(cost)),
+            LimiterStates::Shared(single) => single.admit_with(one_ask(cost)),
+            LimiterStates::PerKey(limiter) => limiter.admit(ask(key.written()).cost(cost)),
         }
     }
 
     /// Decides like `admit`, with a receipt that a response may refund.
     pub(super) fn admit_tracked(&self, key: &Parts<'_>, cost: u64) -> (Decision, Option<TrackedTake>) {
         match &self.counter {
-            Counter::Shared(single) => single.admit_tracked(one_ask(cost)),
-            Counter::PerKey(limiter) => limiter.admit_tracked(ask(key).cost(cost)),
+            LimiterStates::Shared(single) => single.admit_tracked(one_ask(cost)),
+            LimiterStates::PerKey(limiter) => limiter.admit_tracked(ask(key).cost(cost)),
         }
     }
 
     pub(super) fn acquire(&self, key: &Parts<'_>, cost: u64) -> Acquire {
         match &self.counter {
-            Counter::Shared(single) => single.acquire_units(cost),
-            Counter::PerKey(limiter) => limiter.acquire(ask(key).cost(cost)),
+            LimiterStates::Shared(single) => single.acquire_units(cost),
+            LimiterStates::PerKey(limiter) => limiter.acquire(ask(key).cost(cost)),
         }
     }
 
     /// Returns a guard of the permit that a decision gave; dropping it releases the permit.
     pub(super) fn hold(&self, key: &Key, decision: &Decision) -> Option<Held> {
-        let Counter::PerKey(limiter) = &self.counter else { return None };
+        let LimiterStates::PerKey(limiter) = &self.counter else { return None };
         let permit = decision.permit()?;
         Some(Box::new(HeldPermit { limiter: limiter.clone(), key: key.clone(), permit }))
     }
@@ -88,15 +90,15 @@ impl NamedLimiter {
             (Settle::Keep, _) | (Settle::Refund | Settle::RefundUnits(_), None) => {}
         }
         match &self.counter {
-            Counter::Shared(single) => single.peek(),
-            Counter::PerKey(limiter) => limiter.peek(key),
+            LimiterStates::Shared(single) => single.peek(),
+            LimiterStates::PerKey(limiter) => limiter.peek(key),
         }
     }
 
     fn charge(&self, key: &Key, units: u64) {
         match &self.counter {
-            Counter::Shared(single) => single.charge(units),
-            Counter::PerKey(limiter) => limiter.charge(ask(key).cost(units)),
+            LimiterStates::Shared(single) => single.charge(units),
+            LimiterStates::PerKey(limiter) => limiter.charge(ask(key).cost(units)),
         };
     }
 
@@ -104,8 +106,8 @@ impl NamedLimiter {
     #[inline]
     pub(super) fn with_promise<T>(&self, use_it: impl FnOnce(&Promise) -> T) -> T {
         let replaced = match &self.counter {
-            Counter::Shared(_) => None,
-            Counter::PerKey(limiter) => limiter.replaced_limit(),
+            LimiterStates::Shared(_) => None,
+            LimiterStates::PerKey(limiter) => limiter.replaced_limit(),
         };
         match replaced {
             None => use_it(&self.promise),
@@ -126,11 +128,11 @@ impl NamedLimiter {
     }
 }
 
-impl Counter {
+impl LimiterStates {
     fn limit(&self) -> Limit {
         match self {
-            Counter::Shared(single) => single.limit(),
-            Counter::PerKey(limiter) => limiter.limit(),
+            LimiterStates::Shared(single) => single.limit(),
+            LimiterStates::PerKey(limiter) => limiter.limit(),
         }
     }
 }

@@ -9,11 +9,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tidegate::{Limit, Limiter, Zone};
 
-use super::named_limiter::{Counter, NamedLimiter};
+use super::named_limiter::{LimiterStates, NamedLimiter};
 use crate::head::Head;
 
 /// A limit and its limiter.
-type Known = (Limit, Arc<NamedLimiter>);
+type KnownLimiter = (Limit, Arc<NamedLimiter>);
 type LimitOf = dyn Fn(Head<'_>) -> Limit + Send + Sync;
 
 /// The maximum number of limits that keep their limiter.
@@ -25,7 +25,7 @@ pub(super) struct PerRequest {
     zone: Zone,
     limit: Arc<LimitOf>,
     name: Arc<str>,
-    known: Arc<RwLock<Vec<Known>>>,
+    known: Arc<RwLock<Vec<KnownLimiter>>>,
 }
 
 impl PerRequest {
@@ -44,7 +44,7 @@ impl PerRequest {
     /// Returns the limiter of the limit that comes with this request.
     pub(super) fn limiter_of(&self, head: Head<'_>) -> Arc<NamedLimiter> {
         let limit = (self.limit)(head);
-        let found = |known: &[Known]| {
+        let found = |known: &[KnownLimiter]| {
             known.iter().find(|(one, _)| *one == limit).map(|(_, limiter)| Arc::clone(limiter))
         };
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +53,7 @@ impl PerRequest {
         }
         drop(known);
         let limiter = Limiter::on(&self.zone, &limit.to_string(), limit);
-        let limiter = Arc::new(NamedLimiter::new(Counter::PerKey(limiter), &self.name));
+        let limiter = Arc::new(NamedLimiter::new(LimiterStates::PerKey(limiter), &self.name));
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(limiter) = found(&known) {
             return limiter; // another request was faster

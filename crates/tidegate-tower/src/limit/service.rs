@@ -12,20 +12,20 @@ use super::outcome::{CallOutcome, Wait};
 use crate::body::Answered;
 use crate::head::Head;
 
-/// A service whose requests are limited; made by [`RateLimit`](super::RateLimit).
+/// A service whose requests are limited; made by [`RateLimit`](super::RateLimitLayer).
 #[derive(Clone, Debug)]
-pub struct RateLimited<S> {
+pub struct RateLimit<S> {
     inner: S,
     decider: Decider,
 }
 
-impl<S> RateLimited<S> {
-    pub(super) fn new(inner: S, decider: Decider) -> RateLimited<S> {
-        RateLimited { inner, decider }
+impl<S> RateLimit<S> {
+    pub(super) fn new(inner: S, decider: Decider) -> RateLimit<S> {
+        RateLimit { inner, decider }
     }
 }
 
-impl<S: Clone> RateLimited<S> {
+impl<S: Clone> RateLimit<S> {
     /// Replies to a denied request, and drops the readiness that was reserved for it, so that other requests can use
     /// it.
     #[inline(never)]
@@ -49,7 +49,7 @@ impl<S: Clone> RateLimited<S> {
     }
 }
 
-impl<S, B, R> Service<Request<B>> for RateLimited<S>
+impl<S, B, R> Service<Request<B>> for RateLimit<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone,
 {

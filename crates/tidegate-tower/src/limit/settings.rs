@@ -9,12 +9,12 @@ use tidegate::{Clock, CounterClock};
 use tidegate_support::put_fields;
 
 use super::settle::Settlement;
-use crate::answer::{Dialect, Refused, refuse};
+use crate::answer::{DeniedRequest, Dialect, deny};
 use crate::head::Head;
 
 type CostOf = dyn Fn(Head<'_>) -> u64 + Send + Sync;
 type IsExempt = dyn Fn(Head<'_>) -> bool + Send + Sync;
-type Answer = dyn Fn(&Refused<'_>) -> Response<Bytes> + Send + Sync;
+type DenialResponse = dyn Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Sync;
 
 /// The settings of a layer, common to all deciders.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub(super) struct Settings {
     pub(super) max_wait: Duration,
     pub(super) dialect: Dialect,
     pub(super) settlement: Settlement,
-    pub(super) otherwise: Option<Arc<Answer>>,
+    pub(super) otherwise: Option<Arc<DenialResponse>>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -54,9 +54,9 @@ impl Settings {
     }
 
     /// Makes the reply to a request that was denied.
-    pub(super) fn deny(&self, refused: &Refused<'_>) -> Response<Bytes> {
+    pub(super) fn deny(&self, refused: &DeniedRequest<'_>) -> Response<Bytes> {
         let mut response = match &self.otherwise {
-            None => refuse(refused),
+            None => deny(refused),
             Some(answer) => answer(refused),
         };
         if let Some(status) = refused.limit_status() {

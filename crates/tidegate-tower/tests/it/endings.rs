@@ -21,7 +21,7 @@ use tidegate::{FallbackStore, Zone};
 use tidegate_redis::{Options, RedisStore};
 use tidegate_rules::{Attributes, Gate, Policy};
 use tidegate_tower::key::Extract as _;
-use tidegate_tower::{RateLimit, Settle, key};
+use tidegate_tower::{RateLimitLayer, Settle, key};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -129,7 +129,7 @@ impl World {
     fn new(gate: Gate, abandoned: Settle) -> World {
         let seen = Seen::default();
         let settled = Arc::clone(&seen.settled);
-        let layer = RateLimit::rules(gate.clone())
+        let layer = RateLimitLayer::rules(gate.clone())
             .peer(key::peer().or_skip())
             .attribute("user", key::header("x-user"))
             .after(move |response| {
@@ -234,7 +234,7 @@ impl Drop for World {
 }
 
 /// A time longer than any step takes.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Waits until the condition is true.
 async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
@@ -243,9 +243,7 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting)
-        .await
-        .unwrap_or_else(|_| panic!("{what}: not within {PATIENCE:?}"));
+    tokio::time::timeout(TIMEOUT, waiting).await.unwrap_or_else(|_| panic!("{what}: not within {TIMEOUT:?}"));
 }
 
 fn memory() -> Gate {

@@ -11,15 +11,15 @@
 //! *Bounds*: the limit stays within about a quarter below the number at which losses begin.
 //!
 //! *Fails* where losses come too late: a timeout comes a whole deadline after the queue that causes it, and the work of
-//! cancelled calls remains to be done. So set [`slow_after`](super::Adapt::slow_after), to half of the deadline for
+//! cancelled calls remains to be done. So set [`slow_after`](super::AdaptiveLimit::slow_after), to half of the deadline for
 //! example. Without it, latency is always near the deadline; and without any losses the limit ends at its upper bound.
 
-use super::Settled;
+use super::Relevance;
 use super::level::Level;
-use super::round::Tally;
+use super::round::RoundTally;
 
 /// The rounds without a loss after which the growth near the edge increases by one.
-const PATIENCE: u64 = 8;
+const TIMEOUT: u64 = 8;
 
 /// The state of the algorithm.
 #[derive(Clone, Debug)]
@@ -34,31 +34,36 @@ impl Aimd {
     pub(super) const START: Aimd = Aimd { edge: u64::MAX, calm: 0 };
 
     /// Moves a limit after a round. If losses have cut it, `cut_from` is the limit before the cut.
-    pub(super) fn settle(&mut self, level: &mut Level, cut_from: Option<u64>, tally: &Tally) -> Settled {
+    pub(super) fn settle(
+        &mut self,
+        level: &mut Level,
+        cut_from: Option<u64>,
+        tally: &RoundTally,
+    ) -> Relevance {
         if let Some(before) = cut_from {
             (self.edge, self.calm) = (before, 0);
-            return Settled::Cut;
+            return Relevance::Cut;
         }
         self.calm = self.calm.saturating_add(1);
         if tally.is_near(level.places()) {
             let (is_far, root) = (level.places() < self.edge - self.edge / 4, level.root());
-            level.raise(if is_far { root } else { (self.calm / PATIENCE + 1).min(root) });
+            level.raise(if is_far { root } else { (self.calm / TIMEOUT + 1).min(root) });
         }
-        Settled::Smooth
+        Relevance::Smooth
     }
 }
 
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
-    use crate::adaptive::{Adapt, Estimator};
+    use crate::adaptive::{AdaptiveLimit, Estimator};
 
     fn aimd(start: u64) -> Estimator {
-        Estimator::new(&Adapt::aimd(1..=1000).starting_at(start))
+        Estimator::new(&AdaptiveLimit::aimd(1..=1000).starting_at(start))
     }
 
-    fn tally(done: u64, lost: u64, peak: u64) -> Tally {
-        Tally { latency: None, done, lost, rounds: 1, peak }
+    fn tally(done: u64, lost: u64, peak: u64) -> RoundTally {
+        RoundTally { latency: None, done, lost, rounds: 1, peak }
     }
 
     #[test]
@@ -66,7 +71,7 @@ mod tests {
         let mut aimd = aimd(100);
         let limits: Vec<_> = (0..3)
             .map(|_| {
-                assert_eq!(aimd.settle(&tally(95, 5, 100)), Settled::Smooth, "5 % are tolerated");
+                assert_eq!(aimd.settle(&tally(95, 5, 100)), Relevance::Smooth, "5 % are tolerated");
                 aimd.limit()
             })
             .collect();
@@ -76,7 +81,7 @@ mod tests {
     #[test]
     fn a_loss_leaves_nine_tenths_of_what_was_answered() {
         let mut aimd = aimd(100);
-        assert_eq!(aimd.settle(&tally(90, 10, 100)), Settled::Cut);
+        assert_eq!(aimd.settle(&tally(90, 10, 100)), Relevance::Cut);
         assert_eq!(aimd.limit(), 81);
     }
 

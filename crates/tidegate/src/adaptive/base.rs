@@ -10,7 +10,7 @@
 //! calls queue, latency is proportional to the number in flight, so a rest measures half of the full latency. That
 //! lowers the limit, and a limit that has been halved since the last rest starts the next rest.
 
-use super::round::Tally;
+use super::round::RoundTally;
 use crate::time::Ticks;
 
 /// The rounds until the next rest while the latency is uncertain: at the start, and after a rest that found another
@@ -34,7 +34,7 @@ impl Base {
     }
 
     /// Records the measurement of a round. Returns the latency with little in flight, if it is known.
-    pub(super) fn learn(&mut self, tally: &Tally) -> Option<Ticks> {
+    pub(super) fn learn(&mut self, tally: &RoundTally) -> Option<Ticks> {
         let Some(measured) = tally.latency else { return self.latency };
         let known = self.latency.unwrap_or(measured.usual);
         let next = if self.is_resting {
@@ -82,8 +82,8 @@ mod tests {
     use super::*;
     use crate::adaptive::mean::Latency;
 
-    fn round(latency: u64) -> Tally {
-        Tally { latency: Some(Latency::exactly(latency)), done: 16, lost: 0, rounds: 1, peak: 16 }
+    fn round(latency: u64) -> RoundTally {
+        RoundTally { latency: Some(Latency::exactly(latency)), done: 16, lost: 0, rounds: 1, peak: 16 }
     }
 
     /// Ends so many rounds of this latency. Returns the base after them.
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn the_first_round_says_what_is_known_and_a_slower_one_does_not_raise_it() {
         let mut base = Base::new(40);
-        assert_eq!(base.learn(&Tally { latency: None, done: 0, lost: 16, rounds: 1, peak: 16 }), None);
+        assert_eq!(base.learn(&RoundTally { latency: None, done: 0, lost: 16, rounds: 1, peak: 16 }), None);
         assert_eq!(rounds(&mut base, 1, 800), 800);
         assert_eq!(rounds(&mut base, 6, 8000), 800, "lasting overload does not become what is usual");
     }
@@ -127,7 +127,7 @@ mod tests {
     fn a_rest_that_lasted_longer_is_rarer() {
         let mut base = Base::new(40);
         rounds(&mut base, 8, 800);
-        base.learn(&Tally { rounds: 3, ..round(800) });
+        base.learn(&RoundTally { rounds: 3, ..round(800) });
         base.end_round(100);
         let next = (1..).find(|_| {
             base.learn(&round(800));
@@ -141,9 +141,9 @@ mod tests {
         let mut base = Base::new(40);
         rounds(&mut base, 1, 800);
         let by_chance = Latency { most: Ticks::new(800), ..Latency::exactly(720) };
-        assert_eq!(base.learn(&Tally { latency: Some(by_chance), ..round(0) }), Some(Ticks::new(800)));
+        assert_eq!(base.learn(&RoundTally { latency: Some(by_chance), ..round(0) }), Some(Ticks::new(800)));
         let surely = Latency { most: Ticks::new(799), ..by_chance };
-        assert_eq!(base.learn(&Tally { latency: Some(surely), ..round(0) }), Some(Ticks::new(790)));
+        assert_eq!(base.learn(&RoundTally { latency: Some(surely), ..round(0) }), Some(Ticks::new(790)));
     }
 
     #[test]

@@ -15,23 +15,23 @@
 //! algorithm the usual latency is a long average, which under lasting overload becomes the latency of overload and lets
 //! the limit grow to its bound. Here only rests raise it.
 
-use super::Settled;
+use super::Relevance;
 use super::level::{Level, ONE};
-use super::round::Tally;
+use super::round::RoundTally;
 use crate::time::Ticks;
 
 /// Moves a limit after a round, given the latencies with little in flight and now.
-pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &Tally) -> Settled {
+pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &RoundTally) -> Relevance {
     let (own, room) = (u128::from(level.parts), u128::from(level.root()) * u128::from(ONE));
     let target = own * u128::from(gradient(base, now)) / u128::from(ONE) + room;
     if target < own {
         level.approach(target);
-        return Settled::Cut;
+        return Relevance::Cut;
     }
     if tally.is_near(level.places()) {
         level.approach(target);
     }
-    Settled::Smooth
+    Relevance::Smooth
 }
 
 /// Returns one and a half times `base / now`, in 65,536ths, from a half to one.
@@ -43,12 +43,12 @@ fn gradient(base: Ticks, now: Ticks) -> u64 {
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
-    use crate::adaptive::Adapt;
+    use crate::adaptive::AdaptiveLimit;
 
     /// Returns the next limit after 100, with so much of it used, when the latency is `now` instead of 100.
     fn used(peak: u64, now: u64) -> u64 {
-        let mut level = Level::new(&Adapt::gradient2(1..=1000).starting_at(100));
-        let tally = Tally { latency: None, done: 100, lost: 0, rounds: 1, peak };
+        let mut level = Level::new(&AdaptiveLimit::gradient2(1..=1000).starting_at(100));
+        let tally = RoundTally { latency: None, done: 100, lost: 0, rounds: 1, peak };
         follow(&mut level, Ticks::new(100), Ticks::new(now), &tally);
         level.places()
     }

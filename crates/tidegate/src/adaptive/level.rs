@@ -2,7 +2,7 @@
 //!
 //! The fraction has 16 bits, so that increments of a third per round add up.
 
-use super::Adapt;
+use super::AdaptiveLimit;
 
 /// One unit of the limit, and the ratio 1.
 pub(super) const ONE: u64 = 1 << 16;
@@ -16,7 +16,7 @@ pub(super) struct Level {
 }
 
 impl Level {
-    pub(super) fn new(adapt: &Adapt) -> Level {
+    pub(super) fn new(adapt: &AdaptiveLimit) -> Level {
         Level { parts: adapt.start() * ONE, min: adapt.min, max: adapt.max }
     }
 
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn level(start: u64) -> Level {
-        Level::new(&Adapt::aimd(4..=100).starting_at(start))
+        Level::new(&AdaptiveLimit::aimd(4..=100).starting_at(start))
     }
 
     #[test]

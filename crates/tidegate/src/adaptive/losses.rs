@@ -3,15 +3,15 @@
 //! Losses override latency: a service that denies calls or times out is overloaded. A few losses are tolerated, because
 //! a latency tail beyond the deadline is lost even with nothing else in flight.
 
-use super::Adapt;
+use super::AdaptiveLimit;
 use super::level::Level;
-use super::round::Tally;
+use super::round::RoundTally;
 
 /// The least remaining part, in percent, even if all calls were lost: the cause may be unrelated to load.
 const LEAST_LEFT: u64 = 33;
 
 /// Cuts the limit to a part of the answered calls if too many were lost. Returns true if it did.
-pub(super) fn cut(adapt: &Adapt, level: &mut Level, tally: &Tally) -> bool {
+pub(super) fn cut(adapt: &AdaptiveLimit, level: &mut Level, tally: &RoundTally) -> bool {
     if !tally.is_lossy(adapt.lost_percent) && !tally.is_slow(adapt.slow_after) {
         return false;
     }
@@ -26,16 +26,16 @@ mod tests {
     use crate::adaptive::mean::Latency;
 
     /// Returns the limit that remains of 100.
-    fn left(adapt: Adapt, done: u64, lost: u64) -> u64 {
+    fn left(adapt: AdaptiveLimit, done: u64, lost: u64) -> u64 {
         let adapt = adapt.starting_at(100);
         let mut level = Level::new(&adapt);
         let latency = (done > 0).then_some(Latency::exactly(160_000_000));
-        cut(&adapt, &mut level, &Tally { latency, done, lost, rounds: 1, peak: 100 });
+        cut(&adapt, &mut level, &RoundTally { latency, done, lost, rounds: 1, peak: 100 });
         level.places()
     }
 
-    fn plain() -> Adapt {
-        Adapt::aimd(1..=1000)
+    fn plain() -> AdaptiveLimit {
+        AdaptiveLimit::aimd(1..=1000)
     }
 
     #[test]

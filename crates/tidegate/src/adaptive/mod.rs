@@ -4,13 +4,13 @@
 //! evaluated by one of three algorithms (AIMD, Vegas, Gradient2). It is pure: no clock, no lock, no floating point, and
 //! it cannot fail.
 
-mod adapt;
 mod aimd;
 mod base;
+mod breaker;
 mod gradient2;
-mod guard;
 mod lengths;
 mod level;
+mod limit;
 mod losses;
 mod mean;
 mod round;
@@ -18,15 +18,15 @@ mod round;
 mod tests;
 mod vegas;
 
-pub use adapt::Adapt;
-pub use guard::{Guard, GuardState, Passage};
+pub use breaker::{BreakerPermit, BreakerState, CircuitBreaker};
+pub use limit::AdaptiveLimit;
 
 use crate::time::{Ticks, Timestamp};
-use adapt::Algorithm;
 use aimd::Aimd;
 use base::Base;
 use level::Level;
-use round::{Round, Tally};
+use limit::AdaptiveAlgorithm;
+use round::{Round, RoundTally};
 
 /// A call that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub enum Outcome {
 /// An estimator of the concurrency limit from the results of calls; always within the configured bounds.
 #[derive(Clone, Debug)]
 pub struct Estimator {
-    adapt: Adapt,
+    adapt: AdaptiveLimit,
     round: Round,
     level: Level,
     kind: Kind,
@@ -71,23 +71,23 @@ enum Kind {
 }
 
 /// A function that moves a limit after a round, given the latencies with little in flight and now.
-type Follow = fn(&mut Level, Ticks, Ticks, &Tally) -> Settled;
+type Follow = fn(&mut Level, Ticks, Ticks, &RoundTally) -> Relevance;
 
 /// The relevance of calls that began before a round was evaluated, for the limit after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Settled {
+enum Relevance {
     Smooth,
     Cut,
 }
 
 impl Estimator {
     /// Creates the estimator with these settings.
-    pub fn new(adapt: &Adapt) -> Estimator {
+    pub fn new(adapt: &AdaptiveLimit) -> Estimator {
         let base = Base::new(adapt.rest_every);
         let kind = match adapt.algorithm {
-            Algorithm::Aimd => Kind::ByLosses(Aimd::START),
-            Algorithm::Vegas => Kind::ByLatency(base, vegas::follow),
-            Algorithm::Gradient2 => Kind::ByLatency(base, gradient2::follow),
+            AdaptiveAlgorithm::Aimd => Kind::ByLosses(Aimd::START),
+            AdaptiveAlgorithm::Vegas => Kind::ByLatency(base, vegas::follow),
+            AdaptiveAlgorithm::Gradient2 => Kind::ByLatency(base, gradient2::follow),
         };
         Estimator { adapt: adapt.clone(), round: Round::default(), level: Level::new(adapt), kind }
     }
@@ -104,15 +104,15 @@ impl Estimator {
     pub fn observe(&mut self, sample: Sample) -> u64 {
         if let Some(tally) = self.round.add(sample, self.limit()) {
             match (self.settle(&tally), &self.kind) {
-                (Settled::Smooth, _) => {}
-                (Settled::Cut, Kind::ByLosses(_)) => self.round.forget_before(sample.now),
-                (Settled::Cut, Kind::ByLatency(..)) => self.round.forget_and_wait(sample.now),
+                (Relevance::Smooth, _) => {}
+                (Relevance::Cut, Kind::ByLosses(_)) => self.round.forget_before(sample.now),
+                (Relevance::Cut, Kind::ByLatency(..)) => self.round.forget_and_wait(sample.now),
             }
         }
         self.limit()
     }
 
-    fn settle(&mut self, tally: &Tally) -> Settled {
+    fn settle(&mut self, tally: &RoundTally) -> Relevance {
         let before = self.level.places();
         let is_cut = losses::cut(&self.adapt, &mut self.level, tally);
         match &mut self.kind {
@@ -120,15 +120,15 @@ impl Estimator {
             Kind::ByLatency(base, follow) => {
                 let (known, was_resting) = (base.learn(tally), base.is_resting);
                 let settled = match (known, tally.latency) {
-                    _ if is_cut => Settled::Cut,
+                    _ if is_cut => Relevance::Cut,
                     (Some(base), Some(now)) if !was_resting => {
                         follow(&mut self.level, base, now.least, tally)
                     }
-                    _ => Settled::Smooth,
+                    _ => Relevance::Smooth,
                 };
                 let is_resting = base.end_round(self.level.places());
                 // Calls under a different limit than the previous round must not be mixed with it.
-                if is_resting || was_resting { Settled::Cut } else { settled }
+                if is_resting || was_resting { Relevance::Cut } else { settled }
             }
         }
     }

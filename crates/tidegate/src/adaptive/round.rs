@@ -39,7 +39,7 @@ pub(super) struct Round {
 
 /// The result of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct RoundTally {
     /// The latency of the calls; `None` if none was answered.
     pub(super) latency: Option<Latency>,
     pub(super) done: u64,
@@ -63,7 +63,7 @@ impl Round {
     }
 
     /// Adds a call. Returns the tally if the call completes a round of this limit.
-    pub(super) fn add(&mut self, sample: Sample, limit: u64) -> Option<Tally> {
+    pub(super) fn add(&mut self, sample: Sample, limit: u64) -> Option<RoundTally> {
         if sample.now < self.since {
             // The clock was set back: no call began after a time in the future.
             self.forget_before(sample.now);
@@ -109,9 +109,9 @@ impl Round {
         ended >= needed || self.lost > needed / 2
     }
 
-    fn take(&mut self) -> Tally {
+    fn take(&mut self) -> RoundTally {
         let ended = self.done + self.lost;
-        let tally = Tally {
+        let tally = RoundTally {
             latency: self.mean.latency(),
             done: self.done,
             lost: self.lost,
@@ -128,7 +128,7 @@ impl Round {
     }
 }
 
-impl Tally {
+impl RoundTally {
     /// Returns true if more than this share was lost; a single lost call never suffices.
     pub(super) fn is_lossy(&self, percent: u64) -> bool {
         let all = u128::from(self.done) + u128::from(self.lost);

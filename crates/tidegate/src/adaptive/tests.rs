@@ -4,7 +4,8 @@ use std::collections::BinaryHeap;
 use super::*;
 use crate::MILLISECOND;
 
-const ALL: [fn(std::ops::RangeInclusive<u64>) -> Adapt; 3] = [Adapt::aimd, Adapt::vegas, Adapt::gradient2];
+const ALL: [fn(std::ops::RangeInclusive<u64>) -> AdaptiveLimit; 3] =
+    [AdaptiveLimit::aimd, AdaptiveLimit::vegas, AdaptiveLimit::gradient2];
 
 /// A service whose calls end one after the other, a millisecond apart, with as many in flight as the limit allows.
 struct Service {
@@ -13,7 +14,7 @@ struct Service {
 }
 
 impl Service {
-    fn new(adapt: &Adapt) -> Service {
+    fn new(adapt: &AdaptiveLimit) -> Service {
         Service { estimator: Estimator::new(adapt), now: Timestamp::EPOCH }
     }
 
@@ -31,9 +32,10 @@ impl Service {
 
 #[test]
 fn without_a_start_it_is_twenty_or_the_nearest_bound() {
-    let starts = [1..=1000, 1..=5, 30..=50].map(|bounds| Estimator::new(&Adapt::vegas(bounds)).limit());
+    let starts =
+        [1..=1000, 1..=5, 30..=50].map(|bounds| Estimator::new(&AdaptiveLimit::vegas(bounds)).limit());
     assert_eq!(starts, [20, 5, 30]);
-    assert_eq!(Estimator::new(&Adapt::aimd(4..=10).starting_at(100)).limit(), 10);
+    assert_eq!(Estimator::new(&AdaptiveLimit::aimd(4..=10).starting_at(100)).limit(), 10);
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn failures_say_nothing_about_load() {
 #[test]
 #[cfg_attr(miri, ignore = "two hundred thousand calls")]
 fn a_service_that_has_become_slower_for_good_is_not_starved() {
-    for adapt in [Adapt::vegas, Adapt::gradient2] {
+    for adapt in [AdaptiveLimit::vegas, AdaptiveLimit::gradient2] {
         let mut service = Service::new(&adapt(1..=40).starting_at(40));
         service.calls(4_000, 10, Outcome::Done);
         assert!(service.calls(100_000, 50, Outcome::Done) >= 20, "{:?}", service.estimator);
@@ -96,7 +98,7 @@ fn a_service_that_has_become_slower_for_good_is_not_starved() {
 
 /// Returns the mean limit over the last half of so many calls, with as many in flight as allowed. One in `one_in` takes
 /// 100 ms and the others 1 ms, independent of the number in flight.
-fn mean_limit_of_mixed(adapt: &Adapt, calls: u64, one_in: u64) -> u64 {
+fn mean_limit_of_mixed(adapt: &AdaptiveLimit, calls: u64, one_in: u64) -> u64 {
     let mut estimator = Estimator::new(adapt);
     let (mut in_flight, mut now, mut word, mut sum) = (BinaryHeap::new(), 0, 0x9e37_79b9_7f4a_7c15_u64, 0);
     for call in 0..calls {
@@ -122,7 +124,7 @@ fn mean_limit_of_mixed(adapt: &Adapt, calls: u64, one_in: u64) -> u64 {
 #[test]
 #[cfg_attr(miri, ignore = "a million calls")]
 fn a_mix_of_short_and_long_calls_is_not_taken_for_a_queue() {
-    for adapt in [Adapt::vegas, Adapt::gradient2] {
+    for adapt in [AdaptiveLimit::vegas, AdaptiveLimit::gradient2] {
         for one_in in [2, 3, 10] {
             let mean = mean_limit_of_mixed(&adapt(4..=300).starting_at(200), 200_000, one_in);
             assert!(mean >= 200, "{mean} of 300, one in {one_in} long: {:?}", adapt(4..=300));
@@ -133,7 +135,7 @@ fn a_mix_of_short_and_long_calls_is_not_taken_for_a_queue() {
 #[test]
 #[should_panic(expected = "places 0..=5: the bounds are out of order or out of range")]
 fn no_places_at_all_are_refused() {
-    let _ = Adapt::aimd(0..=5);
+    let _ = AdaptiveLimit::aimd(0..=5);
 }
 
 #[cfg(not(miri))]

@@ -13,18 +13,18 @@
 //! *Fails* where latency is a weak sign of load: replies from a cache beside replies from a disk, in a changing mix. A
 //! service that becomes slower by itself looks like a queue until the next rest.
 
-use super::Settled;
+use super::Relevance;
 use super::level::Level;
-use super::round::Tally;
+use super::round::RoundTally;
 use crate::time::Ticks;
 
 /// Moves a limit after a round, given the latencies with little in flight and now.
-pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &Tally) -> Settled {
+pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &RoundTally) -> Relevance {
     let root = level.root();
     let waiting = waiting(level.places().min(tally.peak), base, now);
     if waiting > 2 * root {
         level.lower(((waiting - 2 * root) / 2).max(1));
-        return Settled::Cut;
+        return Relevance::Cut;
     }
     if tally.is_near(level.places()) {
         if waiting <= root / 2 {
@@ -33,7 +33,7 @@ pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &Tally) 
             level.raise((root / 2).max(1));
         }
     }
-    Settled::Smooth
+    Relevance::Smooth
 }
 
 /// Returns the number of calls that wait, out of so many in flight.
@@ -46,7 +46,7 @@ fn waiting(in_flight: u64, base: Ticks, now: Ticks) -> u64 {
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
-    use crate::adaptive::Adapt;
+    use crate::adaptive::AdaptiveLimit;
 
     /// Returns the next limit after 100, with all of it used, when the latency is `now` instead of 100.
     fn after(now: u64) -> u64 {
@@ -54,8 +54,8 @@ mod tests {
     }
 
     fn used(peak: u64, now: u64) -> u64 {
-        let mut level = Level::new(&Adapt::vegas(1..=1000).starting_at(100));
-        let tally = Tally { latency: None, done: 100, lost: 0, rounds: 1, peak };
+        let mut level = Level::new(&AdaptiveLimit::vegas(1..=1000).starting_at(100));
+        let tally = RoundTally { latency: None, done: 100, lost: 0, rounds: 1, peak };
         follow(&mut level, Ticks::new(100), Ticks::new(now), &tally);
         level.places()
     }

@@ -12,33 +12,55 @@
 //!
 //! - Usage is carried in units, rounded up, whatever a unit costs under either limit.
 //! - It is clamped to the largest debt of the new limit at the change. A lowered limit denies for at most one full
-//!   refill of its own, and [`Stored::longest_carried`] after the change nothing of it is left.
+//!   refill of its own, and [`StateFootprint::longest_carried`] after the change nothing of it is left.
 //! - The function is pure and does not modify the old state. The result is the same as long as the old state is the
 //!   same, so denials and peeks need not write.
 //! - A state that no limit could have produced is carried like the nearest valid one: it never causes a panic, and an
 //!   overflow only denies.
 
 use super::State;
-use super::state::{Kept, Stored};
-use crate::limit::Terms;
+use super::state::{StateFootprint, StateSlot};
+use crate::limit::AlgorithmParams;
 use crate::time::Timestamp;
 
 /// Returns the state under the limit `new` of a key that has this state under `old`. Nothing is carried between
 /// different algorithms.
-pub(crate) fn carry(old: &Terms, state: &State, changed_at: Timestamp, new: &Terms) -> State {
+pub(crate) fn carry(
+    old: &AlgorithmParams,
+    state: &State,
+    changed_at: Timestamp,
+    new: &AlgorithmParams,
+) -> State {
     match (old, new) {
-        (Terms::TokenBucket(old), Terms::TokenBucket(new)) => carry_into(old, state, changed_at, new),
-        (Terms::LeakyBucket(old), Terms::LeakyBucket(new)) => carry_into(old, state, changed_at, new),
-        (Terms::FixedWindow(old), Terms::FixedWindow(new)) => carry_into(old, state, changed_at, new),
-        (Terms::SlidingLog(old), Terms::SlidingLog(new)) => carry_into(old, state, changed_at, new),
-        (Terms::SlidingWindow(old), Terms::SlidingWindow(new)) => carry_into(old, state, changed_at, new),
-        (Terms::Pacer(old), Terms::Pacer(new)) => carry_into(old, state, changed_at, new),
-        (Terms::Concurrency(old), Terms::Concurrency(new)) => carry_into(old, state, changed_at, new),
+        (AlgorithmParams::TokenBucket(old), AlgorithmParams::TokenBucket(new)) => {
+            carry_into(old, state, changed_at, new)
+        }
+        (AlgorithmParams::LeakyBucket(old), AlgorithmParams::LeakyBucket(new)) => {
+            carry_into(old, state, changed_at, new)
+        }
+        (AlgorithmParams::FixedWindow(old), AlgorithmParams::FixedWindow(new)) => {
+            carry_into(old, state, changed_at, new)
+        }
+        (AlgorithmParams::SlidingLog(old), AlgorithmParams::SlidingLog(new)) => {
+            carry_into(old, state, changed_at, new)
+        }
+        (AlgorithmParams::SlidingWindow(old), AlgorithmParams::SlidingWindow(new)) => {
+            carry_into(old, state, changed_at, new)
+        }
+        (AlgorithmParams::Pacer(old), AlgorithmParams::Pacer(new)) => carry_into(old, state, changed_at, new),
+        (AlgorithmParams::Concurrency(old), AlgorithmParams::Concurrency(new)) => {
+            carry_into(old, state, changed_at, new)
+        }
         _ => State::default(),
     }
 }
 
-fn carry_into<A: Stored + Kept>(old: &A, state: &State, changed_at: Timestamp, new: &A) -> State {
+fn carry_into<A: StateFootprint + StateSlot>(
+    old: &A,
+    state: &State,
+    changed_at: Timestamp,
+    new: &A,
+) -> State {
     let carried = match old.seen(state) {
         Some(seen) => new.carry(old, seen, changed_at),
         None => new.carry(old, &A::State::default(), changed_at),

@@ -18,10 +18,10 @@
 use std::collections::BTreeMap;
 
 use super::journal::Journal;
-use super::state::Stored;
+use super::state::StateFootprint;
 use super::{Decide, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::decision::{Decision, PermitId, Room, Verdict};
+use crate::decision::{Decision, PermitId, Remaining, Verdict};
 use crate::limit::Problem;
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
@@ -108,9 +108,14 @@ impl Concurrency {
     }
 
     /// Returns the holders as [`Concurrency::settle`] would leave them.
-    fn settled<'a>(&self, holders: &'a Holders, now: Timestamp) -> Settled<'a> {
+    fn settled<'a>(&self, holders: &'a Holders, now: Timestamp) -> LiveHolders<'a> {
         let ended: u64 = holders.by_end.range(..=(now, PermitId::LAST)).map(|(_, units)| units).sum();
-        Settled { in_flight: holders.units - ended, longest: self.longest_end(holders, now), holders, now }
+        LiveHolders {
+            in_flight: holders.units - ended,
+            longest: self.longest_end(holders, now),
+            holders,
+            now,
+        }
     }
 
     /// Returns the latest valid end of a lease: that of the longest lease if it were granted now. Clock readings merely
@@ -123,7 +128,7 @@ impl Concurrency {
         }
     }
 
-    fn judge(&self, settled: &Settled<'_>, ask: Ask) -> Verdict<Ticks> {
+    fn judge(&self, settled: &LiveHolders<'_>, ask: Ask) -> Verdict<Ticks> {
         if settled.now == Timestamp::LAST {
             return Verdict::Impossible;
         }
@@ -139,8 +144,8 @@ impl Concurrency {
         })
     }
 
-    fn report(&self, verdict: Verdict<Ticks>, settled: &Settled<'_>) -> Decision {
-        let room = Room::of_units(self.max.saturating_sub(settled.in_flight));
+    fn report(&self, verdict: Verdict<Ticks>, settled: &LiveHolders<'_>) -> Decision {
+        let room = Remaining::of_units(self.max.saturating_sub(settled.in_flight));
         Decision::new(verdict, self.max, room, settled.longest_lease())
     }
 
@@ -171,7 +176,7 @@ impl Concurrency {
     }
 }
 
-impl Stored for Concurrency {
+impl StateFootprint for Concurrency {
     fn pack(&self) -> Words {
         [self.max, self.lease.get(), 0, 0, 0]
     }
@@ -239,14 +244,14 @@ impl Decide for Concurrency {
 }
 
 /// The holders at one instant.
-struct Settled<'a> {
+struct LiveHolders<'a> {
     in_flight: u64,
     longest: Timestamp,
     holders: &'a Holders,
     now: Timestamp,
 }
 
-impl Settled<'_> {
+impl LiveHolders<'_> {
     /// Returns the end of each running lease, soonest first, with the units that it frees.
     fn leases(&self) -> impl Iterator<Item = (Timestamp, u64)> {
         let running = self.holders.by_end.range((self.now, PermitId::LAST)..);

@@ -23,10 +23,10 @@
 
 use std::num::NonZeroU64;
 
-use super::state::Stored;
+use super::state::StateFootprint;
 use super::{Decide, OneWord, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::decision::{Decision, Room, Verdict};
+use crate::decision::{Decision, Remaining, Verdict};
 use crate::limit::Problem;
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
@@ -39,14 +39,14 @@ pub(crate) trait Metered {
     /// Returns the most units that pass at one instant from rest.
     fn limit(&self) -> u64;
 
-    /// Returns the numbers for [`Stored::pack`].
+    /// Returns the numbers for [`StateFootprint::pack`].
     fn numbers(&self) -> Words;
 
     /// Returns the largest debt at which every allowed request has already acted.
     fn nobody_waits_within(&self) -> Ticks;
 
     /// Decides about an ask that would raise the debt from `owed` to `after`.
-    fn verdict(&self, owed: Ticks, after: Ticks, patience: Ticks) -> Verdict<Ticks>;
+    fn verdict(&self, owed: Ticks, after: Ticks, max_wait: Ticks) -> Verdict<Ticks>;
 }
 
 impl<M: Metered + std::fmt::Debug> Decide for M {
@@ -151,7 +151,7 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
     }
 }
 
-impl<M: Metered + std::fmt::Debug> Stored for M {
+impl<M: Metered + std::fmt::Debug> StateFootprint for M {
     #[inline]
     fn pack(&self) -> Words {
         self.numbers()
@@ -177,7 +177,7 @@ fn judge<M: Metered>(meter: &M, owed: Ticks, now: Timestamp, ask: Ask) -> (Verdi
     let start = now.saturating_add(owed);
     let end = meter.debt().price(ask.units()).and_then(|price| start.checked_add(price));
     match end {
-        Some(end) => (meter.verdict(owed, end.since(now), ask.patience), end),
+        Some(end) => (meter.verdict(owed, end.since(now), ask.max_wait), end),
         None => (Verdict::Impossible, start),
     }
 }
@@ -214,7 +214,7 @@ impl Debt {
         Ok(Debt { interval, capacity, max_debt, deepest })
     }
 
-    /// Returns the numbers of a limit with these prices, for [`Stored::pack`].
+    /// Returns the numbers of a limit with these prices, for [`StateFootprint::pack`].
     #[inline]
     pub(super) const fn pack(&self, limit: u64, undelayed: Ticks) -> Words {
         [limit, self.interval.get(), self.capacity.get(), self.max_debt.get(), undelayed.get()]
@@ -244,7 +244,7 @@ impl Debt {
 
     /// Returns the most units that can act within a closed interval. A debt is within the capacity when it acts.
     /// Earlier actions of the interval were repaid within it or are part of that debt.
-    pub(crate) fn most_in(&self, span: Ticks) -> u128 {
+    pub(crate) fn worst_case(&self, span: Ticks) -> u128 {
         (u128::from(self.capacity.get()) + u128::from(span.get())) / u128::from(self.interval.get())
     }
 
@@ -281,8 +281,8 @@ impl Debt {
 
     /// Returns the quota that can still be taken at this instant.
     #[inline]
-    pub(crate) fn room(&self, owed: Ticks, now: Timestamp) -> Room {
-        Room::of_amount(self.capacity.min(now.left()).saturating_sub(owed).get(), self.interval)
+    pub(crate) fn room(&self, owed: Ticks, now: Timestamp) -> Remaining {
+        Remaining::of_amount(self.capacity.min(now.left()).saturating_sub(owed).get(), self.interval)
     }
 
     /// Charges up to the depth, or refunds down to zero.

@@ -27,10 +27,10 @@
 //! rounded end, so the form is exact. Windows that open with the first hit, periods of a few milliseconds and counts of
 //! many millions do not fit.
 
-use super::state::Stored;
+use super::state::StateFootprint;
 use super::{Decide, OneWord, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::decision::{Decision, Room, Verdict};
+use crate::decision::{Decision, Remaining, Verdict};
 use crate::limit::{Alignment, Problem};
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
@@ -88,7 +88,7 @@ impl FixedWindow {
     /// Returns the most units that pass within a closed interval. The worst interval begins with the last instant of a
     /// window. A window that opens with its first hit has spent a unit on that hit by then, unless it opens within the
     /// interval.
-    pub(crate) fn most_in(&self, span: Ticks) -> u128 {
+    pub(crate) fn worst_case(&self, span: Ticks) -> u128 {
         let (span, period) = (u128::from(span.get()), u128::from(self.period.get()));
         let most = u128::from(self.amount) * (span.div_ceil(period) + 1);
         let opened_before = self.alignment == Alignment::FirstHit && span % period != 0;
@@ -147,7 +147,7 @@ impl FixedWindow {
 
     fn report(&self, verdict: Verdict<Ticks>, window: Window, now: Timestamp) -> Decision {
         let reset_after = if window.count == 0 { Ticks::ZERO } else { window.end.since(now) };
-        Decision::new(verdict, self.amount, Room::of_units(self.remaining(window)), reset_after)
+        Decision::new(verdict, self.amount, Remaining::of_units(self.remaining(window)), reset_after)
     }
 
     /// Delays a denial that comes from a shared word. The shared debt may last for many windows; an ask first passes in
@@ -155,16 +155,16 @@ impl FixedWindow {
     fn until_shared_ends(&self, refused: Decision, clear_at: Timestamp, now: Timestamp) -> Decision {
         let last_start = clear_at.ticks() - clear_at.ticks() % self.period.get();
         let wait = Timestamp::from_ticks(last_start).since(now);
-        if wait > Ticks::ZERO { refused.put_off(wait) } else { refused }
+        if wait > Ticks::ZERO { refused.denied_for(wait) } else { refused }
     }
 
     /// Returns the decision after the last whole window before the end of time: no ask passes any more.
     fn report_end_of_time(&self) -> Decision {
-        Decision::new(Verdict::Impossible, self.amount, Room::of_units(0), Ticks::ZERO)
+        Decision::new(Verdict::Impossible, self.amount, Remaining::of_units(0), Ticks::ZERO)
     }
 }
 
-impl Stored for FixedWindow {
+impl StateFootprint for FixedWindow {
     fn pack(&self) -> Words {
         [self.amount, self.period.get(), u64::from(self.alignment == Alignment::FirstHit), self.most, 0]
     }

@@ -12,10 +12,10 @@ use crate::decision::PermitId;
 /// The changes since the last call of [`Journal::take`], and the place of each holder in the store. It is not part of
 /// the state: a clone has none, and the equality of two states ignores it.
 #[derive(Debug, Default)]
-pub(crate) struct Journal(Option<Box<Kept>>);
+pub(crate) struct Journal(Option<Box<HolderChanges>>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct HolderChanges {
     /// The place of each holder that the store has written.
     places: HashTable<(PermitId, u32)>,
     /// The places that became free.
@@ -100,7 +100,7 @@ impl Journal {
     }
 }
 
-impl Kept {
+impl HolderChanges {
     fn put(&mut self, permit: PermitId, place: u32) {
         self.places.insert_unique(permit.number(), (permit, place), |(permit, _)| permit.number());
     }

@@ -88,10 +88,10 @@ impl Metered for LeakyBucket {
     }
 
     #[inline]
-    fn verdict(&self, owed: Ticks, after: Ticks, patience: Ticks) -> Verdict<Ticks> {
+    fn verdict(&self, owed: Ticks, after: Ticks, max_wait: Ticks) -> Verdict<Ticks> {
         let delay = owed.saturating_sub(self.undelayed);
         let overfull = after.saturating_sub(self.debt.capacity());
-        let retry_after = overfull.max(delay.saturating_sub(patience));
+        let retry_after = overfull.max(delay.saturating_sub(max_wait));
         if retry_after == Ticks::ZERO { Verdict::Allowed { delay } } else { Verdict::Denied { retry_after } }
     }
 }

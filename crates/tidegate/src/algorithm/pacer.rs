@@ -31,11 +31,11 @@
 
 use std::num::NonZeroU64;
 
-use super::refund::{Claim, Queue, TakenOff, Waiting, still_owed};
-use super::state::Stored;
+use super::refund::{Claim, DebtQueue, TakenOff, Waiting, still_owed};
+use super::state::StateFootprint;
 use super::{Decide, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::decision::{Decision, Room, Verdict};
+use crate::decision::{Decision, Remaining, Verdict};
 use crate::limit::{Pay, Problem};
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
@@ -47,7 +47,7 @@ pub(crate) const MAX_COLD_FACTOR: u64 = 100;
 
 /// The numbers of a pacer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pacer {
+pub struct PacerParams {
     /// The time from one permit to the next; `None` at an unlimited rate.
     interval: Option<NonZeroU64>,
     savings: Savings,
@@ -74,16 +74,16 @@ struct Reckoning {
     scale: NonZeroU64,
 }
 
-impl Pacer {
+impl PacerParams {
     pub(crate) const fn steady(
         interval: Option<NonZeroU64>,
         most: Ticks,
         pay: Pay,
-    ) -> Result<Pacer, Problem> {
+    ) -> Result<PacerParams, Problem> {
         if most.get() > Ticks::TEN_YEARS.get() {
             return Err(Problem::BurstTooLong);
         }
-        Ok(Pacer { interval, savings: Savings::Steady { most }, pay })
+        Ok(PacerParams { interval, savings: Savings::Steady { most }, pay })
     }
 
     pub(crate) const fn warming_up(
@@ -91,7 +91,7 @@ impl Pacer {
         length: Ticks,
         cold_factor: u64,
         pay: Pay,
-    ) -> Result<Pacer, Problem> {
+    ) -> Result<PacerParams, Problem> {
         if length.get() == 0 || length.get() > MAX_WARM_UP.get() {
             return Err(Problem::WarmUpOutOfRange);
         }
@@ -103,7 +103,7 @@ impl Pacer {
                 return Err(Problem::TooSlowToWarmUp);
             }
         }
-        Ok(Pacer { interval, savings: Savings::WarmUp { length, cold_factor }, pay })
+        Ok(PacerParams { interval, savings: Savings::WarmUp { length, cold_factor }, pay })
     }
 
     /// Returns the state as of now.
@@ -169,7 +169,7 @@ impl Pacer {
 
     /// Returns savings of the same share of the maximum here as these are of the maximum under `old`. If `old` could
     /// save nothing, they begin as at the epoch.
-    fn share_of(&self, saved: u64, old: &Pacer) -> u64 {
+    fn share_of(&self, saved: u64, old: &PacerParams) -> u64 {
         let share = u128::from(saved.min(old.full())) * u128::from(self.full());
         let share =
             share.checked_div(old.full().into()).map(|share| u64::try_from(share).unwrap_or(u64::MAX));
@@ -244,11 +244,11 @@ impl Pacer {
             Pay::Next => (reckoning.wait(now), Ticks::ZERO),
             Pay::Own => (after.wait(now), least_time),
         };
-        let patience = ask.patience;
-        let retry_after = delay.saturating_sub(patience).max(owed.saturating_sub(Ticks::TEN_YEARS));
+        let max_wait = ask.max_wait;
+        let retry_after = delay.saturating_sub(max_wait).max(owed.saturating_sub(Ticks::TEN_YEARS));
         let verdict = if retry_after == Ticks::ZERO {
             Verdict::Allowed { delay }
-        } else if least_delay > patience {
+        } else if least_delay > max_wait {
             Verdict::Impossible
         } else {
             Verdict::Denied { retry_after }
@@ -267,8 +267,8 @@ impl Pacer {
 
     fn report(&self, verdict: Verdict<Ticks>, reckoning: Reckoning, now: Timestamp) -> Decision {
         let (limit, room) = match self.permit() {
-            Some(permit) => (self.full() / permit, Room::of_amount(reckoning.saved, permit)),
-            None => (u64::MAX, Room::of_units(u64::MAX)),
+            Some(permit) => (self.full() / permit, Remaining::of_amount(reckoning.saved, permit)),
+            None => (u64::MAX, Remaining::of_units(u64::MAX)),
         };
         Decision::new(verdict, limit, room, reckoning.wait(now))
     }
@@ -307,7 +307,7 @@ impl Pacer {
     }
 }
 
-impl Stored for Pacer {
+impl StateFootprint for PacerParams {
     fn pack(&self) -> Words {
         let interval = self.interval.map_or(0, NonZeroU64::get);
         let pays_own = u64::from(self.pay == Pay::Own);
@@ -322,7 +322,7 @@ impl Stored for Pacer {
     ///
     /// At an unlimited rate nothing is scarce. After it a steady pacer is full and a warming one is warm, however long
     /// it ran and whether or not any request was made.
-    fn carry(&self, old: &Pacer, state: &Pace, changed_at: Timestamp) -> Option<Pace> {
+    fn carry(&self, old: &PacerParams, state: &Pace, changed_at: Timestamp) -> Option<Pace> {
         let settled = old.reckon(state, changed_at);
         let owed = settled.wait(changed_at).min(Ticks::TEN_YEARS).min(changed_at.left());
         let saved = match old.interval {
@@ -342,7 +342,7 @@ impl Stored for Pacer {
     }
 }
 
-impl Decide for Pacer {
+impl Decide for PacerParams {
     type State = Pace;
 
     fn decide(&self, state: &mut Pace, now: Timestamp, ask: Ask) -> Decision {
@@ -401,7 +401,7 @@ impl Decide for Pacer {
     }
 }
 
-impl Queue for Pacer {
+impl DebtQueue for PacerParams {
     /// Takes units off a grant. Its interval ends when the pacer is full again (see [`Decide::clear_at`]), because the
     /// savings that it took are part of its debt. A warming pacer refunds only the last grant, because its price
     /// depends on the grants before it.
@@ -485,18 +485,18 @@ mod tests {
 
     const INTERVAL: Option<NonZeroU64> = NonZeroU64::new(1000);
 
-    fn steady(pay: Pay) -> Pacer {
-        Pacer::steady(INTERVAL, Ticks::new(5000), pay).unwrap()
+    fn steady(pay: Pay) -> PacerParams {
+        PacerParams::steady(INTERVAL, Ticks::new(5000), pay).unwrap()
     }
 
     fn patient(units: u64) -> Ask {
-        Ask { cost: Cost::of(units), patience: Ticks::MAX }
+        Ask { cost: Cost::of(units), max_wait: Ticks::MAX }
     }
 
     #[test]
     fn nobody_owes_more_than_ten_years_nor_beyond_the_end_of_time() {
-        let pacer =
-            Pacer::steady(NonZeroU64::new(Ticks::TEN_YEARS.get() / 10), Ticks::ZERO, Pay::Next).unwrap();
+        let pacer = PacerParams::steady(NonZeroU64::new(Ticks::TEN_YEARS.get() / 10), Ticks::ZERO, Pay::Next)
+            .unwrap();
         let mut state = Pace::default();
         assert!(pacer.decide(&mut state, Timestamp::EPOCH, patient(10)).is_allowed());
         let year = Ticks::new(Ticks::TEN_YEARS.get() / 10);
@@ -539,7 +539,7 @@ mod tests {
         let _ = pacer.decide(&mut state, Timestamp::EPOCH, patient(1));
         assert_eq!(pacer.clear_at(&state), Timestamp::from_ticks(3000 + 5000));
 
-        let warming = Pacer::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
+        let warming = PacerParams::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
         let mut state = Pace::default();
         let _ = warming.decide(&mut state, Timestamp::EPOCH, patient(1));
         let rested = warming.clear_at(&state);
@@ -553,7 +553,7 @@ mod tests {
 
     #[test]
     fn a_warming_pacer_takes_back_saved_permits_at_their_price() {
-        let warming = Pacer::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
+        let warming = PacerParams::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
         let mut state = Pace::default();
         let cold = warming.peek(&state, Timestamp::EPOCH, Ask::ONE);
         let _ = warming.decide(&mut state, Timestamp::EPOCH, patient(2));
@@ -573,7 +573,7 @@ mod tests {
 
     #[test]
     fn a_warm_pacer_takes_back_fresh_permits_at_the_stable_price() {
-        let warming = Pacer::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
+        let warming = PacerParams::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
         let mut state = Pace::default();
         let _ = warming.decide(&mut state, Timestamp::EPOCH, patient(10));
         let owed =
@@ -593,7 +593,7 @@ mod tests {
 
     #[test]
     fn an_unlimited_pacer_has_nothing_to_count_and_nothing_to_give_back() {
-        let pacer = Pacer::steady(None, Ticks::new(5000), Pay::Own).unwrap();
+        let pacer = PacerParams::steady(None, Ticks::new(5000), Pay::Own).unwrap();
         let mut state = Pace::default();
         let decision = pacer.decide(&mut state, Timestamp::EPOCH, Ask::new(Cost::of(u64::MAX)));
         assert_eq!(
@@ -610,8 +610,8 @@ mod tests {
     fn a_pacer_that_pays_for_itself_knows_what_no_waiting_brings() {
         let pacer = steady(Pay::Own);
         let rested = Timestamp::from_ticks(1 << 40);
-        let verdict = |units: u64, patience: u64| {
-            let ask = Ask { cost: Cost::of(units), patience: Ticks::new(patience) };
+        let verdict = |units: u64, max_wait: u64| {
+            let ask = Ask { cost: Cost::of(units), max_wait: Ticks::new(max_wait) };
             pacer.peek(&Pace::default(), rested, ask).verdict_in_ticks()
         };
         assert_eq!(verdict(5, 0), Verdict::NOW);
@@ -622,11 +622,11 @@ mod tests {
     #[test]
     fn what_was_saved_is_idle_time_whatever_the_mode() {
         let steady = steady(Pay::Next);
-        let warming = Pacer::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
+        let warming = PacerParams::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
         let mut state = Pace::default();
         let rested = Timestamp::from_ticks(1 << 40);
         let _ = warming.decide(&mut state, rested, patient(2));
-        let saved = |pacer: &Pacer, state: &Pace| pacer.peek(state, rested, Ask::ONE).remaining();
+        let saved = |pacer: &PacerParams, state: &Pace| pacer.peek(state, rested, Ask::ONE).remaining();
         assert_eq!((saved(&warming, &state), saved(&steady, &state)), (6, 5));
         let _ = steady.decide(&mut state, rested, patient(3));
         assert_eq!((saved(&steady, &state), saved(&warming, &state)), (2, 2));
@@ -634,7 +634,7 @@ mod tests {
 
     #[test]
     fn readings_out_of_order_forgive_nothing() {
-        let pacer = Pacer::steady(NonZeroU64::new(16_000_000), Ticks::ZERO, Pay::Next).unwrap();
+        let pacer = PacerParams::steady(NonZeroU64::new(16_000_000), Ticks::ZERO, Pay::Next).unwrap();
         let mut state = Pace::default();
         let now = 1 << 40;
         let mut passed = 0;
@@ -680,7 +680,7 @@ mod tests {
     #[test]
     fn what_takes_more_than_ten_years_now_may_take_less_after_saving() {
         let year = Ticks::TEN_YEARS.get() / 10;
-        let pacer = Pacer::steady(NonZeroU64::new(year), Ticks::TEN_YEARS, Pay::Next).unwrap();
+        let pacer = PacerParams::steady(NonZeroU64::new(year), Ticks::TEN_YEARS, Pay::Next).unwrap();
         let outcome =
             |units: u64| pacer.peek(&Pace::default(), Timestamp::EPOCH, patient(units)).verdict_in_ticks();
         assert_eq!(outcome(11), Verdict::Denied { retry_after: Ticks::new(year) });
@@ -690,8 +690,10 @@ mod tests {
 
     #[test]
     fn a_grant_is_given_back_at_the_price_that_was_paid() {
-        let (fast, slow) =
-            (steady(Pay::Next), Pacer::steady(NonZeroU64::new(10_000), Ticks::new(5000), Pay::Next).unwrap());
+        let (fast, slow) = (
+            steady(Pay::Next),
+            PacerParams::steady(NonZeroU64::new(10_000), Ticks::new(5000), Pay::Next).unwrap(),
+        );
         let at = Timestamp::from_ticks(1 << 40);
         let mut state = Pace::default();
         let _ = fast.decide(&mut state, at, patient(20));
@@ -701,7 +703,7 @@ mod tests {
         assert_eq!(slow.give_back(&mut state, at, receipt), Adjusted::Whole);
         assert_eq!(slow.peek(&state, at, Ask::ONE), slow.peek(&without, at, Ask::ONE));
 
-        let warming = Pacer::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
+        let warming = PacerParams::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
         for (permits, comes_back) in [(3, Adjusted::Whole), (8, Adjusted::Capped)] {
             let mut state = Pace::default();
             let _ = warming.decide(&mut state, at, patient(permits));
@@ -713,10 +715,11 @@ mod tests {
     #[test]
     fn numbers_beyond_the_bounds_make_no_pacer() {
         let beyond = Ticks::new(Ticks::TEN_YEARS.get() + 1);
-        assert_eq!(Pacer::steady(INTERVAL, beyond, Pay::Next), Err(Problem::BurstTooLong));
-        assert!(Pacer::steady(INTERVAL, Ticks::TEN_YEARS, Pay::Next).is_ok());
-        let warming =
-            |length: u64, factor: u64| Pacer::warming_up(INTERVAL, Ticks::new(length), factor, Pay::Next);
+        assert_eq!(PacerParams::steady(INTERVAL, beyond, Pay::Next), Err(Problem::BurstTooLong));
+        assert!(PacerParams::steady(INTERVAL, Ticks::TEN_YEARS, Pay::Next).is_ok());
+        let warming = |length: u64, factor: u64| {
+            PacerParams::warming_up(INTERVAL, Ticks::new(length), factor, Pay::Next)
+        };
         assert_eq!(warming(0, 3), Err(Problem::WarmUpOutOfRange));
         assert!(warming(1, 1).is_ok() && warming(MAX_WARM_UP.get(), MAX_COLD_FACTOR).is_ok());
         assert_eq!(warming(MAX_WARM_UP.get() + 1, 3), Err(Problem::WarmUpOutOfRange));
@@ -724,7 +727,8 @@ mod tests {
             (warming(1, 0), warming(1, 101)),
             (Err(Problem::ColdFactorOutOfRange), Err(Problem::ColdFactorOutOfRange))
         );
-        let slowest = |ticks: u64| Pacer::warming_up(NonZeroU64::new(ticks), Ticks::new(1), 3, Pay::Next);
+        let slowest =
+            |ticks: u64| PacerParams::warming_up(NonZeroU64::new(ticks), Ticks::new(1), 3, Pay::Next);
         assert!(slowest(u64::MAX / 8).is_ok());
         assert_eq!(slowest(u64::MAX / 8 + 1), Err(Problem::TooSlowToWarmUp));
     }

@@ -69,7 +69,7 @@ impl TakenOff {
 }
 
 /// An algorithm whose debts form a queue.
-pub(crate) trait Queue: Decide {
+pub(crate) trait DebtQueue: Decide {
     /// Takes the price of so many units off the debt of one take, as far as they are still owed.
     ///
     /// Returns `None` if the intervals of this queue are unknown: the state owes less than the claim implies, because
@@ -83,7 +83,7 @@ pub(crate) trait Queue: Decide {
     ) -> Option<TakenOff>;
 }
 
-impl<M: Metered + std::fmt::Debug> Queue for M {
+impl<M: Metered + std::fmt::Debug> DebtQueue for M {
     fn take_off(
         &self,
         clear_at: &mut Timestamp,

@@ -21,10 +21,10 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::state::Stored;
+use super::state::StateFootprint;
 use super::{Decide, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::decision::{Decision, Room, Verdict};
+use crate::decision::{Decision, Remaining, Verdict};
 use crate::limit::Problem;
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
@@ -65,7 +65,7 @@ impl SlidingLog {
 
     /// Returns the most units that pass within a closed interval: the whole limit at its first instant, and again each
     /// time those have left, exactly a period later.
-    pub(crate) fn most_in(&self, span: Ticks) -> u128 {
+    pub(crate) fn worst_case(&self, span: Ticks) -> u128 {
         u128::from(self.amount) * (u128::from(span.get() / self.period.get()) + 1)
     }
 
@@ -97,7 +97,7 @@ impl SlidingLog {
     fn report(&self, verdict: Verdict<Ticks>, log: &Log, now: Timestamp) -> Decision {
         let live = self.live(log, now);
         let reset_after = self.clear_at(log).since(now);
-        let room = Room::of_units(self.amount.saturating_sub(live.count));
+        let room = Remaining::of_units(self.amount.saturating_sub(live.count));
         Decision::new(verdict, self.amount, room, reset_after)
     }
 
@@ -111,7 +111,7 @@ impl SlidingLog {
     }
 }
 
-impl Stored for SlidingLog {
+impl StateFootprint for SlidingLog {
     fn pack(&self) -> Words {
         [self.amount, self.period.get(), u64::from(self.count_denied), 0, 0]
     }

@@ -22,10 +22,10 @@
 use std::borrow::Cow;
 
 use super::fixed_window::most_counted;
-use super::state::Stored;
+use super::state::StateFootprint;
 use super::{Decide, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::decision::{Decision, Room, Verdict};
+use crate::decision::{Decision, Remaining, Verdict};
 use crate::limit::{Problem, WindowMode};
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
@@ -85,7 +85,7 @@ impl SlidingWindow {
     ///
     /// An interval touches the most slots if it begins with the last instant of one. `strict` admits the limit once in
     /// any slots + 1 consecutive slots.
-    pub(crate) fn most_in(&self, span: Ticks) -> u128 {
+    pub(crate) fn worst_case(&self, span: Ticks) -> u128 {
         let later_slots = span.get().div_ceil(self.width);
         match self.mode {
             WindowMode::Strict => u128::from(self.amount) * u128::from(later_slots / (self.slots + 1) + 1),
@@ -207,7 +207,7 @@ impl SlidingWindow {
             Some(age) => self.leaves_at(view.slot, age).unwrap_or(Timestamp::LAST).since(now),
             None => Ticks::ZERO,
         };
-        Decision::new(verdict, self.amount, Room::of_units(self.remaining(view)), reset_after)
+        Decision::new(verdict, self.amount, Remaining::of_units(self.remaining(view)), reset_after)
     }
 
     /// Advances the counters, so that the newest is the current slot.
@@ -222,7 +222,7 @@ impl SlidingWindow {
     }
 }
 
-impl Stored for SlidingWindow {
+impl StateFootprint for SlidingWindow {
     fn pack(&self) -> Words {
         let estimate = u64::from(self.mode == WindowMode::Estimate);
         [self.amount, self.width, self.slots, estimate, self.most]

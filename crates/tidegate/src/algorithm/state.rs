@@ -6,8 +6,8 @@ use super::pacer::Pace;
 use super::sliding_log::Log;
 use super::sliding_window::Slots;
 use super::{
-    Algorithm, Concurrency, Decide, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
-    Words,
+    Algorithm, Concurrency, Decide, FixedWindow, LeakyBucket, PacerParams, SlidingLog, SlidingWindow,
+    TokenBucket, Words,
 };
 use crate::time::{Ticks, Timestamp};
 
@@ -142,7 +142,7 @@ enum Kind {
 }
 
 /// An algorithm whose states can be kept in [`State`].
-pub(crate) trait Kept: Decide {
+pub(crate) trait StateSlot: Decide {
     /// Returns this algorithm's state, and replaces a state of another algorithm with a fresh one.
     fn within<'a>(&self, state: &'a mut State) -> &'a mut Self::State;
 
@@ -154,7 +154,7 @@ pub(crate) trait Kept: Decide {
 }
 
 /// An algorithm whose numbers and states are kept by stores.
-pub(crate) trait Stored: Decide {
+pub(crate) trait StateFootprint: Decide {
     /// Returns the numbers as a few words, as files and keys contain them.
     fn pack(&self) -> Words;
 
@@ -186,7 +186,7 @@ pub(crate) trait Stored: Decide {
 
 macro_rules! kept {
     ($($algorithm:ident: $kind:ident)+) => {$(
-        impl Kept for $algorithm {
+        impl StateSlot for $algorithm {
             fn within<'a>(&self, state: &'a mut State) -> &'a mut Self::State {
                 if self.seen(state).is_none() {
                     state.0 = Kind::$kind(Default::default());
@@ -216,7 +216,7 @@ kept! {
     FixedWindow: Window
     SlidingLog: Log
     SlidingWindow: Slots
-    Pacer: Pace
+    PacerParams: Pace
     Concurrency: Holders
 }
 
@@ -241,7 +241,7 @@ mod tests {
             let mut state = State::default();
             for second in [7, 8] {
                 let now = Timestamp::after_epoch(second * SECOND);
-                let ask = Ask::new(Cost::of(2)).patience(100 * SECOND);
+                let ask = Ask::new(Cost::of(2)).max_wait(100 * SECOND);
                 assert!(limit.decide(&mut state, now, ask).is_allowed(), "{text}");
             }
             (limit, state)

@@ -67,13 +67,13 @@ impl Metered for TokenBucket {
     }
 
     #[inline]
-    fn verdict(&self, _owed: Ticks, after: Ticks, patience: Ticks) -> Verdict<Ticks> {
+    fn verdict(&self, _owed: Ticks, after: Ticks, max_wait: Ticks) -> Verdict<Ticks> {
         let delay = after.saturating_sub(self.debt.capacity());
-        let patience = patience.min(self.debt.max_debt());
-        if delay <= patience {
+        let max_wait = max_wait.min(self.debt.max_debt());
+        if delay <= max_wait {
             Verdict::Allowed { delay }
         } else {
-            Verdict::Denied { retry_after: delay.saturating_sub(patience) }
+            Verdict::Denied { retry_after: delay.saturating_sub(max_wait) }
         }
     }
 }

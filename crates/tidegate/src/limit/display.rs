@@ -4,15 +4,15 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Limit;
-use super::draft::{Burst, DelayAfter, Rate};
+use super::builder::{Burst, DelayAfter, WrittenRate};
 use super::text::{ALIGNMENTS, MODES, PAYS, TIME_UNITS};
 use crate::algorithm::Algorithm;
 
-impl fmt::Display for Rate {
+impl fmt::Display for WrittenRate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Rate::Unlimited => out.write_str("unlimited"),
-            Rate::Per { amount, period } => match Span(period).in_units() {
+            WrittenRate::Unlimited => out.write_str("unlimited"),
+            WrittenRate::Per { amount, period } => match Span(period).in_units() {
                 (1, unit) => write!(out, "{amount}/{unit}"),
                 (number, unit) => write!(out, "{amount}/{number}{unit}"),
             },

@@ -1,21 +1,21 @@
 //! Limits: an algorithm and its numbers, valid by construction.
 
+mod builder;
 mod display;
-mod draft;
+mod params;
 mod problem;
 mod rate;
 mod share;
-mod terms;
 mod text;
-mod worst;
+mod worst_case;
 
-pub use draft::{Alignment, DelayAfter, Draft, Pay, WindowMode};
+pub use builder::{Alignment, DelayAfter, LimitBuilder, Pay, WindowMode};
+pub(crate) use params::AlgorithmParams;
 pub use problem::LimitError;
 pub(crate) use problem::Problem;
 pub use rate::Rate;
-pub(crate) use terms::Terms;
 pub use text::{TIME_UNITS, distance, parse_span};
-pub use worst::Most;
+pub use worst_case::WorstCase;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -26,7 +26,7 @@ use crate::algorithm::carry::carry;
 use crate::algorithm::debt::Metered as _;
 use crate::algorithm::{Algorithm, State};
 use crate::algorithm::{
-    Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
+    Concurrency, FixedWindow, LeakyBucket, PacerParams, SlidingLog, SlidingWindow, TokenBucket,
 };
 use crate::ask::{Adjusted, Adjustment, Ask};
 use crate::decision::{Decision, PermitId};
@@ -38,7 +38,7 @@ use crate::time::Timestamp;
 /// There are three ways to construct one, for three kinds of numbers:
 ///
 /// ```
-/// use tidegate::{Algorithm, Draft, Limit, SECOND};
+/// use tidegate::{Algorithm, LimitBuilder, Limit, SECOND};
 ///
 /// // A literal: a bad one in a constant does not compile.
 /// const API: Limit = Limit::per_second(10).burst(20);
@@ -50,14 +50,14 @@ use crate::time::Timestamp;
 /// assert_eq!(error.to_string(), r#"limit "60/min": unknown unit "min"; write "60/m" or "60/60s""#);
 ///
 /// // Numbers from outside: a draft, and an error if it is invalid.
-/// let numbers = Draft::new(Algorithm::TokenBucket, 10, SECOND).burst(20).build()?;
+/// let numbers = LimitBuilder::new(Algorithm::TokenBucket, 10, SECOND).burst(20).build()?;
 /// assert_eq!(numbers, API);
 /// # Ok::<(), tidegate::LimitError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    terms: Terms,
-    draft: Draft,
+    terms: AlgorithmParams,
+    draft: LimitBuilder,
 }
 
 // The draft determines the terms, so only the draft is hashed.
@@ -68,7 +68,7 @@ impl Hash for Limit {
 }
 
 /// Constructors of limits from literals. Each one panics on invalid numbers, which in a constant is a compile error.
-/// For runtime numbers, use [`Draft`].
+/// For runtime numbers, use [`LimitBuilder`].
 ///
 /// ```compile_fail
 /// const MISPLACED: tidegate::Limit = tidegate::Limit::per_second(10).queue(5);
@@ -101,37 +101,37 @@ impl Limit {
 
     /// Creates a token bucket: bursts from saved tokens, then the rate. The burst is the amount unless set.
     pub const fn token_bucket(amount: u64, period: Duration) -> Limit {
-        Draft::new(Algorithm::TokenBucket, amount, period).literal()
+        LimitBuilder::new(Algorithm::TokenBucket, amount, period).literal()
     }
 
     /// Creates a leaky bucket: a queue that drains at the rate. Its length is 0 unless set.
     pub const fn leaky_bucket(amount: u64, period: Duration) -> Limit {
-        Draft::new(Algorithm::LeakyBucket, amount, period).literal()
+        LimitBuilder::new(Algorithm::LeakyBucket, amount, period).literal()
     }
 
     /// Creates a fixed window: a counter per window of this length.
     pub const fn fixed_window(amount: u64, period: Duration) -> Limit {
-        Draft::new(Algorithm::FixedWindow, amount, period).literal()
+        LimitBuilder::new(Algorithm::FixedWindow, amount, period).literal()
     }
 
     /// Creates a sliding log: every trailing period, exactly, with an entry for each action.
     pub const fn sliding_log(amount: u64, period: Duration) -> Limit {
-        Draft::new(Algorithm::SlidingLog, amount, period).literal()
+        LimitBuilder::new(Algorithm::SlidingLog, amount, period).literal()
     }
 
     /// Creates a sliding window: every trailing period, in constant memory.
     pub const fn sliding_window(amount: u64, period: Duration) -> Limit {
-        Draft::new(Algorithm::SlidingWindow, amount, period).literal()
+        LimitBuilder::new(Algorithm::SlidingWindow, amount, period).literal()
     }
 
     /// Creates a pacer: permits spaced out at this rate, as in Guava's `RateLimiter`.
     pub const fn pacer(amount: u64, period: Duration) -> Limit {
-        Draft::new(Algorithm::Pacer, amount, period).literal()
+        LimitBuilder::new(Algorithm::Pacer, amount, period).literal()
     }
 
     /// Creates a concurrency limit: a maximum number in flight, each for at most this lease.
     pub const fn concurrency(max: u64, lease: Duration) -> Limit {
-        Draft::new(Algorithm::Concurrency, max, lease).literal()
+        LimitBuilder::new(Algorithm::Concurrency, max, lease).literal()
     }
 }
 
@@ -143,7 +143,7 @@ impl Limit {
     }
 
     /// Returns the draft of this limit, to be changed and built again.
-    pub const fn draft(&self) -> Draft {
+    pub const fn draft(&self) -> LimitBuilder {
         self.draft
     }
 
@@ -159,16 +159,16 @@ impl Limit {
     /// ```
     /// use tidegate::{Limit, SECOND};
     ///
-    /// assert_eq!(Limit::per_second(10).burst(20).regained_in(), 2 * SECOND);
+    /// assert_eq!(Limit::per_second(10).burst(20).time_to_full(), 2 * SECOND);
     /// ```
-    pub fn regained_in(&self) -> Duration {
+    pub fn time_to_full(&self) -> Duration {
         match (&self.terms, self.draft.rate) {
-            (Terms::TokenBucket(bucket), _) => bucket.debt().capacity().to_duration(),
-            (Terms::LeakyBucket(bucket), _) => bucket.debt().capacity().to_duration(),
-            (Terms::Pacer(pacer), _) => pacer.memory().to_duration(),
-            (_, draft::Rate::Per { period, .. }) => period,
+            (AlgorithmParams::TokenBucket(bucket), _) => bucket.debt().capacity().to_duration(),
+            (AlgorithmParams::LeakyBucket(bucket), _) => bucket.debt().capacity().to_duration(),
+            (AlgorithmParams::Pacer(pacer), _) => pacer.memory().to_duration(),
+            (_, builder::WrittenRate::Per { period, .. }) => period,
             // Only a pacer can be unlimited.
-            (_, draft::Rate::Unlimited) => Duration::ZERO,
+            (_, builder::WrittenRate::Unlimited) => Duration::ZERO,
         }
     }
 
@@ -290,26 +290,34 @@ impl Limit {
         carry(&old.terms, state, changed_at, &self.terms)
     }
 
-    pub(crate) const fn terms(&self) -> &Terms {
+    pub(crate) const fn terms(&self) -> &AlgorithmParams {
         &self.terms
     }
 }
 
 /// Converts a limit into the numbers of one algorithm, for code that keeps only states of that algorithm.
-macro_rules! terms_of_limit {
-    ($($terms:ident)+) => {$(
+macro_rules! params_of_limit {
+    ($($variant:ident: $terms:ident)+) => {$(
         impl TryFrom<Limit> for $terms {
             type Error = Limit;
 
             /// Fails with the unchanged limit if it is of another algorithm.
             fn try_from(limit: Limit) -> Result<$terms, Limit> {
-                if let Terms::$terms(terms) = limit.terms { Ok(terms) } else { Err(limit) }
+                if let AlgorithmParams::$variant(terms) = limit.terms { Ok(terms) } else { Err(limit) }
             }
         }
     )+};
 }
 
-terms_of_limit! { TokenBucket LeakyBucket FixedWindow SlidingLog SlidingWindow Pacer Concurrency }
+params_of_limit! {
+    TokenBucket: TokenBucket
+    LeakyBucket: LeakyBucket
+    FixedWindow: FixedWindow
+    SlidingLog: SlidingLog
+    SlidingWindow: SlidingWindow
+    Pacer: PacerParams
+    Concurrency: Concurrency
+}
 
 impl FromStr for Limit {
     type Err = LimitError;
@@ -351,7 +359,7 @@ mod tests {
             ("unlimited pacer", SECOND),
             ("8/30s concurrency", 30 * SECOND),
         ] {
-            assert_eq!(limit(text).regained_in(), expected, "{text}");
+            assert_eq!(limit(text).time_to_full(), expected, "{text}");
         }
     }
 
@@ -362,11 +370,11 @@ mod tests {
             let limit = limit(text);
             let mut state = State::default();
             let all = Ask::new(Cost::of(limit.peek(&state, Timestamp::EPOCH, Ask::ONE).limit()));
-            let all = Ask { patience: crate::Ticks::MAX, ..all };
+            let all = Ask { max_wait: crate::Ticks::MAX, ..all };
             assert!(limit.decide(&mut state, Timestamp::EPOCH, all).is_allowed(), "{text}");
             assert_eq!(
                 limit.peek(&state, Timestamp::EPOCH, all).reset_after(),
-                limit.regained_in(),
+                limit.time_to_full(),
                 "{text}"
             );
         }

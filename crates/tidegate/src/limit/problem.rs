@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::draft::{Draft, Rate};
+use super::builder::{LimitBuilder, WrittenRate};
 use crate::algorithm::concurrency::MAX_IN_FLIGHT;
 use crate::algorithm::pacer::MAX_COLD_FACTOR;
 use crate::algorithm::sliding_log::MAX_ENTRIES;
@@ -172,10 +172,10 @@ impl LimitError {
         LimitError { text: text.to_owned(), place, what }
     }
 
-    pub(super) fn of_numbers(draft: &Draft, problem: Problem) -> LimitError {
+    pub(super) fn of_numbers(draft: &LimitBuilder, problem: Problem) -> LimitError {
         let text = match draft.rate {
-            Rate::Per { amount, period } => format!("{amount} per {period:?} {}", draft.algorithm),
-            Rate::Unlimited => draft.algorithm.to_string(),
+            WrittenRate::Per { amount, period } => format!("{amount} per {period:?} {}", draft.algorithm),
+            WrittenRate::Unlimited => draft.algorithm.to_string(),
         };
         LimitError { text, place: 0..0, what: problem.as_str().to_owned() }
     }

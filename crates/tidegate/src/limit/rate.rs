@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::draft::Rate as Written;
-use super::{Draft, LimitError, text};
+use super::builder::WrittenRate as Written;
+use super::{LimitBuilder, LimitError, text};
 use crate::algorithm::Algorithm;
 
 /// An amount per period, or unlimited; valid by construction.
@@ -30,14 +30,14 @@ impl Rate {
     /// Creates a rate of so many per period. Fails if the amount or the period is zero, or the rate is out of range.
     pub fn new(amount: u64, period: Duration) -> Result<Rate, LimitError> {
         let written = Written::Per { amount, period };
-        Draft::with_rate(Algorithm::Pacer, written).build().map(|_| Rate(written))
+        LimitBuilder::with_rate(Algorithm::Pacer, written).build().map(|_| Rate(written))
     }
 }
 
-impl Draft {
+impl LimitBuilder {
     /// Returns the same draft with another rate.
-    pub(crate) const fn with_other_rate(self, rate: Rate) -> Draft {
-        Draft { rate: rate.0, ..self }
+    pub(crate) const fn with_other_rate(self, rate: Rate) -> LimitBuilder {
+        LimitBuilder { rate: rate.0, ..self }
     }
 }
 

@@ -6,7 +6,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use super::draft::{Burst, DelayAfter, Draft, Rate};
+use super::builder::{Burst, DelayAfter, LimitBuilder, WrittenRate};
 use super::{Limit, Problem};
 use crate::algorithm::Algorithm;
 use crate::time::Ticks;
@@ -28,7 +28,7 @@ impl Limit {
     /// The bounds of late charges and of undelayed units are divided likewise.
     ///
     /// With burst B and rate r, the buckets of all n nodes together admit at most max(B, n) + r · t within any time t.
-    /// Windows and logs together admit at most [`Limit::most_in`] of the limit. The exception is more nodes than units:
+    /// Windows and logs together admit at most [`Limit::worst_case`] of the limit. The exception is more nodes than units:
     /// then each node may still admit one at once. A share never gets slower than one in ten years. An unlimited pacer
     /// stays unlimited.
     ///
@@ -44,11 +44,11 @@ impl Limit {
     /// ```
     #[must_use]
     pub fn shared_among(&self, nodes: NonZeroU64) -> Limit {
-        let Rate::Per { amount, period } = self.draft.rate else { return *self };
+        let WrittenRate::Per { amount, period } = self.draft.rate else { return *self };
         if nodes == NonZeroU64::MIN {
             return *self;
         }
-        let share = Share { draft: self.draft, amount, period, nodes: nodes.get() };
+        let share = DividedLimit { draft: self.draft, amount, period, nodes: nodes.get() };
         let shared = match self.draft.algorithm {
             Algorithm::TokenBucket | Algorithm::LeakyBucket | Algorithm::Pacer => share.of_rate(),
             Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
@@ -57,19 +57,19 @@ impl Limit {
             Algorithm::Concurrency => share.of_count(1),
         };
         // One in ten years is valid for every algorithm, and nothing is stricter.
-        shared.unwrap_or_else(|_| Draft::new(self.draft.algorithm, 1, LONGEST).literal())
+        shared.unwrap_or_else(|_| LimitBuilder::new(self.draft.algorithm, 1, LONGEST).literal())
     }
 }
 
 /// A limit to be divided.
-struct Share {
-    draft: Draft,
+struct DividedLimit {
+    draft: LimitBuilder,
     amount: u64,
     period: Duration,
     nodes: u64,
 }
 
-impl Share {
+impl DividedLimit {
     /// Divides the rate exactly, by a longer period, and the quota that may be used at once.
     fn of_rate(&self) -> Result<Limit, Problem> {
         let common = common_divisor(self.amount, self.nodes);
@@ -82,14 +82,14 @@ impl Share {
             // A share that is too slow to warm up keeps its rate, and saves nothing.
             Err(Problem::TooSlowToWarmUp) => {
                 let burst = Some(Burst::Span(Duration::ZERO));
-                Draft { warm_up: None, cold_factor: None, burst, ..shared }.valid()
+                LimitBuilder { warm_up: None, cold_factor: None, burst, ..shared }.valid()
             }
             other => other,
         }
     }
 
     /// Returns the rate as whole units in ten years, if the exact rate needs a longer period than a limit may have.
-    fn in_ten_years(&self) -> Draft {
+    fn in_ten_years(&self) -> LimitBuilder {
         let (amount, nodes) = (u128::from(self.amount), u128::from(self.nodes));
         let units = (amount * LONGEST.as_micros() / self.period.as_micros() / nodes).max(1) as u64;
         // The burst must be regained within ten years as well, with intervals that were rounded up.
@@ -97,10 +97,10 @@ impl Share {
         self.at_rate(units, LONGEST, at_most)
     }
 
-    fn at_rate(&self, amount: u64, period: Duration, at_most: u64) -> Draft {
+    fn at_rate(&self, amount: u64, period: Duration, at_most: u64) -> LimitBuilder {
         let part = |units: u64| (units / self.nodes).min(at_most);
-        let draft = Draft {
-            rate: Rate::Per { amount, period },
+        let draft = LimitBuilder {
+            rate: WrittenRate::Per { amount, period },
             max_debt: self.draft.max_debt.map(part),
             delay_after: self.draft.delay_after.map(|after| match after {
                 DelayAfter::Units(units) => DelayAfter::Units(part(units)),
@@ -112,14 +112,16 @@ impl Share {
             (Algorithm::TokenBucket, burst) => {
                 let whole = if let Some(Burst::Units(units)) = burst { units } else { self.amount };
                 let burst = part(whole).max(1);
-                Draft { burst: (burst != amount).then_some(Burst::Units(burst)), ..draft }
+                LimitBuilder { burst: (burst != amount).then_some(Burst::Units(burst)), ..draft }
             }
             (Algorithm::LeakyBucket, _) => {
                 // A valid queue is shorter than `u64::MAX`, so adding one cannot overflow.
                 let places = part(self.draft.queue.unwrap_or(0) + 1).max(1);
-                Draft { queue: self.draft.queue.map(|_| places - 1), ..draft }
+                LimitBuilder { queue: self.draft.queue.map(|_| places - 1), ..draft }
             }
-            (_, Some(Burst::Units(units))) => Draft { burst: Some(Burst::Units(part(units))), ..draft },
+            (_, Some(Burst::Units(units))) => {
+                LimitBuilder { burst: Some(Burst::Units(part(units))), ..draft }
+            }
             // The same idle time is worth less at a lower rate.
             _ => draft,
         }
@@ -130,7 +132,7 @@ impl Share {
         let amount = (self.amount / self.nodes).max(1);
         let period = longer(self.period, periods).unwrap_or(LONGEST);
         let max_debt = self.draft.max_debt.map(|units| units / self.nodes);
-        Draft { rate: Rate::Per { amount, period }, max_debt, ..self.draft }.valid()
+        LimitBuilder { rate: WrittenRate::Per { amount, period }, max_debt, ..self.draft }.valid()
     }
 }
 

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::Limit;
-use super::draft::{Alignment, Burst, DelayAfter, Draft, Pay, Rate, WindowMode};
+use super::builder::{Alignment, Burst, DelayAfter, LimitBuilder, Pay, WindowMode, WrittenRate};
 use super::problem::{Field, LimitError};
 use crate::algorithm::Algorithm;
 
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         Reader { text, words: words.into_iter(), places: Vec::new() }
     }
 
-    fn first_word(&mut self) -> Parsed<Rate> {
+    fn first_word(&mut self) -> Parsed<WrittenRate> {
         let Some(rate) = self.words.next() else {
             return Err(Wrong {
                 place: 0..self.text.len(),
@@ -111,16 +111,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a rate and nothing else, valid for a pacer.
-    pub(super) fn rate(mut self) -> Parsed<Rate> {
+    pub(super) fn rate(mut self) -> Parsed<WrittenRate> {
         let rate = self.first_word()?;
         if let Some(word) = self.words.next() {
             return word.wrong(format!("a rate ends before \"{}\"; leave the rest out", word.text));
         }
-        self.checked(Draft::with_rate(Algorithm::Pacer, rate)).map(|_| rate)
+        self.checked(LimitBuilder::with_rate(Algorithm::Pacer, rate)).map(|_| rate)
     }
 
     pub(super) fn limit(mut self) -> Parsed<Limit> {
-        let mut draft = Draft::with_rate(Algorithm::TokenBucket, self.first_word()?);
+        let mut draft = LimitBuilder::with_rate(Algorithm::TokenBucket, self.first_word()?);
         let mut algorithm = None;
         while let Some(word) = self.words.next() {
             if let Some(named) = Algorithm::from_name(word.text) {
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         self.checked(draft)
     }
 
-    fn checked(&self, draft: Draft) -> Parsed<Limit> {
+    fn checked(&self, draft: LimitBuilder) -> Parsed<Limit> {
         draft.valid().map_err(|problem| Wrong {
             place: self.place_of(problem.field()),
             what: problem.as_str().to_owned(),
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         said.map_or(0..self.text.len(), |(_, place)| place.clone())
     }
 
-    fn option(&mut self, draft: Draft, word: &Word<'a>) -> Parsed<Draft> {
+    fn option(&mut self, draft: LimitBuilder, word: &Word<'a>) -> Parsed<LimitBuilder> {
         let known = Field::OPTIONS.into_iter().find(|(_, name, _)| *name == word.text);
         let Some((field, _, example)) = known else {
             return word.wrong(unknown_word(word.text));
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn read_option(draft: Draft, field: Field, value: &Word<'_>) -> Parsed<Draft> {
+fn read_option(draft: LimitBuilder, field: Field, value: &Word<'_>) -> Parsed<LimitBuilder> {
     Ok(match field {
         Field::Rate | Field::CountDenied => draft,
         Field::Burst => match read_burst(value)? {
@@ -190,9 +190,9 @@ fn read_option(draft: Draft, field: Field, value: &Word<'_>) -> Parsed<Draft> {
     })
 }
 
-fn read_rate(word: &Word<'_>) -> Parsed<Rate> {
+fn read_rate(word: &Word<'_>) -> Parsed<WrittenRate> {
     if word.text == "unlimited" {
-        return Ok(Rate::Unlimited);
+        return Ok(WrittenRate::Unlimited);
     }
     let Some((amount, period)) = word.text.split_once('/') else {
         return word.wrong("a limit begins with a rate, an amount per period; write something like \"10/s\"");
@@ -202,7 +202,7 @@ fn read_rate(word: &Word<'_>) -> Parsed<Rate> {
     let period = Word { text: period, place: middle + 1..word.place.end };
     let units = read_number(&amount)?;
     match read_period(&period) {
-        Ok(period) => Ok(Rate::Per { amount: units, period }),
+        Ok(period) => Ok(WrittenRate::Per { amount: units, period }),
         Err(Wrong { place, what }) if period.text.is_empty() => {
             let place = place.start - 1..place.end;
             Err(Wrong { place, what: format!("{what}; write \"{units}/s\"") })

@@ -9,7 +9,7 @@ use std::fmt;
 use super::Limiter;
 use crate::ask::{IntoAsk, ask_for};
 use crate::decision::Decision;
-use crate::store::Holder;
+use crate::store::LimitStore;
 use crate::store::zone::Placed;
 
 /// The number of asks in a group: more cells would evict each other from the L1 cache.
@@ -41,15 +41,15 @@ impl<'a, I: Iterator<Item: IntoAsk>> AdmitEach<'a, I> {
             let mut at = inner.memory.clock().now();
             for (decided, ask) in self.decided.iter_mut().zip(&mut self.asks) {
                 let (account, ask) = inner.read(ask);
-                let spend = |holder: Holder<'_>, ask| holder.spend_as_of(&account, ask, &mut at);
+                let spend = |holder: LimitStore<'_>, ask| holder.spend_as_of(&account, ask, &mut at);
                 *decided = Some(inner.decide(&account, ask, spend));
             }
             return;
         };
         let mut placed = [None; TOGETHER];
         for (placed, ask) in placed.iter_mut().zip(&mut self.asks) {
-            let (key, units, patience) = ask.into_parts();
-            *placed = Some(Placed::new(zone, &limit, &key, ask_for(units, patience)));
+            let (key, units, max_wait) = ask.into_parts();
+            *placed = Some(Placed::new(zone, &limit, &key, ask_for(units, max_wait)));
         }
         zone.spend_each(&placed, &limit, inner.when_full(), &mut self.decided);
     }

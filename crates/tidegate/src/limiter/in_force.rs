@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::limit::Limit;
-use crate::store::Memory;
+use crate::store::MemoryStore;
 use crate::store::bound::BoundLimit;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
@@ -31,7 +31,7 @@ thread_local! {
 }
 
 impl LimitInForce {
-    pub(super) fn new(memory: &Memory, name: &str, limit: Limit) -> LimitInForce {
+    pub(super) fn new(memory: &MemoryStore, name: &str, limit: Limit) -> LimitInForce {
         let first = bind(memory, name, &limit);
         let latest = Mutex::new((limit, Arc::clone(&first)));
         LimitInForce { first, version: AtomicUsize::new(0), latest }
@@ -63,7 +63,7 @@ impl LimitInForce {
     }
 
     /// Replaces the limit.
-    pub(super) fn set(&self, memory: &Memory, name: &str, limit: Limit) {
+    pub(super) fn set(&self, memory: &MemoryStore, name: &str, limit: Limit) {
         let mut latest = self.latest.lock();
         *latest = (limit, bind(memory, name, &limit));
         self.version.fetch_add(1, Ordering::Release);
@@ -96,6 +96,6 @@ impl LimitInForce {
 }
 
 /// Puts the limit of this name in force.
-fn bind(memory: &Memory, name: &str, limit: &Limit) -> Arc<BoundLimit> {
+fn bind(memory: &MemoryStore, name: &str, limit: &Limit) -> Arc<BoundLimit> {
     Arc::new(BoundLimit::of_rule(memory.limits(), name, limit, memory.clock().now()))
 }

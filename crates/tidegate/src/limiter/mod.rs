@@ -17,8 +17,8 @@ use crate::decision::{Decision, PermitId};
 use crate::key::IntoKey;
 use crate::limit::Limit;
 use crate::store::bound::BoundLimit;
-use crate::store::name::{Account, Name, Namespace};
-use crate::store::{Holder, Memory, OpenReceipt, WhenFull, Zone};
+use crate::store::state_key::{EncodedKey, Namespace, StateKey};
+use crate::store::{LimitStore, MemoryStore, OpenReceipt, WhenFull, Zone};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::time::{Clock, Source, Ticks, Timestamp};
 use crate::wait::{
@@ -42,7 +42,7 @@ const ZONE_BYTES: usize = if cfg!(any(tidegate_models, miri)) { 1 << 10 } else {
 /// }
 /// limiter.admit(("192.0.2.7", "login")).into_result()?; // any parts, joined injectively
 /// limiter.admit(ask("ana").cost(3)).into_result()?;
-/// # Ok::<(), tidegate::Refusal>(())
+/// # Ok::<(), tidegate::Denied>(())
 /// ```
 #[derive(Clone)]
 pub struct Limiter {
@@ -50,7 +50,7 @@ pub struct Limiter {
 }
 
 struct Inner {
-    memory: Memory,
+    memory: MemoryStore,
     namespace: Namespace,
     /// 1 if keys may be evicted when the zone is full ([`WhenFull::Forget`]), else 0.
     forgets: AtomicUsize,
@@ -77,8 +77,8 @@ impl Limiter {
     /// A name has one limit at a time. If the store or its file holds the name with another limit, this limit
     /// replaces it, and keys start with the units that they used under the previous limit. Two limits that apply at
     /// the same time need two names.
-    pub fn on(store: impl Into<Memory>, name: &str, limit: Limit) -> Limiter {
-        let (memory, namespace): (Memory, _) = (store.into(), Namespace::new(name));
+    pub fn on(store: impl Into<MemoryStore>, name: &str, limit: Limit) -> Limiter {
+        let (memory, namespace): (MemoryStore, _) = (store.into(), Namespace::new(name));
         let limit = LimitInForce::new(&memory, name, limit);
         let queue = WaitQueue::new(KeyFifo, MAX_WAITERS);
         let forgets = AtomicUsize::new(0);
@@ -95,7 +95,7 @@ impl Limiter {
 
     /// Sets the largest number of waiters at a time, for this limiter and all its clones. The default is 65,536.
     ///
-    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
+    /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Limiter {
         self.inner.queue.lock(|state| state.set_max_waiters(most));
@@ -122,8 +122,8 @@ impl Limiter {
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
-        let (key, units, patience) = ask.into_parts();
-        match ask_for(units, patience) {
+        let (key, units, max_wait) = ask.into_parts();
+        match ask_for(units, max_wait) {
             Some(ask) => self.inner.admit_key(&key, ask),
             None => self.inner.ask_nothing(&self.inner.account(&self.inner.name(&key))),
         }
@@ -170,8 +170,8 @@ impl Limiter {
 
     /// Creates an ask for [`admit_all`].
     pub fn ask(&self, ask: impl IntoAsk) -> LimiterAsk {
-        let (key, units, patience) = ask.into_parts();
-        LimiterAsk::new(self.clone(), self.inner.name(&key), ask_for(units, patience))
+        let (key, units, max_wait) = ask.into_parts();
+        LimiterAsk::new(self.clone(), self.inner.name(&key), ask_for(units, max_wait))
     }
 
     /// Returns the decision that [`Limiter::admit`] would return, without spending.
@@ -248,24 +248,24 @@ impl Limiter {
     }
 
     /// Returns the name of the key, the ask (`None` for a cost of 0), and the max wait.
-    pub(crate) fn named(&self, ask: impl IntoAsk) -> (Name, Option<Ask>, Option<Duration>) {
+    pub(crate) fn named(&self, ask: impl IntoAsk) -> (EncodedKey, Option<Ask>, Option<Duration>) {
         let (key, units, max_wait) = ask.into_parts();
         (self.inner.name(&key), ask_for(units, None), max_wait)
     }
 
-    pub(crate) fn admit_named(&self, name: &Name, ask: Option<Ask>) -> Decision {
+    pub(crate) fn admit_named(&self, name: &EncodedKey, ask: Option<Ask>) -> Decision {
         let account = self.inner.account(name);
         self.inner.admit(&account, ask)
     }
 
-    pub(crate) fn release_named(&self, name: &Name, permit: PermitId) -> bool {
+    pub(crate) fn release_named(&self, name: &EncodedKey, permit: PermitId) -> bool {
         let account = self.inner.account(name);
         let released = self.inner.holder(&account).release_in(&account, permit);
         self.inner.queue.serve_key(&self.target(), name);
         released
     }
 
-    pub(crate) fn renew_named(&self, name: &Name, permit: PermitId) -> bool {
+    pub(crate) fn renew_named(&self, name: &EncodedKey, permit: PermitId) -> bool {
         let account = self.inner.account(name);
         self.inner.holder(&account).renew_in(&account, permit)
     }
@@ -278,14 +278,14 @@ impl Limiter {
 impl Inner {
     /// Returns the account of the key, and the ask (`None` for a cost of 0).
     #[inline]
-    fn read(&self, ask: impl IntoAsk) -> (Account, Option<Ask>) {
-        let (key, units, patience) = ask.into_parts();
-        (self.account(&self.name(&key)), ask_for(units, patience))
+    fn read(&self, ask: impl IntoAsk) -> (StateKey, Option<Ask>) {
+        let (key, units, max_wait) = ask.into_parts();
+        (self.account(&self.name(&key)), ask_for(units, max_wait))
     }
 
     #[inline]
-    fn name(&self, key: &impl IntoKey) -> Name {
-        Name::new(&self.namespace, key)
+    fn name(&self, key: &impl IntoKey) -> EncodedKey {
+        EncodedKey::new(&self.namespace, key)
     }
 
     #[inline]
@@ -315,36 +315,36 @@ impl Inner {
     #[inline]
     fn straight_to(&self, limit: &BoundLimit) -> Option<&Zone> {
         match self.memory.holder(limit.terms()) {
-            Holder::Zone(zone) if self.queue.is_empty() => Some(zone),
+            LimitStore::Zone(zone) if self.queue.is_empty() => Some(zone),
             _ => None,
         }
     }
 
-    fn admit(&self, account: &Account, ask: Option<Ask>) -> Decision {
+    fn admit(&self, account: &StateKey, ask: Option<Ask>) -> Decision {
         self.decide(account, ask, |holder, ask| holder.spend(account, ask))
     }
 
     /// Decides behind the waiters of the key; an ask with a cost of 0 is allowed.
     fn decide(
         &self,
-        account: &Account,
+        account: &StateKey,
         ask: Option<Ask>,
-        decide: impl FnOnce(Holder<'_>, Ask) -> Decision,
+        decide: impl FnOnce(LimitStore<'_>, Ask) -> Decision,
     ) -> Decision {
         let Some(ask) = ask else { return self.ask_nothing(account) };
         self.put_off(account, ask).unwrap_or_else(|| decide(self.holder(account), ask))
     }
 
     /// Returns the denial of an ask because waiters are queued for the same key; `None` if there are none.
-    fn put_off(&self, account: &Account, ask: Ask) -> Option<Decision> {
+    fn put_off(&self, account: &StateKey, ask: Ask) -> Option<Decision> {
         let wait = self.wait_behind(account, ask)?;
-        Some(self.holder(account).look(account, ask).put_off(wait))
+        Some(self.holder(account).look(account, ask).denied_for(wait))
     }
 
     /// Decides about a cost of 0, without spending.
     #[cold]
-    fn ask_nothing(&self, account: &Account) -> Decision {
-        let look = |holder: Holder<'_>, ask| holder.look(account, ask);
+    fn ask_nothing(&self, account: &StateKey) -> Decision {
+        let look = |holder: LimitStore<'_>, ask| holder.look(account, ask);
         self.decide(account, Some(Ask::ONE), look).asking_nothing()
     }
 
@@ -353,12 +353,12 @@ impl Inner {
         if self.forgets.load(Ordering::Relaxed) == 0 { WhenFull::Share } else { WhenFull::Forget }
     }
 
-    fn holder(&self, account: &Account) -> Holder<'_> {
+    fn holder(&self, account: &StateKey) -> LimitStore<'_> {
         self.memory.holder(account.terms())
     }
 
     #[inline]
-    fn wait_behind(&self, account: &Account, ask: Ask) -> Option<Ticks> {
+    fn wait_behind(&self, account: &StateKey, ask: Ask) -> Option<Ticks> {
         if self.queue.is_empty() { None } else { self.queue.wait_behind(self, account.name(), ask) }
     }
 }
@@ -372,17 +372,17 @@ impl WaitTarget for Inner {
         self.memory.clock()
     }
 
-    fn account(&self, name: &Name) -> Account {
+    fn account(&self, name: &EncodedKey) -> StateKey {
         name.clone().under(self.limit.bound()).when_full(self.when_full())
     }
 
-    fn take_if_free(&self, account: &Account, ask: Ask) -> Decision {
+    fn take_if_free(&self, account: &StateKey, ask: Ask) -> Decision {
         self.holder(account).take_if_free(account, ask, None).0
     }
 
     fn take_for_waiter(
         &self,
-        account: &Account,
+        account: &StateKey,
         WaiterAsk { ask, is_tracked }: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
@@ -392,15 +392,15 @@ impl WaitTarget for Inner {
         }
     }
 
-    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
+    fn refund(&self, account: &StateKey, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         self.holder(account).refund(account, receipt, cost)
     }
 
-    fn look(&self, account: &Account, ask: Ask) -> Decision {
+    fn look(&self, account: &StateKey, ask: Ask) -> Decision {
         self.holder(account).look(account, ask)
     }
 
-    fn state(&self, account: &Account) -> State {
+    fn state(&self, account: &StateKey) -> State {
         self.holder(account).state_of(account)
     }
 }

@@ -4,7 +4,7 @@ use super::Limiter;
 use crate::ask::Ask;
 use crate::decisions::Decisions;
 use crate::few::Few;
-use crate::store::name::{Account, Name};
+use crate::store::state_key::{EncodedKey, StateKey};
 use crate::store::together::{Bid, take_all};
 use crate::time::Ticks;
 use crate::wait::WaitTarget as _;
@@ -14,22 +14,22 @@ use crate::wait::WaitTarget as _;
 #[must_use = "an ask does nothing until `admit_all` gets it"]
 pub struct LimiterAsk {
     limiter: Limiter,
-    name: Name,
+    name: EncodedKey,
     /// The ask; `None` if its cost is 0.
     ask: Option<Ask>,
 }
 
 impl LimiterAsk {
-    pub(super) fn new(limiter: Limiter, name: Name, ask: Option<Ask>) -> LimiterAsk {
+    pub(super) fn new(limiter: Limiter, name: EncodedKey, ask: Option<Ask>) -> LimiterAsk {
         LimiterAsk { limiter, name, ask }
     }
 
     /// Returns its part in a joint take; `None` for a cost of 0.
-    fn bid<'a>(&'a self, account: &'a Account) -> Option<Bid<'a>> {
+    fn bid<'a>(&'a self, account: &'a StateKey) -> Option<Bid<'a>> {
         Some(Bid { holder: self.limiter.inner.holder(account), account, ask: self.ask? })
     }
 
-    fn wait_behind(&self, account: &Account) -> Option<Ticks> {
+    fn wait_behind(&self, account: &StateKey) -> Option<Ticks> {
         self.limiter.inner.wait_behind(account, self.ask?)
     }
 }
@@ -64,7 +64,7 @@ pub fn admit_all(asks: impl IntoIterator<Item = LimiterAsk>) -> Decisions {
         (Some(ask), None) => {
             taken.next().copied().unwrap_or_else(|| asked.limiter.inner.holder(account).look(account, ask))
         }
-        (Some(ask), Some(wait)) => asked.limiter.inner.holder(account).look(account, ask).put_off(wait),
+        (Some(ask), Some(wait)) => asked.limiter.inner.holder(account).look(account, ask).denied_for(wait),
     });
     Decisions::new(each.collect::<Few<_>>())
 }

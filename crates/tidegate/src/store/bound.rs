@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use super::limit_table::{LimitTable, StateLimit};
-use super::name::Namespace;
 use super::prepared::{PreparedLimit, Scope};
+use super::state_key::Namespace;
 use super::zone::StatePrefix;
 use crate::algorithm::worst_word;
 use crate::history::{History, Predecessor};
-use crate::limit::{Limit, Terms};
+use crate::limit::{AlgorithmParams, Limit};
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::Timestamp;
 
 /// A limit, and the namespace that it counts in, in one in-memory store.
 #[derive(Debug)]
 pub(crate) struct BoundLimit {
-    terms: Terms,
+    terms: AlgorithmParams,
     table: Arc<LimitTable>,
     namespace: Namespace,
     name: StateName,
@@ -85,7 +85,7 @@ impl BoundLimit {
     fn with_history(
         table: &Arc<LimitTable>,
         namespace: Namespace,
-        terms: Terms,
+        terms: AlgorithmParams,
         name: StateName,
         history: History,
     ) -> BoundLimit {
@@ -107,7 +107,7 @@ impl BoundLimit {
     }
 
     #[inline]
-    pub(crate) fn terms(&self) -> &Terms {
+    pub(crate) fn terms(&self) -> &AlgorithmParams {
         &self.terms
     }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 // Not the atomics of models: the records are read and written under a lock.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::zone::memory::{Part, ZoneFile, fresh_seed};
+use super::zone::memory::{MappedPart, ZoneFile, fresh_seed};
 use super::zone::sip::Sip;
 use crate::algorithm::Algorithm;
 use crate::history::{History, MAX_PREDECESSORS, Predecessor};
@@ -54,7 +54,7 @@ pub(crate) type StateLimit = [u64; 6];
 /// The table of one store.
 pub(crate) struct LimitTable {
     seed: [u64; 2],
-    records: Mutex<Words>,
+    records: Mutex<TableWords>,
     /// The time, in ticks, until which there may be live states under unlisted limits, which a reset by key may miss. A
     /// table in a file keeps it in the file, for all processes that use it.
     unlisted_until: AtomicU64,
@@ -62,26 +62,26 @@ pub(crate) struct LimitTable {
 }
 
 /// The words of the records.
-enum Words {
+enum TableWords {
     /// The records in use.
     Memory(Vec<AtomicU64>),
     /// All possible records, which other processes use as well.
-    File(Part<AtomicU64>),
+    File(MappedPart<AtomicU64>),
 }
 
-impl Deref for Words {
+impl Deref for TableWords {
     type Target = [AtomicU64];
 
     fn deref(&self) -> &[AtomicU64] {
         match self {
-            Words::Memory(words) => words,
-            Words::File(words) => words,
+            TableWords::Memory(words) => words,
+            TableWords::File(words) => words,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Record {
+struct LimitRecord {
     /// The namespace and the algorithm.
     owner: u64,
     order: u64,
@@ -105,15 +105,15 @@ pub(crate) struct Unlisted;
 impl LimitTable {
     /// Creates an empty table in memory.
     pub(crate) fn new() -> LimitTable {
-        LimitTable::over(fresh_seed(), Words::Memory(Vec::new()), None)
+        LimitTable::over(fresh_seed(), TableWords::Memory(Vec::new()), None)
     }
 
     /// Returns the table in the file of a zone.
     pub(crate) fn in_file(file: &Arc<ZoneFile>) -> LimitTable {
-        LimitTable::over(file.seed(), Words::File(file.record_words()), Some(Arc::clone(file)))
+        LimitTable::over(file.seed(), TableWords::File(file.record_words()), Some(Arc::clone(file)))
     }
 
-    fn over(seed: [u64; 2], words: Words, file: Option<Arc<ZoneFile>>) -> LimitTable {
+    fn over(seed: [u64; 2], words: TableWords, file: Option<Arc<ZoneFile>>) -> LimitTable {
         LimitTable { seed, records: Mutex::new(words), unlisted_until: AtomicU64::new(0), file }
     }
 
@@ -135,7 +135,7 @@ impl LimitTable {
     ) -> Timestamp {
         let ahead = clear_at.since(now).max(SHORTEST_NOTE);
         let until = clear_at.saturating_add(ahead);
-        let record = Record { until: until.ticks(), ..self.record(namespace, limit) };
+        let record = LimitRecord { until: until.ticks(), ..self.record(namespace, limit) };
         let is_listed =
             self.open(ATTEMPTS_TO_NOTE).is_some_and(|mut open| match (open.place_of(&record), since) {
                 (Some(place), _) => {
@@ -144,7 +144,7 @@ impl LimitTable {
                 }
                 // Its record was used for another limit meanwhile.
                 (None, Some(since)) if open.of_rule(record.owner).is_empty() => {
-                    open.enter(Record { order: 1, since: since.ticks(), ..record }, now)
+                    open.enter(LimitRecord { order: 1, since: since.ticks(), ..record }, now)
                 }
                 (None, _) => open.enter(record, now),
             });
@@ -173,14 +173,14 @@ impl LimitTable {
                     open.put_in_force(place, order, since);
                 }
                 None => {
-                    open.enter(Record { order, since, until, ..record }, now);
+                    open.enter(LimitRecord { order, since, until, ..record }, now);
                 }
             }
         }
         let mut older = known.iter().filter(|known| !known.is(&record)).skip(MAX_PREDECESSORS);
         let drops_counts = older.any(|known| known.owner == record.owner && !known.is_over(now));
         let before = mattering(known, now);
-        let before = before.iter().filter(|known| !known.is(&record)).filter_map(Record::predecessor);
+        let before = before.iter().filter(|known| !known.is(&record)).filter_map(LimitRecord::predecessor);
         let history = History::new(Timestamp::from_ticks(since), before.collect());
         Announced { history, drops_counts }
     }
@@ -192,15 +192,15 @@ impl LimitTable {
         }
         let owner = self.namespace_id(namespace);
         let Some(open) = self.open(ATTEMPTS) else { return Err(Unlisted) };
-        let of_namespace = |record: &Record| record.owner >> ALGORITHM_BITS == owner;
+        let of_namespace = |record: &LimitRecord| record.owner >> ALGORITHM_BITS == owner;
         let listed = open.all().into_iter().filter(of_namespace).map(|record| record.limit());
         Ok(listed.collect())
     }
 
-    fn record(&self, namespace: &str, limit: &StateLimit) -> Record {
+    fn record(&self, namespace: &str, limit: &StateLimit) -> LimitRecord {
         let [algorithm, numbers @ ..] = *limit;
         let owner = self.namespace_id(namespace) << ALGORITHM_BITS | (algorithm + 1);
-        Record { owner, numbers, ..Record::default() }
+        LimitRecord { owner, numbers, ..LimitRecord::default() }
     }
 
     /// Returns the number of a namespace in records, which is never zero.
@@ -238,7 +238,7 @@ impl fmt::Debug for LimitTable {
 
 /// The locked records.
 struct Open<'a> {
-    words: MutexGuard<'a, Words>,
+    words: MutexGuard<'a, TableWords>,
     file: Option<&'a ZoneFile>,
 }
 
@@ -259,22 +259,23 @@ impl Open<'_> {
         &self.words[place * RECORD_WORDS + index]
     }
 
-    fn get(&self, place: usize) -> Record {
-        Record::from_words(std::array::from_fn(|index| self.word(place, index).load(Ordering::Acquire)))
+    fn get(&self, place: usize) -> LimitRecord {
+        LimitRecord::from_words(std::array::from_fn(|index| self.word(place, index).load(Ordering::Acquire)))
     }
 
-    fn all(&self) -> Vec<Record> {
+    fn all(&self) -> Vec<LimitRecord> {
         (0..self.count()).map(|place| self.get(place)).collect()
     }
 
-    fn place_of(&self, record: &Record) -> Option<usize> {
+    fn place_of(&self, record: &LimitRecord) -> Option<usize> {
         (0..self.count()).find(|place| self.get(*place).is(record))
     }
 
     /// Returns the limits that a rule has had, newest first.
-    fn of_rule(&self, owner: u64) -> Vec<Record> {
+    fn of_rule(&self, owner: u64) -> Vec<LimitRecord> {
         let namespace = owner >> ALGORITHM_BITS;
-        let is_of_rule = |record: &Record| record.owner >> ALGORITHM_BITS == namespace && record.order > 0;
+        let is_of_rule =
+            |record: &LimitRecord| record.owner >> ALGORITHM_BITS == namespace && record.order > 0;
         let mut known: Vec<_> = self.all().into_iter().filter(is_of_rule).collect();
         known.sort_by_key(|known| std::cmp::Reverse(known.order));
         known
@@ -288,7 +289,7 @@ impl Open<'_> {
     }
 
     /// Lists a limit in a free record. Returns false if there is none.
-    fn enter(&mut self, record: Record, now: Timestamp) -> bool {
+    fn enter(&mut self, record: LimitRecord, now: Timestamp) -> bool {
         let is_like = |place: &usize| {
             let known = self.get(*place);
             !known.is_over(now) && (known.order > 0) == (record.order > 0)
@@ -307,9 +308,9 @@ impl Open<'_> {
     }
 
     /// Appends a record in memory. Returns false in a file, which already has all records, or if the table is full.
-    fn push(&mut self, record: Record) -> bool {
+    fn push(&mut self, record: LimitRecord) -> bool {
         match &mut *self.words {
-            Words::Memory(words) if words.len() < RECORDS * RECORD_WORDS => {
+            TableWords::Memory(words) if words.len() < RECORDS * RECORD_WORDS => {
                 words.extend(record.to_words().map(AtomicU64::new));
                 true
             }
@@ -329,7 +330,7 @@ impl Open<'_> {
     }
 
     /// Writes a record to a free place. It stays free until its last word is written, wherever this process ends.
-    fn replace(&mut self, place: usize, record: Record) {
+    fn replace(&mut self, place: usize, record: LimitRecord) {
         self.word(place, UNTIL_WORD).store(0, Ordering::Release);
         let words = record.to_words();
         for (index, word) in words.into_iter().enumerate().filter(|(index, _)| *index != UNTIL_WORD) {
@@ -358,16 +359,16 @@ const UNTIL_WORD: usize = 3;
 
 /// Returns the limits of a rule that still matter: the oldest with live states whose counts are carried, and all after
 /// it, through which they are carried.
-fn mattering(mut known: Vec<Record>, now: Timestamp) -> Vec<Record> {
+fn mattering(mut known: Vec<LimitRecord>, now: Timestamp) -> Vec<LimitRecord> {
     known.truncate(MAX_PREDECESSORS + 1);
     let oldest = known.iter().rposition(|known| !known.is_over(now));
     known.truncate(oldest.map_or(0, |oldest| oldest + 1));
     known
 }
 
-impl Record {
-    fn from_words([owner, order, since, until, numbers @ ..]: [u64; RECORD_WORDS]) -> Record {
-        Record { owner, order, since, until, numbers }
+impl LimitRecord {
+    fn from_words([owner, order, since, until, numbers @ ..]: [u64; RECORD_WORDS]) -> LimitRecord {
+        LimitRecord { owner, order, since, until, numbers }
     }
 
     fn to_words(self) -> [u64; RECORD_WORDS] {
@@ -376,7 +377,7 @@ impl Record {
     }
 
     /// Returns true if both are of one namespace and one limit.
-    fn is(&self, other: &Record) -> bool {
+    fn is(&self, other: &LimitRecord) -> bool {
         self.owner == other.owner && self.numbers == other.numbers
     }
 

@@ -3,32 +3,32 @@
 //! In-memory stores are called directly and cannot fail. Code that works with every store is written once against
 //! [`Store`], whose replies may take time and may be an error.
 
-mod answer;
 pub(crate) mod bound;
 mod error;
 mod fallback;
-mod holder;
+mod future;
 pub(crate) mod limit_table;
 pub(crate) mod map;
-pub(crate) mod name;
+mod memory;
 mod nonce;
 mod prepared;
 pub(crate) mod receipts;
 mod reported;
+pub(crate) mod state_key;
 mod subjects;
 pub(crate) mod together;
 mod twins;
 pub(crate) mod zone;
 mod zones;
 
-pub use answer::Answer;
 pub use error::StoreError;
 pub use fallback::{
     DecisionMeter, FallbackStore, OnStoreFailure, StoreFailure, StoreFailures, StoreMeter, WithoutStore,
 };
-pub(crate) use holder::Holder;
-pub use holder::Memory;
+pub use future::StoreFuture;
 pub use map::Map;
+pub(crate) use memory::LimitStore;
+pub use memory::MemoryStore;
 pub(crate) use nonce::nonce_for;
 pub use prepared::{DroppedCounts, PreparedLimit, Scope};
 pub use receipts::{OpenReceipt, ReceiptCounts};
@@ -48,7 +48,7 @@ use crate::limit::Limit;
 use crate::time::Timestamp;
 use bound::BoundLimit;
 use limit_table::LimitTable;
-use name::{Account, Name};
+use state_key::{EncodedKey, StateKey};
 
 /// A key and the limit to decide it by, which together identify a state.
 ///
@@ -192,9 +192,9 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns the state's account in the store of this table.
-    fn account(&self, table: &Arc<LimitTable>, now: impl FnOnce() -> Timestamp) -> Account {
+    fn account(&self, table: &Arc<LimitTable>, now: impl FnOnce() -> Timestamp) -> StateKey {
         let under = |limit: &Arc<BoundLimit>| {
-            let name = Name::of_key(limit.namespace(), self.key);
+            let name = EncodedKey::of_key(limit.namespace(), self.key);
             name.under(Arc::clone(limit)).when_full(self.when_full)
         };
         match self.limit {
@@ -223,27 +223,31 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Takes all or none: spends only if every ask is allowed. If an ask is tracked ([`Subject::tracked`]), the
     /// decisions contain a receipt for each take, by which [`Store::refund`] gives back only that take. A store without
     /// receipts returns none, and its takes cannot be refunded.
-    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions>;
+    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> StoreFuture<'a, Decisions>;
 
     /// Returns the decision that a take would get, without spending.
-    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision>;
+    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> StoreFuture<'a, Decision>;
 
     /// Charges additional cost, or refunds unused cost.
-    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted>;
+    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> StoreFuture<'a, Adjusted>;
 
     /// Charges additional cost for a take. Returns a receipt if all of it was charged and the store keeps receipts of
     /// charges.
-    fn charge<'a>(&'a self, subject: Subject<'a>, cost: Cost) -> Answer<'a, (Adjusted, Option<OpenReceipt>)> {
+    fn charge<'a>(
+        &'a self,
+        subject: Subject<'a>,
+        cost: Cost,
+    ) -> StoreFuture<'a, (Adjusted, Option<OpenReceipt>)> {
         self.adjust(subject, Adjustment::Charge(cost)).then(|adjusted| Ok((adjusted?, None)))
     }
 
     /// Refunds units of one take, at most those that are still owed and were not refunded before.
-    fn refund<'a>(&'a self, _: Subject<'a>, _: &'a mut OpenReceipt, _: Cost) -> Answer<'a, Adjusted> {
-        Answer::ready(Adjusted::Capped)
+    fn refund<'a>(&'a self, _: Subject<'a>, _: &'a mut OpenReceipt, _: Cost) -> StoreFuture<'a, Adjusted> {
+        StoreFuture::ready(Adjusted::Capped)
     }
 
     /// Releases a permit. Returns true if it was still in flight.
-    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;
+    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool>;
 
     /// Releases a permit without a reply, for a caller that cannot wait for one. An in-memory store does it at once. A
     /// store whose [`Store::release`] is not done after one poll should override this; otherwise the permit expires
@@ -262,16 +266,16 @@ pub trait Store: fmt::Debug + Send + Sync {
     }
 
     /// Restarts a permit's lease. Returns true if the permit was still in flight.
-    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;
+    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool>;
 
     /// Removes the states of a key under every limit that its namespace has had. Returns true if there were any.
     ///
     /// The store lists the limits of each namespace. While it has more limits than it can list, this is an error, and
     /// [`Store::reset_limit`] still works.
-    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool>;
+    fn reset<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool>;
 
     /// Removes the state of a key under this limit only. Returns true if there was one.
-    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool>;
+    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool>;
 
     /// Checks that the store can count this limit exactly. The error text states the fault and the remedy, and is
     /// printed after the limit's text. An in-memory store supports every limit, except a zone whose state file belongs

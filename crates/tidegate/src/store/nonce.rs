@@ -6,7 +6,7 @@ use std::{
     hash::{BuildHasher, RandomState},
 };
 
-use crate::limit::Terms;
+use crate::limit::AlgorithmParams;
 
 #[cfg(not(tidegate_models))]
 thread_local! {
@@ -19,9 +19,9 @@ thread_local! {
 /// The bits are a keyed hash of a counter. A holder of any number of permits does not have the key, and cannot compute
 /// the next one. From the outputs of a plain generator it could.
 #[inline]
-pub(crate) fn nonce_for(terms: &Terms) -> u64 {
+pub(crate) fn nonce_for(terms: &AlgorithmParams) -> u64 {
     match terms {
-        Terms::Concurrency(_) => draw(),
+        AlgorithmParams::Concurrency(_) => draw(),
         _ => 0,
     }
 }

@@ -15,7 +15,7 @@ use super::limit_table::{LimitTable, StateLimit};
 use crate::algorithm::Algorithm;
 use crate::decisions::DecidedBy;
 use crate::key::Key;
-use crate::limit::{Limit, Terms};
+use crate::limit::{AlgorithmParams, Limit};
 use crate::time::Timestamp;
 
 /// A limit and the namespace that it counts in; clones share it.
@@ -44,12 +44,12 @@ struct Inner {
     bound: OnceLock<Arc<BoundLimit>>,
     /// The data of a store outside of this crate.
     remote: OnceLock<Box<dyn Any + Send + Sync>>,
-    share: OnceLock<Share>,
+    share: OnceLock<NodeShare>,
     dropped_counts: DroppedCounts,
 }
 
 /// The share of one of `nodes` nodes.
-struct Share {
+struct NodeShare {
     nodes: NonZeroU64,
     limit: PreparedLimit,
 }
@@ -156,7 +156,7 @@ impl PreparedLimit {
     /// is. It is cached for the first number of nodes, and prepared in each call for any other number.
     #[must_use]
     pub fn share(&self, nodes: NonZeroU64) -> PreparedLimit {
-        let share = self.0.share.get_or_init(|| Share { nodes, limit: self.prepare_share(nodes) });
+        let share = self.0.share.get_or_init(|| NodeShare { nodes, limit: self.prepare_share(nodes) });
         if share.nodes == nodes { share.limit.clone() } else { self.prepare_share(nodes) }
     }
 
@@ -267,7 +267,7 @@ impl PreparedLimit {
         Arc::clone(self.0.bound.get_or_init(|| Arc::clone(&bound))).only_in(table).unwrap_or(bound)
     }
 
-    pub(crate) fn terms(&self) -> &Terms {
+    pub(crate) fn terms(&self) -> &AlgorithmParams {
         self.0.limit.terms()
     }
 
@@ -276,11 +276,11 @@ impl PreparedLimit {
     }
 }
 
-fn is_one_set(terms: &Terms, scope: &Scope) -> bool {
+fn is_one_set(terms: &AlgorithmParams, scope: &Scope) -> bool {
     terms.algorithm() == Algorithm::Concurrency && !matches!(scope, Scope::Dynamic)
 }
 
-fn state_limit(terms: &Terms, scope: &Scope) -> StateLimit {
+fn state_limit(terms: &AlgorithmParams, scope: &Scope) -> StateLimit {
     let packed = terms.pack();
     if is_one_set(terms, scope) { [packed[0], 0, 0, 0, 0, 0] } else { packed }
 }

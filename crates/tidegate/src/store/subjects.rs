@@ -3,7 +3,7 @@
 use super::receipts::take_all_tracked;
 use super::together::{Bid, take_again};
 use super::zone::{CellTakes, MAX_CELL_TAKES};
-use super::{Answer, Holder, Map, OpenReceipt, Store, StoreError, Subject, Zone, Zones};
+use super::{LimitStore, Map, OpenReceipt, Store, StoreError, StoreFuture, Subject, Zone, Zones};
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
@@ -11,24 +11,24 @@ use crate::decisions::Decisions;
 use crate::few::Few;
 use crate::limit::Limit;
 use crate::receipt::Receipt;
-use crate::store::name::{Account, Name, Namespace};
+use crate::store::state_key::{EncodedKey, Namespace, StateKey};
 use crate::time::{RECENT, Timestamp};
 
 /// An in-memory store, or several of them.
 trait Holding {
     /// Returns the store that holds this key.
-    fn store_of(&self, subject: &Subject<'_>) -> Holder<'_>;
+    fn store_of(&self, subject: &Subject<'_>) -> LimitStore<'_>;
 
     /// Returns the time of its clock.
     fn time(&self) -> Timestamp;
 
     /// Returns the state's account. A limit that is used for the first time comes into force as of the given time.
-    fn account(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account {
+    fn account(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> StateKey {
         subject.account(self.store_of(subject).limits(), || at.unwrap_or_else(|| self.time()))
     }
 
     /// Calls `act` with the state's account and the store that holds it.
-    fn on<R>(&self, subject: &Subject<'_>, act: impl FnOnce(Holder<'_>, &Account) -> R) -> R {
+    fn on<R>(&self, subject: &Subject<'_>, act: impl FnOnce(LimitStore<'_>, &StateKey) -> R) -> R {
         let account = self.account(subject, None);
         act(self.store_of(subject).holder(account.terms()), &account)
     }
@@ -41,7 +41,7 @@ trait Holding {
         for (place, (subject, ask)) in asks.iter().enumerate() {
             let store = self.store_of(subject);
             let limit = subject.bound_in(store.limits())?;
-            let Holder::Zone(zone) = store.holder(limit.terms()) else { return None };
+            let LimitStore::Zone(zone) = store.holder(limit.terms()) else { return None };
             if !takes.place(place, zone, limit, subject, *ask) {
                 return None;
             }
@@ -86,7 +86,7 @@ trait Holding {
     }
 
     /// Returns the asks, each with the store that holds its state.
-    fn bids<'a>(&'a self, accounts: &'a [Account], asks: &[(Subject<'_>, Ask)]) -> Few<Bid<'a>> {
+    fn bids<'a>(&'a self, accounts: &'a [StateKey], asks: &[(Subject<'_>, Ask)]) -> Few<Bid<'a>> {
         let each = accounts.iter().zip(asks);
         each.map(|(account, (subject, ask))| {
             let holder = self.store_of(subject).holder(account.terms());
@@ -102,8 +102,8 @@ trait Holding {
 }
 
 impl Holding for Map {
-    fn store_of(&self, _: &Subject<'_>) -> Holder<'_> {
-        Holder::Map(self)
+    fn store_of(&self, _: &Subject<'_>) -> LimitStore<'_> {
+        LimitStore::Map(self)
     }
 
     fn time(&self) -> Timestamp {
@@ -113,8 +113,8 @@ impl Holding for Map {
 
 impl Holding for Zone {
     #[inline]
-    fn store_of(&self, _: &Subject<'_>) -> Holder<'_> {
-        Holder::Zone(self)
+    fn store_of(&self, _: &Subject<'_>) -> LimitStore<'_> {
+        LimitStore::Zone(self)
     }
 
     #[inline]
@@ -125,7 +125,7 @@ impl Holding for Zone {
 
 impl Holding for Zones {
     #[inline]
-    fn store_of(&self, subject: &Subject<'_>) -> Holder<'_> {
+    fn store_of(&self, subject: &Subject<'_>) -> LimitStore<'_> {
         self.of(subject.zone()).store()
     }
 
@@ -149,7 +149,7 @@ impl Zones {
     pub fn prefetch(&self, subject: &Subject<'_>) {
         let store = self.store_of(subject);
         if let Some(limit) = subject.bound_in(store.limits()) {
-            if let Holder::Zone(zone) = store.holder(limit.terms()) {
+            if let LimitStore::Zone(zone) = store.holder(limit.terms()) {
                 zone.prefetch(limit, subject.key);
             }
         }
@@ -256,7 +256,7 @@ macro_rules! serves_subjects {
             /// then.
             pub fn reset(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
                 let namespace = Namespace::new(subject.namespace());
-                let name = Name::new(&namespace, subject.key());
+                let name = EncodedKey::new(&namespace, subject.key());
                 self.store_of(&subject).forget(&namespace, &name).map_err(StoreError::from)
             }
 
@@ -273,24 +273,28 @@ macro_rules! serves_subjects {
         }
 
         impl Store for $store {
-            fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
-                Answer::ready(self.take_all(asks))
+            fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> StoreFuture<'a, Decisions> {
+                StoreFuture::ready(self.take_all(asks))
             }
 
-            fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
-                Answer::ready($store::peek(self, subject, ask))
+            fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> StoreFuture<'a, Decision> {
+                StoreFuture::ready($store::peek(self, subject, ask))
             }
 
-            fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
-                Answer::ready($store::adjust(self, subject, adjustment))
+            fn adjust<'a>(
+                &'a self,
+                subject: Subject<'a>,
+                adjustment: Adjustment,
+            ) -> StoreFuture<'a, Adjusted> {
+                StoreFuture::ready($store::adjust(self, subject, adjustment))
             }
 
             fn charge<'a>(
                 &'a self,
                 subject: Subject<'a>,
                 cost: Cost,
-            ) -> Answer<'a, (Adjusted, Option<OpenReceipt>)> {
-                Answer::ready(self.charge_tracked(subject, cost))
+            ) -> StoreFuture<'a, (Adjusted, Option<OpenReceipt>)> {
+                StoreFuture::ready(self.charge_tracked(subject, cost))
             }
 
             fn refund<'a>(
@@ -298,27 +302,27 @@ macro_rules! serves_subjects {
                 subject: Subject<'a>,
                 receipt: &'a mut OpenReceipt,
                 cost: Cost,
-            ) -> Answer<'a, Adjusted> {
-                Answer::ready($store::refund(self, subject, receipt, cost))
+            ) -> StoreFuture<'a, Adjusted> {
+                StoreFuture::ready($store::refund(self, subject, receipt, cost))
             }
 
-            fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-                Answer::ready(!subject.is_local && $store::release(self, subject, permit))
+            fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
+                StoreFuture::ready(!subject.is_local && $store::release(self, subject, permit))
             }
 
-            fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-                Answer::ready(!subject.is_local && $store::renew(self, subject, permit))
+            fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
+                StoreFuture::ready(!subject.is_local && $store::renew(self, subject, permit))
             }
 
-            fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+            fn reset<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool> {
                 match $store::reset(self, subject) {
-                    Ok(was_known) => Answer::ready(was_known),
-                    Err(error) => Answer::failed(error),
+                    Ok(was_known) => StoreFuture::ready(was_known),
+                    Err(error) => StoreFuture::failed(error),
                 }
             }
 
-            fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-                Answer::ready($store::reset_limit(self, subject))
+            fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool> {
+                StoreFuture::ready($store::reset_limit(self, subject))
             }
 
             fn supports(&self, limit: &Limit) -> Result<(), String> {

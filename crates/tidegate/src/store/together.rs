@@ -6,9 +6,9 @@
 //!
 //! One key under two limits is two states. One state that is asked for twice is decided as one ask (`twins.rs`).
 
-use super::Holder;
-use super::map::{self, Held};
-use super::name::Account;
+use super::LimitStore;
+use super::map::{self, LockedShards};
+use super::state_key::StateKey;
 use super::twins::Twins;
 use super::zone::Zone;
 use crate::algorithm::State;
@@ -22,15 +22,15 @@ use crate::time::Timestamp;
 /// One of several asks that are allowed or denied together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bid<'a> {
-    pub(crate) holder: Holder<'a>,
-    pub(crate) account: &'a Account,
+    pub(crate) holder: LimitStore<'a>,
+    pub(crate) account: &'a StateKey,
     pub(crate) ask: Ask,
 }
 
 impl<'a> Bid<'a> {
-    fn of_map(&self) -> Option<map::Bid<'a>> {
-        let Holder::Map(map) = self.holder else { return None };
-        Some(map::Bid { map, account: self.account, ask: self.ask })
+    fn of_map(&self) -> Option<map::MapBid<'a>> {
+        let LimitStore::Map(map) = self.holder else { return None };
+        Some(map::MapBid { map, account: self.account, ask: self.ask })
     }
 }
 
@@ -60,19 +60,19 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
     let map_bids: Few<_> = bids.iter().filter_map(Bid::of_map).collect();
     // Everything below is in this order: bids of zones, then bids of maps.
     let mut order: Few<_> = (0..bids.len()).collect();
-    order.sort_by_key(|place| matches!(bids[*place].holder, Holder::Map(_)));
+    order.sort_by_key(|place| matches!(bids[*place].holder, LimitStore::Map(_)));
     let zones = zone_bids.len();
-    let mut held = Held::lock(at, &map_bids);
+    let mut held = LockedShards::lock(at, &map_bids);
     if receipts.is_some() {
         held.keep_receipts();
     }
     let twins = Twins::of(order.iter().map(|place| (bids[*place].account, bids[*place].ask)));
-    let peek = |held: &Held<'_>, bid: usize, ask| match zone_bids.get(bid) {
+    let peek = |held: &LockedShards<'_>, bid: usize, ask| match zone_bids.get(bid) {
         Some(zone_bid) => ZoneBid { ask, ..*zone_bid }.peek(),
         None => held.peek_as(bid - zones, ask),
     };
-    let peek_own = |held: &Held<'_>, bid: usize| peek(held, bid, bids[order[bid]].ask);
-    let deny_twins = |held: &Held<'_>, decisions: &mut [Decision]| {
+    let peek_own = |held: &LockedShards<'_>, bid: usize| peek(held, bid, bids[order[bid]].ask);
+    let deny_twins = |held: &LockedShards<'_>, decisions: &mut [Decision]| {
         let state = |bid: usize| match zone_bids.get(bid) {
             Some(zone_bid) => zone_bid.state(),
             None => held.state_of(bid - zones),
@@ -137,9 +137,9 @@ enum ZoneTakes {
 }
 
 /// Applies the denial to each limit that denies by itself.
-fn record_refusals(held: &mut Held<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut [Decision]) {
+fn record_refusals(held: &mut LockedShards<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut [Decision]) {
     let (of_zones, of_maps) = decisions.split_at_mut(zone_bids.len());
-    held.record_refusals(of_maps);
+    held.record_denials(of_maps);
     for (bid, decision) in zone_bids.iter().zip(of_zones) {
         if !decision.is_allowed() {
             *decision = bid.refuse(*decision);
@@ -148,7 +148,7 @@ fn record_refusals(held: &mut Held<'_>, zone_bids: &[ZoneBid<'_>], decisions: &m
 }
 
 /// Spends on one bid after the other, first on the bid that was not peeked, if it is of a zone.
-fn spend(held: &mut Held<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut Few<Decision>) -> ZoneTakes {
+fn spend(held: &mut LockedShards<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut Few<Decision>) -> ZoneTakes {
     let looked_at = zone_bids.len().min(decisions.len());
     let mut first = None;
     if let Some(bid) = zone_bids.get(looked_at) {
@@ -201,14 +201,14 @@ fn undo<'b>(
 #[derive(Clone, Copy, Debug)]
 struct ZoneBid<'a> {
     zone: &'a Zone,
-    account: &'a Account,
+    account: &'a StateKey,
     ask: Ask,
     at: Option<Timestamp>,
 }
 
 impl<'a> ZoneBid<'a> {
     fn of(bid: &Bid<'a>, at: Option<Timestamp>) -> Option<ZoneBid<'a>> {
-        let Holder::Zone(zone) = bid.holder else { return None };
+        let LimitStore::Zone(zone) = bid.holder else { return None };
         Some(ZoneBid { zone, account: bid.account, ask: bid.ask, at })
     }
 
@@ -239,7 +239,7 @@ impl<'a> ZoneBid<'a> {
 
     /// Applies the denial to the limit. If the limit would now allow, returns the given denial.
     fn refuse(&self, refused: Decision) -> Decision {
-        let again = self.zone.refuse(self.account, self.ask, self.at);
+        let again = self.zone.deny(self.account, self.ask, self.at);
         if again.is_allowed() { refused } else { again }
     }
 }

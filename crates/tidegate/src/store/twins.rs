@@ -4,11 +4,11 @@
 //! asks are decided one after the other in one step. In both cases a denial reports the wait after which all of them
 //! are allowed.
 
-use super::name::Account;
+use super::state_key::StateKey;
 use crate::algorithm::{Algorithm, State};
 use crate::ask::{Ask, Cost};
 use crate::decision::{Decision, Verdict};
-use crate::limit::Terms;
+use crate::limit::AlgorithmParams;
 use crate::time::{Ticks, Timestamp};
 
 /// The most asks that are compared in pairs.
@@ -22,14 +22,14 @@ pub(super) struct Twins<'a> {
 
 #[derive(Debug)]
 struct Group<'a> {
-    terms: &'a Terms,
+    terms: &'a AlgorithmParams,
     places: Vec<usize>,
     asks: Vec<Ask>,
 }
 
 impl<'a> Twins<'a> {
     #[inline]
-    pub(super) fn of(asks: impl ExactSizeIterator<Item = (&'a Account, Ask)> + Clone) -> Twins<'a> {
+    pub(super) fn of(asks: impl ExactSizeIterator<Item = (&'a StateKey, Ask)> + Clone) -> Twins<'a> {
         if has_any(asks.clone()) {
             Twins::grouped(&asks.collect::<Vec<_>>())
         } else {
@@ -37,7 +37,7 @@ impl<'a> Twins<'a> {
         }
     }
 
-    fn grouped(asks: &[(&'a Account, Ask)]) -> Twins<'a> {
+    fn grouped(asks: &[(&'a StateKey, Ask)]) -> Twins<'a> {
         let state = |place: usize| {
             let account = asks[place].0;
             (account.limit().table_address(), account.digest(), account.name().bytes())
@@ -94,7 +94,7 @@ impl<'a> Twins<'a> {
 
 /// Returns false if no state is asked for twice. Few asks are compared without sorting; for more it returns true.
 #[inline]
-fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = (&'a Account, Ask)> + Clone) -> bool {
+fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = (&'a StateKey, Ask)> + Clone) -> bool {
     if asks.len() > FEW {
         return true;
     }
@@ -110,15 +110,17 @@ impl Group<'_> {
     /// Returns the one ask that equals them all, if there is one.
     fn as_one(&self) -> Option<Ask> {
         match self.terms {
-            Terms::LeakyBucket(_) | Terms::Pacer(_) | Terms::Concurrency(_) => return None,
-            Terms::TokenBucket(_)
-            | Terms::FixedWindow(_)
-            | Terms::SlidingLog(_)
-            | Terms::SlidingWindow(_) => {}
+            AlgorithmParams::LeakyBucket(_) | AlgorithmParams::Pacer(_) | AlgorithmParams::Concurrency(_) => {
+                return None;
+            }
+            AlgorithmParams::TokenBucket(_)
+            | AlgorithmParams::FixedWindow(_)
+            | AlgorithmParams::SlidingLog(_)
+            | AlgorithmParams::SlidingWindow(_) => {}
         }
         let first = self.asks.first()?;
         let cost = self.asks.iter().fold(0_u64, |sum, ask| sum.saturating_add(ask.units()));
-        let is_alike = self.asks.iter().all(|ask| ask.patience == first.patience);
+        let is_alike = self.asks.iter().all(|ask| ask.max_wait == first.max_wait);
         is_alike.then(|| Ask { cost: Cost::of(cost), ..*first })
     }
 
@@ -142,7 +144,7 @@ impl Group<'_> {
             let middle = denied + (passed - denied) / 2;
             if passes(middle) { passed = middle } else { denied = middle }
         }
-        first.denied_for(Ticks::new(passed))
+        first.with_retry_after(Ticks::new(passed))
     }
 
     fn passes(&self, state: &State, at: Timestamp) -> bool {

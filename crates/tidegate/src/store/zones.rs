@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::{Memory, Zone, ZoneError};
+use super::{MemoryStore, Zone, ZoneError};
 use crate::limit::Limit;
 use crate::time::Source;
 
@@ -24,13 +24,13 @@ use crate::time::Source;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Zones {
-    first: Memory,
-    named: Arc<[(Box<str>, Memory)]>,
+    first: MemoryStore,
+    named: Arc<[(Box<str>, MemoryStore)]>,
 }
 
 impl Zones {
     /// Creates a store without named zones.
-    pub fn new(first: impl Into<Memory>) -> Zones {
+    pub fn new(first: impl Into<MemoryStore>) -> Zones {
         Zones { first: first.into(), named: Arc::new([]) }
     }
 
@@ -45,7 +45,7 @@ impl Zones {
             Some(zone) => zone,
             None => Zone::try_on_clock(bytes, self.first.clock().clone())?.beside(bytes).named(name),
         };
-        Ok(self.and((name.into(), Memory::from(&zone))))
+        Ok(self.and((name.into(), MemoryStore::from(&zone))))
     }
 
     #[cfg(not(tidegate_models))]
@@ -63,7 +63,7 @@ impl Zones {
         let named = self.named.iter().map(|(_, memory)| memory);
         std::iter::once(&self.first)
             .chain(named)
-            .filter_map(Memory::zone)
+            .filter_map(MemoryStore::zone)
             .try_for_each(|zone| zone.supports(limit))
     }
 
@@ -101,12 +101,12 @@ impl Zones {
 
     /// Returns the zone of this name; an unknown name or `None` means the first.
     #[inline]
-    pub(super) fn of(&self, name: Option<&str>) -> &Memory {
+    pub(super) fn of(&self, name: Option<&str>) -> &MemoryStore {
         let named = name.and_then(|name| self.named.iter().find(|(of, _)| **of == *name));
         named.map_or(&self.first, |(_, memory)| memory)
     }
 
-    fn and(self, one: (Box<str>, Memory)) -> Zones {
+    fn and(self, one: (Box<str>, MemoryStore)) -> Zones {
         let mut named: Vec<_> = self.named.iter().filter(|(name, _)| *name != one.0).cloned().collect();
         named.push(one);
         Zones { named: named.into(), first: self.first }

@@ -12,7 +12,7 @@
 //! measuring error shows that one of the two jumped: then the calibration starts again with the current pair. Only a
 //! counter that jumps back to a value that its line covers is undetectable; the error is less than a line.
 
-use super::line::{Line, Pair, SPAN, Slope};
+use super::segment::{ClockSegment, Pair, SPAN, Slope};
 use super::{PER_SECOND, Ticks, Timestamp};
 
 /// The time of measurement before the first slope.
@@ -28,7 +28,7 @@ pub(super) struct Calibration {
     first: Pair,
     /// The pair at which the line in force was laid, and the slope at that time; `None` while measuring.
     last: Option<(Pair, Slope)>,
-    line: Line,
+    line: ClockSegment,
     /// The lowest time that may be returned.
     floor: Timestamp,
 }
@@ -36,11 +36,11 @@ pub(super) struct Calibration {
 impl Calibration {
     /// Begins to measure.
     pub(super) fn new(first: Pair) -> Calibration {
-        Calibration { first, last: None, line: Line::NONE, floor: first.time }
+        Calibration { first, last: None, line: ClockSegment::NONE, floor: first.time }
     }
 
     /// Returns the line in force, which may have ended.
-    pub(super) fn line(&self) -> Line {
+    pub(super) fn line(&self) -> ClockSegment {
         self.line
     }
 
@@ -59,7 +59,7 @@ impl Calibration {
         match self.slope_at(pair) {
             Some(slope) => {
                 self.last = Some((pair, slope));
-                self.line = Line::new(Pair { time, ..pair }, slope, time.since(pair.time));
+                self.line = ClockSegment::new(Pair { time, ..pair }, slope, time.since(pair.time));
                 self.floor = self.line.end();
             }
             None => *self = Calibration { floor: time, ..Calibration::new(pair) },

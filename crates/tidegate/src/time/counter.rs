@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 use std::{fs, io};
 
-use super::steered::{Dials, Steered};
+use super::calibrated::{CalibratedClock, ClockPair};
 use super::{Clock, SystemClock, Timestamp};
 #[cfg(target_arch = "x86_64")]
 use x86_64::{is_steady, time_stamp};
@@ -53,14 +53,14 @@ static PROCESS: LazyLock<Process> = LazyLock::new(|| Process::new(SYSTEM.clone()
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one")]
 enum Process {
-    Counter(Steered<Hardware>),
+    Counter(CalibratedClock<Hardware>),
     System(SystemClock),
 }
 
 impl Process {
     fn new(system: SystemClock, counter_is_trusted: bool) -> Process {
         if counter_is_trusted {
-            Process::Counter(Steered::new(Hardware { system }))
+            Process::Counter(CalibratedClock::new(Hardware { system }))
         } else {
             Process::System(system)
         }
@@ -80,7 +80,7 @@ struct Hardware {
     system: SystemClock,
 }
 
-impl Dials for Hardware {
+impl ClockPair for Hardware {
     #[inline]
     fn counter(&self) -> u64 {
         time_stamp()

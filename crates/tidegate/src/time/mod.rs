@@ -4,14 +4,14 @@
 //! store with its own clock decides by the same code as a live process.
 
 pub(crate) mod boot;
+mod calibrated;
 mod calibration;
 mod clock;
 mod counter;
-mod line;
 mod manual;
+mod segment;
 mod shifted;
 mod source;
-mod steered;
 mod timer;
 mod wall_alignment;
 #[cfg(test)]

@@ -68,9 +68,9 @@ pub(super) mod tests {
 
     /// A mark that collects all recorded times.
     #[derive(Debug, Default)]
-    pub(in crate::time) struct Told(pub(in crate::time) Mutex<Vec<Timestamp>>);
+    pub(in crate::time) struct CollectedMarks(pub(in crate::time) Mutex<Vec<Timestamp>>);
 
-    impl Mark for Told {
+    impl Mark for CollectedMarks {
         fn reached(&self, now: Timestamp) {
             self.0.lock().expect("nobody panics").push(now);
         }
@@ -82,7 +82,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_epoch_may_lie_before_or_after_that_of_the_process() {
-        let told = |by: u64| Shifted::new(by, Arc::new(Told::default())).tell(at(1000));
+        let told = |by: u64| Shifted::new(by, Arc::new(CollectedMarks::default())).tell(at(1000));
         assert_eq!(told(0), at(1000));
         assert_eq!(told(5), at(1005));
         assert_eq!(told(5_u64.wrapping_neg()), at(995));
@@ -90,7 +90,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_time_is_told_at_first_and_then_once_per_second() {
-        let told = Arc::new(Told::default());
+        let told = Arc::new(CollectedMarks::default());
         let clock = Shifted::new(100, told.clone());
         for process in [0, 1, PER_SECOND - 1, PER_SECOND, PER_SECOND + 1, 5 * PER_SECOND, 4 * PER_SECOND] {
             assert_eq!(clock.tell(at(process)), at(process + 100));
@@ -101,7 +101,7 @@ pub(super) mod tests {
 
     #[test]
     fn time_goes_on_to_its_end() {
-        let told = Arc::new(Told::default());
+        let told = Arc::new(CollectedMarks::default());
         let clock = Shifted::new(u64::MAX - 10, told.clone());
         assert_eq!(clock.tell(at(0)), at(u64::MAX - 10));
         assert_eq!(clock.tell(at(10)), Timestamp::LAST);

@@ -71,7 +71,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::time::shifted::tests::Told;
+    use crate::time::shifted::tests::CollectedMarks;
     use crate::time::woken::{Woken, waker};
     use crate::{MILLISECOND, ManualClock, SECOND, Ticks};
 
@@ -93,8 +93,8 @@ mod tests {
     }
 
     /// Returns a source that is an hour ahead of the process.
-    fn ahead() -> (Source, Arc<Told>, Ticks) {
-        let (told, by) = (Arc::new(Told::default()), Ticks::saturating_from(3600 * SECOND));
+    fn ahead() -> (Source, Arc<CollectedMarks>, Ticks) {
+        let (told, by) = (Arc::new(CollectedMarks::default()), Ticks::saturating_from(3600 * SECOND));
         (Source::Shifted(Arc::new(Shifted::new(by.get(), told.clone()))), told, by)
     }
 

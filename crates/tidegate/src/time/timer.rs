@@ -43,13 +43,16 @@ struct Timer {
 }
 
 struct State {
-    queue: Queue,
+    queue: TimerQueue,
     is_running: bool,
 }
 
 impl Timer {
     const fn new() -> Timer {
-        Timer { state: Mutex::new(State { queue: Queue::new(), is_running: false }), changed: Condvar::new() }
+        Timer {
+            state: Mutex::new(State { queue: TimerQueue::new(), is_running: false }),
+            changed: Condvar::new(),
+        }
     }
 
     fn wake_at(&self, at: Instant, waker: Waker, start: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
@@ -99,23 +102,23 @@ impl Timer {
 }
 
 /// The wakers, by deadline and then by number.
-struct Queue {
+struct TimerQueue {
     wakers: BTreeMap<(Instant, u64), Waker>,
     /// The place of each waker.
-    places: BTreeMap<Identity, (Instant, u64)>,
+    places: BTreeMap<WakerIdentity, (Instant, u64)>,
     pushed: u64,
 }
 
 /// The identity of a waker: the addresses of its data and its vtable.
-type Identity = (usize, usize);
+type WakerIdentity = (usize, usize);
 
-fn identity(waker: &Waker) -> Identity {
+fn identity(waker: &Waker) -> WakerIdentity {
     (waker.data().addr(), std::ptr::from_ref(waker.vtable()).addr())
 }
 
-impl Queue {
-    const fn new() -> Queue {
-        Queue { wakers: BTreeMap::new(), places: BTreeMap::new(), pushed: 0 }
+impl TimerQueue {
+    const fn new() -> TimerQueue {
+        TimerQueue { wakers: BTreeMap::new(), places: BTreeMap::new(), pushed: 0 }
     }
 
     /// Adds a waker once, with the earliest of its deadlines. Returns the waker that is no longer needed, to be dropped
@@ -174,8 +177,8 @@ mod tests {
     }
 
     /// Returns a queue of these wakers, named by the seconds after the returned instant at which they are due.
-    fn queue(woken: &Woken, seconds: &[u32]) -> (Queue, Instant) {
-        let (mut queue, start) = (Queue::new(), now());
+    fn queue(woken: &Woken, seconds: &[u32]) -> (TimerQueue, Instant) {
+        let (mut queue, start) = (TimerQueue::new(), now());
         for second in seconds {
             let _ = queue.push(start + Duration::from_secs((*second).into()), woken.waker(*second));
         }

@@ -8,15 +8,15 @@ use std::task::{Context, Poll, Wake, Waker, ready};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::key_fifo::{KeyFifo, Passed, WaiterAsk};
+use super::key_fifo::{KeyFifo, QueueGrant, WaiterAsk};
 use super::policy::QueuePolicy;
 use super::taken::Taken;
 use super::wait_queue::{Joined, Waiter};
 use super::{TrackedTake, WaitTarget};
 use crate::ask::Ask;
 use crate::decision::Decision;
-use crate::refusal::Refusal;
-use crate::store::name::Name;
+use crate::denied::Denied;
+use crate::store::state_key::EncodedKey;
 use crate::time::Ticks;
 
 /// The length of a wait, and the decision at its end.
@@ -53,7 +53,7 @@ pub type QueuedTracked = Queued<KeyRequest<Tracked>>;
 /// The request of an [`Acquire`]: the queue that it joins, and the type of its result.
 pub trait Request: Unpin {
     /// The policy of its queue.
-    type Policy: QueuePolicy<Denial = Refusal>;
+    type Policy: QueuePolicy<Denial = Denied>;
     /// The result of a successful wait.
     type Passed;
 
@@ -77,7 +77,7 @@ impl<R: Request> Acquire<R> {
 
     /// Sets the max wait. The ask is denied at once if the wait is known to be longer. Under a concurrency limit
     /// the time of the next release is unknown, so the waiter waits and is denied at the deadline.
-    pub fn within(self, longest: Duration) -> Acquire<R> {
+    pub fn max_wait(self, longest: Duration) -> Acquire<R> {
         Acquire { max_wait: Some(Ticks::saturating_from(longest)), ..self }
     }
 
@@ -105,12 +105,12 @@ impl<R: Request> Acquire<R> {
     }
 
     /// Waits on this thread. Do not call it on a thread of an async runtime, which it would block.
-    pub fn blocking(self) -> Result<R::Passed, Refusal> {
+    pub fn blocking(self) -> Result<R::Passed, Denied> {
         block_on(self)
     }
 
     /// Joins the queue, unless it has joined before. Returns the result if it does not have to wait.
-    fn join(&mut self) -> Option<Result<R::Passed, Refusal>> {
+    fn join(&mut self) -> Option<Result<R::Passed, Denied>> {
         let AcquireState::NotQueued = self.state else { return None };
         self.state = AcquireState::Done;
         match self.request.join(self.max_wait) {
@@ -138,7 +138,7 @@ impl Acquire {
 }
 
 impl<R: Request> Future for Acquire<R> {
-    type Output = Result<R::Passed, Refusal>;
+    type Output = Result<R::Passed, Denied>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some(result) = self.join() {
@@ -165,8 +165,8 @@ impl<R: Request> fmt::Debug for Acquire<R> {
 pub enum Enqueued<R: Request = KeyRequest> {
     /// Passed at once.
     Passed(R::Passed),
-    /// Denied at once; [`Refusal::decision`] returns the decision.
-    Denied(Refusal),
+    /// Denied at once; [`Denied::decision`] returns the decision.
+    Denied(Denied),
     /// Queued.
     Waiting(Queued<R>),
 }
@@ -188,7 +188,7 @@ impl<R: Request> Queued<R> {
 }
 
 impl<R: Request> Future for Queued<R> {
-    type Output = Result<R::Passed, Refusal>;
+    type Output = Result<R::Passed, Denied>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.acquire).poll(context)
@@ -198,7 +198,7 @@ impl<R: Request> Future for Queued<R> {
 /// A request of units of one key.
 pub struct KeyRequest<K = Untracked> {
     target: Arc<dyn WaitTarget>,
-    pub(crate) name: Name,
+    pub(crate) name: EncodedKey,
     /// The ask; `None` if its cost is 0.
     ask: Option<Ask>,
     pub(crate) kind: K,
@@ -212,13 +212,18 @@ pub trait Kind: Sized + Unpin {
     const IS_TRACKED: bool = false;
 
     /// Returns the result of a successful wait.
-    fn passed(request: &KeyRequest<Self>, passed: Passed) -> Self::Passed;
+    fn passed(request: &KeyRequest<Self>, passed: QueueGrant) -> Self::Passed;
 }
 
 impl<K: Kind> KeyRequest<K> {
-    pub(crate) fn new(target: Arc<dyn WaitTarget>, name: Name, ask: Option<Ask>, kind: K) -> KeyRequest<K> {
+    pub(crate) fn new(
+        target: Arc<dyn WaitTarget>,
+        name: EncodedKey,
+        ask: Option<Ask>,
+        kind: K,
+    ) -> KeyRequest<K> {
         // A waiter waits for its turn in the queue; it never reserves units ahead.
-        KeyRequest { target, name, ask: ask.map(|ask| Ask { patience: Ticks::ZERO, ..ask }), kind }
+        KeyRequest { target, name, ask: ask.map(|ask| Ask { max_wait: Ticks::ZERO, ..ask }), kind }
     }
 }
 
@@ -230,12 +235,12 @@ impl<K: Kind> Request for KeyRequest<K> {
         let (target, name) = (&self.target, &self.name);
         let Some(ask) = self.ask else {
             let taken = Taken::nothing(&**target, target.account(name));
-            return ControlFlow::Break(Ok(Passed::after(Ticks::ZERO, taken)));
+            return ControlFlow::Break(Ok(QueueGrant::after(Ticks::ZERO, taken)));
         };
         target.queue().acquire(target, name, WaiterAsk { ask, is_tracked: K::IS_TRACKED }, max_wait)
     }
 
-    fn passed(&self, passed: Passed) -> K::Passed {
+    fn passed(&self, passed: QueueGrant) -> K::Passed {
         K::passed(self, passed)
     }
 }
@@ -253,7 +258,7 @@ pub struct Untracked;
 impl Kind for Untracked {
     type Passed = Waited;
 
-    fn passed(_: &KeyRequest, passed: Passed) -> Waited {
+    fn passed(_: &KeyRequest, passed: QueueGrant) -> Waited {
         passed.waited
     }
 }
@@ -266,7 +271,7 @@ impl Kind for Tracked {
     type Passed = (Waited, TrackedTake);
     const IS_TRACKED: bool = true;
 
-    fn passed(request: &KeyRequest<Tracked>, passed: Passed) -> (Waited, TrackedTake) {
+    fn passed(request: &KeyRequest<Tracked>, passed: QueueGrant) -> (Waited, TrackedTake) {
         (passed.waited, passed.taken.tracked(request.target.clone()))
     }
 }

@@ -4,15 +4,15 @@ use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
 
 use super::outlook::{FORESEEN, Tail};
-use super::policy::{Cause, Next, QueuePolicy, Turn};
-use super::state::{Entry, KeyQueue, QueueState, Ticket};
+use super::policy::{Cause, Next, QueuePolicy, QueueTurn};
+use super::state::{Entry, KeyQueue, QueueState, QueueTicket};
 use super::taken::Taken;
 use super::wait_queue::{Joined, WaitQueue, Waiter};
 use super::{WaitTarget, Waited};
 use crate::ask::Ask;
 use crate::decision::{Decision, Verdict};
-use crate::refusal::{Reason, Refusal};
-use crate::store::name::{Account, Name};
+use crate::denied::{Denied, Reason};
+use crate::store::state_key::{EncodedKey, StateKey};
 use crate::time::{Clock, Ticks, Timestamp};
 
 /// The largest delay of the timer that is corrected: 1 ms. For limits that space calls, a head that is served up to
@@ -34,7 +34,7 @@ pub struct WaiterAsk {
 /// The state of a key that has waiters.
 #[derive(Debug)]
 pub struct KeyState {
-    name: Name,
+    name: EncodedKey,
     /// The take of the head, if the head has to wait for its own cost.
     pub(super) serving: Option<Taken>,
     /// The total cost of all waiters.
@@ -53,14 +53,14 @@ impl KeyState {
 
 /// The result of a successful wait: the wait and its take.
 #[derive(Debug)]
-pub struct Passed {
+pub struct QueueGrant {
     pub(crate) waited: Waited,
     pub(super) taken: Taken,
 }
 
-impl Passed {
-    pub(super) fn after(wait: Ticks, taken: Taken) -> Passed {
-        Passed { waited: Waited { duration: wait.to_duration(), decision: taken.decision }, taken }
+impl QueueGrant {
+    pub(super) fn after(wait: Ticks, taken: Taken) -> QueueGrant {
+        QueueGrant { waited: Waited { duration: wait.to_duration(), decision: taken.decision }, taken }
     }
 }
 
@@ -69,7 +69,7 @@ impl WaitQueue<KeyFifo> {
     pub(super) fn acquire(
         &self,
         target: &Arc<dyn WaitTarget>,
-        name: &Name,
+        name: &EncodedKey,
         asked: WaiterAsk,
         max_wait: Option<Ticks>,
     ) -> Joined<KeyFifo, Waiter<KeyFifo>> {
@@ -81,7 +81,7 @@ impl WaitQueue<KeyFifo> {
                     false => Taken::take_now(&**target, &account, asked.ask),
                 };
                 if taken.decision.is_allowed() {
-                    return Break(Ok(Passed::after(Ticks::ZERO, taken)));
+                    return Break(Ok(QueueGrant::after(Ticks::ZERO, taken)));
                 }
             }
         }
@@ -89,7 +89,7 @@ impl WaitQueue<KeyFifo> {
     }
 
     /// Returns the time that an ask has to wait because its key has waiters; `None` if it has none.
-    pub(crate) fn wait_behind(&self, target: &dyn WaitTarget, name: &Name, ask: Ask) -> Option<Ticks> {
+    pub(crate) fn wait_behind(&self, target: &dyn WaitTarget, name: &EncodedKey, ask: Ask) -> Option<Ticks> {
         let account = target.account(name);
         self.lock(|state| {
             let id = state.id_of(name.key())?;
@@ -99,14 +99,14 @@ impl WaitQueue<KeyFifo> {
     }
 
     /// Serves the waiters of a key after a refund, a release or a charge.
-    pub(crate) fn serve_key(&self, target: &Arc<dyn WaitTarget>, name: &Name) {
+    pub(crate) fn serve_key(&self, target: &Arc<dyn WaitTarget>, name: &EncodedKey) {
         if self.has_waiters() {
             self.with(target, |state, turn| serve_key(state, turn, name, |key| key.tail = None));
         }
     }
 
     /// Serves the waiters of a key again from a full state, because its state was removed.
-    pub(crate) fn begin_anew(&self, target: &Arc<dyn WaitTarget>, name: &Name) {
+    pub(crate) fn begin_anew(&self, target: &Arc<dyn WaitTarget>, name: &EncodedKey) {
         if self.has_waiters() {
             self.with(target, |state, turn| {
                 serve_key(state, turn, name, |key| key.give_back_serving(turn.owner));
@@ -142,8 +142,8 @@ impl QueuePolicy for KeyFifo {
     type Key = Box<[u8]>;
     type Ask = WaiterAsk;
     type State = KeyState;
-    type Grant = Passed;
-    type Denial = Refusal;
+    type Grant = QueueGrant;
+    type Denial = Denied;
 
     const FORGETS_KEYS: bool = true;
 
@@ -155,7 +155,7 @@ impl QueuePolicy for KeyFifo {
         target.clock()
     }
 
-    fn next(&mut self, turn: &mut Turn<'_, KeyFifo>, queue: &mut KeyQueue<KeyFifo>) -> Next<KeyFifo> {
+    fn next(&mut self, turn: &mut QueueTurn<'_, KeyFifo>, queue: &mut KeyQueue<KeyFifo>) -> Next<KeyFifo> {
         let (target, now) = (turn.owner, turn.now);
         let account = target.account(&queue.state.name);
         turn.at = turn.at.max(if account.terms().spaces() { now.saturating_sub(LATENESS) } else { now });
@@ -177,19 +177,24 @@ impl QueuePolicy for KeyFifo {
 
     fn deny(
         &mut self,
-        turn: Turn<'_, KeyFifo>,
+        turn: QueueTurn<'_, KeyFifo>,
         queue: &mut KeyQueue<KeyFifo>,
         ask: &WaiterAsk,
         cause: Cause,
-    ) -> Refusal {
+    ) -> Denied {
         let decision = turn.owner.look(&turn.owner.account(&queue.state.name), ask.ask);
         // It was not its turn, whatever the limit would allow a caller without a queue.
         let is_late = cause == Cause::TimedOut && decision.is_allowed();
-        let decision = if is_late { decision.put_off(Ticks::new(1)) } else { decision };
-        Refusal::because(Reason::CutShort(cause), decision)
+        let decision = if is_late { decision.denied_for(Ticks::new(1)) } else { decision };
+        Denied::because(Reason::CutShort(cause), decision)
     }
 
-    fn give_back(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>, _: Ticket, passed: Passed) {
+    fn give_back(
+        state: &mut QueueState<KeyFifo>,
+        turn: QueueTurn<'_, KeyFifo>,
+        _: QueueTicket,
+        passed: QueueGrant,
+    ) {
         let name = passed.taken.account.name().clone();
         passed.taken.give_back(turn.owner);
         serve_key(state, turn, &name, |key| key.tail = None);
@@ -197,7 +202,7 @@ impl QueuePolicy for KeyFifo {
 
     fn left(
         &mut self,
-        turn: Turn<'_, KeyFifo>,
+        turn: QueueTurn<'_, KeyFifo>,
         queue: &mut KeyQueue<KeyFifo>,
         entry: &Entry<WaiterAsk>,
         was_head: bool,
@@ -210,14 +215,14 @@ impl QueuePolicy for KeyFifo {
         }
     }
 
-    fn stepped_back(state: &mut QueueState<KeyFifo>, _: Turn<'_, KeyFifo>, _: Ticks) {
+    fn stepped_back(state: &mut QueueState<KeyFifo>, _: QueueTurn<'_, KeyFifo>, _: Ticks) {
         state.queues().for_each(|queue| queue.state.tail = None);
     }
 }
 
 impl KeyQueue<KeyFifo> {
     /// Takes for the head, as of the time of the turn or later times up to now.
-    fn take_for_head(&mut self, turn: &mut Turn<'_, KeyFifo>, account: &Account) -> Next<KeyFifo> {
+    fn take_for_head(&mut self, turn: &mut QueueTurn<'_, KeyFifo>, account: &StateKey) -> Next<KeyFifo> {
         let Some((_, head)) = self.head() else { return Next::Wait(None) };
         let ask = WaiterAsk { ask: account.terms().in_line(head.ask.ask), ..head.ask };
         loop {
@@ -247,15 +252,15 @@ impl KeyQueue<KeyFifo> {
         if result.is_err() {
             self.state.tail = None;
         }
-        Next::Settle(number, result.map(|taken| Passed::after(waited, taken)).map_err(Refusal::of))
+        Next::Settle(number, result.map(|taken| QueueGrant::after(waited, taken)).map_err(Denied::of))
     }
 }
 
 /// Passes at once, denies at once, or queues a waiter.
 fn enter(
     state: &mut QueueState<KeyFifo>,
-    turn: Turn<'_, KeyFifo>,
-    name: &Name,
+    turn: QueueTurn<'_, KeyFifo>,
+    name: &EncodedKey,
     asked: WaiterAsk,
     max_wait: Option<Ticks>,
 ) -> Joined<KeyFifo> {
@@ -269,9 +274,9 @@ fn enter(
             let taken = Taken::take(target, &account, in_line, Some(now));
             let decision = taken.decision;
             match wait_of(&decision) {
-                None => return Break(Err(Refusal::of(decision))),
+                None => return Break(Err(Denied::of(decision))),
                 Some(Ticks::ZERO) if decision.is_allowed() => {
-                    return Break(Ok(Passed::after(Ticks::ZERO, taken)));
+                    return Break(Ok(QueueGrant::after(Ticks::ZERO, taken)));
                 }
                 Some(wait) => (decision, wait, decision.is_allowed().then_some(taken)),
             }
@@ -279,7 +284,7 @@ fn enter(
         Some(queue) => {
             let decision = target.look(&account, terms.in_line(ask));
             if decision.verdict_in_ticks() == Verdict::Impossible {
-                return Break(Err(Refusal::of(decision)));
+                return Break(Err(Denied::of(decision)));
             }
             let wait = max_wait.map_or(Ticks::ZERO, |_| queue.outlook(target, &account, now, ask));
             (decision, wait, None)
@@ -294,9 +299,9 @@ fn enter(
             taken.give_back(target);
         }
         let wait = queue.map_or(wait, |queue| queue.outlook(target, &account, now, ask));
-        let decision = decision.put_off(wait.max(Ticks::new(1)));
+        let decision = decision.denied_for(wait.max(Ticks::new(1)));
         let reason = if is_too_long { Reason::Limit } else { Reason::LineFull };
-        return Break(Err(Refusal::because(reason, decision)));
+        return Break(Err(Denied::because(reason, decision)));
     }
     let id = known.unwrap_or_else(|| {
         let key = KeyState { name: name.clone(), serving, units: 0, tail: None };
@@ -312,15 +317,15 @@ fn enter(
 }
 
 /// Gives back the units that were taken ahead for the heads of all queues.
-fn give_all_back(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>) {
+fn give_all_back(state: &mut QueueState<KeyFifo>, turn: QueueTurn<'_, KeyFifo>) {
     state.queues().for_each(|queue| queue.state.give_back_serving(turn.owner));
 }
 
 /// Serves the waiters of a key after a change to its state.
 fn serve_key(
     state: &mut QueueState<KeyFifo>,
-    turn: Turn<'_, KeyFifo>,
-    name: &Name,
+    turn: QueueTurn<'_, KeyFifo>,
+    name: &EncodedKey,
     change: impl FnOnce(&mut KeyState),
 ) {
     let Some(id) = state.id_of(name.key()) else { return };

@@ -28,9 +28,9 @@ mod wait_queue;
 
 pub use acquire::{Acquire, AcquireTracked, Enqueued, Queued, QueuedTracked, Waited};
 pub(crate) use acquire::{KeyRequest, Kind, Request, Untracked, block_on};
-pub(crate) use key_fifo::{KeyFifo, Passed, WaiterAsk};
-pub use policy::{Cause, Next, QueuePolicy, Turn};
-pub use state::{Entry, KeyQueue, QueueState, Ticket};
+pub(crate) use key_fifo::{KeyFifo, QueueGrant, WaiterAsk};
+pub use policy::{Cause, Next, QueuePolicy, QueueTurn};
+pub use state::{Entry, KeyQueue, QueueState, QueueTicket};
 pub use taken::TrackedTake;
 pub use wait_queue::{Joined, WaitQueue, Waiter};
 
@@ -38,7 +38,7 @@ use crate::algorithm::State;
 use crate::ask::{Adjusted, Ask, Cost};
 use crate::decision::Decision;
 use crate::store::OpenReceipt;
-use crate::store::name::{Account, Name};
+use crate::store::state_key::{EncodedKey, StateKey};
 use crate::time::{Source, Timestamp};
 
 /// The default of the largest number of waiters of a limiter.
@@ -54,28 +54,28 @@ pub trait WaitTarget: Send + Sync {
     fn clock(&self) -> &Source;
 
     /// Returns the account of a key under the limit in force.
-    fn account(&self, name: &Name) -> Account;
+    fn account(&self, name: &EncodedKey) -> StateKey;
 
     /// Takes if allowed; a denial leaves the state unchanged.
-    fn take_if_free(&self, account: &Account, ask: Ask) -> Decision;
+    fn take_if_free(&self, account: &StateKey, ask: Ask) -> Decision;
 
     /// Takes like [`WaitTarget::take_if_free`], now or as of the given time, with a receipt. The receipt gives the
     /// whole take back before the waiter acts. If the ask is tracked, the take can be refunded by the receipt at
     /// any time.
     fn take_for_waiter(
         &self,
-        account: &Account,
+        account: &StateKey,
         asked: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>);
 
     /// Returns the decision of a take, without spending.
-    fn look(&self, account: &Account, ask: Ask) -> Decision;
+    fn look(&self, account: &StateKey, ask: Ask) -> Decision;
 
     /// Gives units of one take back, as far as they are still owed; `None` for all of them, if the waiter has not
     /// acted.
-    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted;
+    fn refund(&self, account: &StateKey, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted;
 
     /// Returns the state of the account.
-    fn state(&self, account: &Account) -> State;
+    fn state(&self, account: &StateKey) -> State;
 }

@@ -6,8 +6,8 @@ use super::state::KeyQueue;
 use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Verdict;
-use crate::limit::Terms;
-use crate::store::name::Account;
+use crate::limit::AlgorithmParams;
+use crate::store::state_key::StateKey;
 use crate::time::{Ticks, Timestamp};
 
 /// The largest number of successive denials that are predicted for one waiter.
@@ -29,7 +29,7 @@ impl KeyQueue<KeyFifo> {
     pub(super) fn outlook(
         &mut self,
         target: &dyn WaitTarget,
-        account: &Account,
+        account: &StateKey,
         now: Timestamp,
         ask: Ask,
     ) -> Ticks {
@@ -57,7 +57,7 @@ impl KeyQueue<KeyFifo> {
     }
 
     /// Adds one more waiter that is about to join to the prediction.
-    pub(super) fn foresee_one_more(&mut self, terms: &Terms, ask: Ask) {
+    pub(super) fn foresee_one_more(&mut self, terms: &AlgorithmParams, ask: Ask) {
         let is_foreseen = self.len() < FORESEEN;
         if let Some(tail) = self.state.tail.as_mut().filter(|_| is_foreseen) {
             tail.pass(terms, ask);
@@ -65,7 +65,7 @@ impl KeyQueue<KeyFifo> {
     }
 
     /// Predicts the state after all waiters have passed, up to [`FORESEEN`] of them.
-    fn foresee(&self, target: &dyn WaitTarget, account: &Account, now: Timestamp) -> Tail {
+    fn foresee(&self, target: &dyn WaitTarget, account: &StateKey, now: Timestamp) -> Tail {
         let mut tail = Tail { state: target.state(account), at: self.due().unwrap_or(now) };
         let served = usize::from(self.state.serving.is_some());
         for (_, waiter) in self.entries().take(FORESEEN).skip(served) {
@@ -77,7 +77,7 @@ impl KeyQueue<KeyFifo> {
 
 impl Tail {
     /// Passes a waiter as soon as the limit allows; one that can never pass is skipped.
-    fn pass(&mut self, terms: &Terms, ask: Ask) {
+    fn pass(&mut self, terms: &AlgorithmParams, ask: Ask) {
         for _ in 0..MOST_WAITS {
             // A prediction gets no permit that a caller could hold.
             let foreseen = terms.decide_if_free(&mut self.state, self.at, terms.in_line(ask), 0);

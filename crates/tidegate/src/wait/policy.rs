@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::Hash;
 
-use super::state::{Entry, KeyQueue, QueueState, Ticket};
+use super::state::{Entry, KeyQueue, QueueState, QueueTicket};
 use super::wait_queue::WaitQueue;
 use crate::time::{Clock, Ticks, Timestamp};
 
@@ -33,30 +33,42 @@ pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
     fn clock(owner: &Self::Owner) -> &impl Clock;
 
     /// Chooses the next waiter of a key that has waiters, and takes for it.
-    fn next(&mut self, turn: &mut Turn<'_, Self>, queue: &mut KeyQueue<Self>) -> Next<Self>;
+    fn next(&mut self, turn: &mut QueueTurn<'_, Self>, queue: &mut KeyQueue<Self>) -> Next<Self>;
 
     /// Returns the denial of a waiter that has left its queue without passing.
     fn deny(
         &mut self,
-        turn: Turn<'_, Self>,
+        turn: QueueTurn<'_, Self>,
         queue: &mut KeyQueue<Self>,
         ask: &Self::Ask,
         cause: Cause,
     ) -> Self::Denial;
 
     /// Gives back the grant of a waiter that left before it picked it up, and serves other waiters with it.
-    fn give_back(state: &mut QueueState<Self>, turn: Turn<'_, Self>, ticket: Ticket, grant: Self::Grant);
+    fn give_back(
+        state: &mut QueueState<Self>,
+        turn: QueueTurn<'_, Self>,
+        ticket: QueueTicket,
+        grant: Self::Grant,
+    );
 
     /// Reacts to a waiter that has left without passing, before the next one is chosen.
-    fn left(&mut self, _: Turn<'_, Self>, _: &mut KeyQueue<Self>, _: &Entry<Self::Ask>, _was_head: bool) {}
+    fn left(
+        &mut self,
+        _: QueueTurn<'_, Self>,
+        _: &mut KeyQueue<Self>,
+        _: &Entry<Self::Ask>,
+        _was_head: bool,
+    ) {
+    }
 
     /// Reacts to a backward clock step.
-    fn stepped_back(_: &mut QueueState<Self>, _: Turn<'_, Self>, _by: Ticks) {}
+    fn stepped_back(_: &mut QueueState<Self>, _: QueueTurn<'_, Self>, _by: Ticks) {}
 }
 
 /// The owner of a queue that is being served, and the time.
 #[derive(Debug)]
-pub struct Turn<'a, P: QueuePolicy> {
+pub struct QueueTurn<'a, P: QueuePolicy> {
     /// The owner of the queue.
     pub owner: &'a P::Owner,
     /// The current time.
@@ -65,13 +77,13 @@ pub struct Turn<'a, P: QueuePolicy> {
     pub at: Timestamp,
 }
 
-impl<P: QueuePolicy> Clone for Turn<'_, P> {
+impl<P: QueuePolicy> Clone for QueueTurn<'_, P> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P: QueuePolicy> Copy for Turn<'_, P> {}
+impl<P: QueuePolicy> Copy for QueueTurn<'_, P> {}
 
 /// The choice of the next waiter of a key.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::hash::Hash;
 use std::mem;
 use std::task::{Poll, Waker};
 
-use super::policy::{Cause, Next, QueuePolicy, Turn};
+use super::policy::{Cause, Next, QueuePolicy, QueueTurn};
 use crate::time::{Ticks, Timestamp};
 
 /// The number of tickets per block. A position costs one step per block ahead, plus at most this many.
@@ -17,7 +17,7 @@ const BLOCK: u64 = 256;
 
 /// The position of a waiter: its queue, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket {
+pub struct QueueTicket {
     /// The queue of its key.
     pub queue: u64,
     /// Its number there; the lowest is the oldest.
@@ -90,9 +90,9 @@ impl<P: QueuePolicy> KeyQueue<P> {
     }
 
     /// Draws the next number.
-    pub fn draw(&mut self) -> Ticket {
+    pub fn draw(&mut self) -> QueueTicket {
         self.drawn += 1;
-        Ticket { queue: self.id, number: self.drawn }
+        QueueTicket { queue: self.id, number: self.drawn }
     }
 
     /// Returns the number of waiters before the one with this number; `None` if that one does not wait.
@@ -126,9 +126,9 @@ pub struct QueueState<P: QueuePolicy> {
     /// The times at which queues are to be served, the soonest first.
     due: BTreeSet<(Timestamp, u64)>,
     /// The deadlines of the waiters.
-    deadlines: BTreeSet<(Timestamp, Ticket)>,
+    deadlines: BTreeSet<(Timestamp, QueueTicket)>,
     /// The results of waits that are over, until they are picked up.
-    settled: HashMap<Ticket, Result<P::Grant, P::Denial>>,
+    settled: HashMap<QueueTicket, Result<P::Grant, P::Denial>>,
     waiting: usize,
     max_waiters: usize,
     /// The time for which the alarm is set.
@@ -209,7 +209,7 @@ impl<P: QueuePolicy> QueueState<P> {
     }
 
     /// Adds a waiter to a queue, at its end or at its former position.
-    pub fn join(&mut self, ticket: Ticket, entry: Entry<P::Ask>) -> Ticket {
+    pub fn join(&mut self, ticket: QueueTicket, entry: Entry<P::Ask>) -> QueueTicket {
         let queue = self.queues.get_mut(&ticket.queue).expect("a waiter joins a queue that is open");
         self.deadlines.extend(entry.deadline().map(|deadline| (deadline, ticket)));
         queue.entries.insert(ticket.number, entry);
@@ -227,14 +227,14 @@ impl<P: QueuePolicy> QueueState<P> {
     }
 
     /// Ends the wait of a waiter, and schedules its waker.
-    pub fn settle(&mut self, ticket: Ticket, result: Result<P::Grant, P::Denial>) {
+    pub fn settle(&mut self, ticket: QueueTicket, result: Result<P::Grant, P::Denial>) {
         if let Some(entry) = self.take_out(ticket) {
             self.settled.insert(ticket, result);
             self.wakers.extend(entry.waker);
         }
     }
 
-    fn take_out(&mut self, ticket: Ticket) -> Option<Entry<P::Ask>> {
+    fn take_out(&mut self, ticket: QueueTicket) -> Option<Entry<P::Ask>> {
         let entry = self.queues.get_mut(&ticket.queue)?.remove(ticket.number)?;
         self.waiting -= 1;
         entry.deadline().map(|deadline| self.deadlines.remove(&(deadline, ticket)));
@@ -242,19 +242,19 @@ impl<P: QueuePolicy> QueueState<P> {
     }
 
     /// Serves a queue: settles the waiters whose turn has come.
-    pub fn serve(&mut self, turn: Turn<'_, P>, id: u64) {
+    pub fn serve(&mut self, turn: QueueTurn<'_, P>, id: u64) {
         self.advance(turn, id);
         self.close_if_over(id);
     }
 
-    fn advance(&mut self, mut turn: Turn<'_, P>, id: u64) {
+    fn advance(&mut self, mut turn: QueueTurn<'_, P>, id: u64) {
         while let Some(queue) = self.queues.get_mut(&id) {
             let next = match queue.is_empty() {
                 true => Next::Wait(None),
                 false => self.policy.next(&mut turn, queue),
             };
             match next {
-                Next::Settle(number, result) => self.settle(Ticket { queue: id, number }, result),
+                Next::Settle(number, result) => self.settle(QueueTicket { queue: id, number }, result),
                 Next::Wait(due) => return self.set_due(id, due),
             }
         }
@@ -267,7 +267,7 @@ impl<P: QueuePolicy> QueueState<P> {
     }
 
     /// Serves all queues that have waiters, in the order in which they were opened.
-    pub fn serve_all(&mut self, turn: Turn<'_, P>) {
+    pub fn serve_all(&mut self, turn: QueueTurn<'_, P>) {
         if self.waiting > 0 {
             let waited_for = self.queues.values().filter(|queue| !queue.is_empty());
             let ids: Vec<u64> = waited_for.map(|queue| queue.id).collect();
@@ -277,7 +277,12 @@ impl<P: QueuePolicy> QueueState<P> {
 
     /// Removes a waiter that has not passed, and returns its waker. The waiters behind it move up. Then, if there
     /// is a cause, the waiter is denied.
-    fn step_out(&mut self, turn: Turn<'_, P>, ticket: Ticket, cause: Option<Cause>) -> Option<Waker> {
+    fn step_out(
+        &mut self,
+        turn: QueueTurn<'_, P>,
+        ticket: QueueTicket,
+        cause: Option<Cause>,
+    ) -> Option<Waker> {
         let id = ticket.queue;
         let was_head = self.queues.get(&id)?.head().is_some_and(|(head, _)| head == ticket.number);
         let entry = self.take_out(ticket)?;
@@ -293,25 +298,25 @@ impl<P: QueuePolicy> QueueState<P> {
         entry.waker
     }
 
-    fn deny(&mut self, turn: Turn<'_, P>, ticket: Ticket, cause: Cause) {
+    fn deny(&mut self, turn: QueueTurn<'_, P>, ticket: QueueTicket, cause: Cause) {
         let waker = self.step_out(turn, ticket, Some(cause));
         self.wakers.extend(waker);
     }
 
     /// Denies every waiter that needs a timer, because none is available. It starts with the newest, so that no
     /// waiter moves up.
-    pub(super) fn deny_without_timer(&mut self, turn: Turn<'_, P>) {
+    pub(super) fn deny_without_timer(&mut self, turn: QueueTurn<'_, P>) {
         self.alarm = None;
         let tickets = self.queues.values().flat_map(|queue| {
             let needs_timer = |entry: &Entry<_>| queue.due.is_some() || entry.max_wait.is_some();
             let denied = queue.entries().rev().filter(move |(_, entry)| needs_timer(entry));
-            denied.map(|(number, _)| Ticket { queue: queue.id, number })
+            denied.map(|(number, _)| QueueTicket { queue: queue.id, number })
         });
         tickets.collect::<Vec<_>>().into_iter().for_each(|ticket| self.deny(turn, ticket, Cause::NoTimer));
     }
 
     /// Removes a waiter that gives up, or that does not pick up its grant. Returns its waker.
-    pub(super) fn leave(&mut self, turn: Turn<'_, P>, ticket: Ticket) -> Option<Waker> {
+    pub(super) fn leave(&mut self, turn: QueueTurn<'_, P>, ticket: QueueTicket) -> Option<Waker> {
         match self.settled.remove(&ticket) {
             Some(Ok(grant)) => P::give_back(self, turn, ticket, grant),
             Some(Err(_)) => {}
@@ -324,7 +329,7 @@ impl<P: QueuePolicy> QueueState<P> {
     /// `waker`.
     pub(super) fn poll(
         &mut self,
-        ticket: Ticket,
+        ticket: QueueTicket,
         waker: &mut Option<Waker>,
     ) -> Poll<Result<P::Grant, P::Denial>> {
         if let Some(result) = self.settled.remove(&ticket) {
@@ -337,13 +342,13 @@ impl<P: QueuePolicy> QueueState<P> {
     }
 
     /// Handles the current time: serves the queues that are due, and denies the waiters whose max wait is over.
-    pub(super) fn see(&mut self, turn: Turn<'_, P>) {
+    pub(super) fn see(&mut self, turn: QueueTurn<'_, P>) {
         let by = mem::replace(&mut self.seen, turn.now).since(turn.now);
         if by > Ticks::ZERO {
             self.step_back(turn, by);
         }
         while let Some((at, id)) = self.due.first().copied().filter(|(due, _)| *due <= turn.now) {
-            self.serve(Turn { at, ..turn }, id);
+            self.serve(QueueTurn { at, ..turn }, id);
         }
         while let Some((_, ticket)) = self.deadlines.first().copied().filter(|(at, _)| *at <= turn.now) {
             self.deny(turn, ticket, Cause::TimedOut);
@@ -351,13 +356,13 @@ impl<P: QueuePolicy> QueueState<P> {
     }
 
     /// Handles a backward clock step: serves all queues, and lets no waiter wait longer than its max wait from now on.
-    fn step_back(&mut self, turn: Turn<'_, P>, by: Ticks) {
+    fn step_back(&mut self, turn: QueueTurn<'_, P>, by: Ticks) {
         self.alarm = None;
         self.deadlines.clear();
         for queue in self.queues.values_mut() {
             for (number, entry) in &mut queue.entries {
                 entry.since = entry.since.min(turn.now);
-                let ticket = Ticket { queue: queue.id, number: *number };
+                let ticket = QueueTicket { queue: queue.id, number: *number };
                 self.deadlines.extend(entry.deadline().map(|deadline| (deadline, ticket)));
             }
         }

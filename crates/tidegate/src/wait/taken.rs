@@ -8,33 +8,33 @@ use super::key_fifo::WaiterAsk;
 use crate::ask::{Adjusted, Ask, Cost};
 use crate::decision::Decision;
 use crate::store::OpenReceipt;
-use crate::store::name::Account;
+use crate::store::state_key::StateKey;
 use crate::time::Timestamp;
 
 /// A take, and its account.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) decision: Decision,
-    pub(super) account: Account,
+    pub(super) account: StateKey,
     receipt: Option<OpenReceipt>,
 }
 
 impl Taken {
     /// Takes for a caller that acts at once, without a receipt.
-    pub(super) fn take_now(target: &dyn WaitTarget, account: &Account, ask: Ask) -> Taken {
+    pub(super) fn take_now(target: &dyn WaitTarget, account: &StateKey, ask: Ask) -> Taken {
         let decision = target.take_if_free(account, ask);
         Taken { decision, account: account.clone(), receipt: None }
     }
 
     /// Creates the take of a cost of 0.
-    pub(super) fn nothing(target: &dyn WaitTarget, account: Account) -> Taken {
+    pub(super) fn nothing(target: &dyn WaitTarget, account: StateKey) -> Taken {
         Taken { decision: target.look(&account, Ask::ONE).asking_nothing(), account, receipt: None }
     }
 
     /// Takes if allowed, now or as of the given time; a denial holds only the decision.
     pub(super) fn take(
         target: &dyn WaitTarget,
-        account: &Account,
+        account: &StateKey,
         asked: WaiterAsk,
         at: Option<Timestamp>,
     ) -> Taken {
@@ -77,14 +77,14 @@ impl Taken {
 #[must_use = "a take that is dropped cannot be refunded"]
 pub struct TrackedTake {
     target: Arc<dyn WaitTarget>,
-    account: Account,
+    account: StateKey,
     receipt: Option<OpenReceipt>,
 }
 
 impl TrackedTake {
     pub(crate) fn new(
         target: Arc<dyn WaitTarget>,
-        account: Account,
+        account: StateKey,
         receipt: Option<OpenReceipt>,
     ) -> TrackedTake {
         TrackedTake { target, account, receipt }

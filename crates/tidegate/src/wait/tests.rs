@@ -8,9 +8,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use super::*;
-use crate::limit::{Limit, Terms};
-use crate::store::name::Namespace;
+use crate::limit::{AlgorithmParams, Limit};
 use crate::store::receipts::Receipts;
+use crate::store::state_key::Namespace;
 use crate::sync::Mutex;
 use crate::time::{Clock, ManualClock};
 use crate::{MILLISECOND, SECOND};
@@ -35,7 +35,7 @@ impl Booth {
         })
     }
 
-    fn with<R>(&self, account: &Account, work: impl FnOnce(&Terms, &mut State) -> R) -> R {
+    fn with<R>(&self, account: &StateKey, work: impl FnOnce(&AlgorithmParams, &mut State) -> R) -> R {
         let mut states = self.states.lock();
         work(account.terms(), states.entry(account.name().bytes().to_vec()).or_default())
     }
@@ -46,8 +46,8 @@ impl Booth {
     }
 }
 
-fn name(key: &str) -> Name {
-    Name::new(&Namespace::none(), key)
+fn name(key: &str) -> EncodedKey {
+    EncodedKey::new(&Namespace::none(), key)
 }
 
 impl WaitTarget for Booth {
@@ -59,17 +59,17 @@ impl WaitTarget for Booth {
         &self.clock
     }
 
-    fn account(&self, name: &Name) -> Account {
+    fn account(&self, name: &EncodedKey) -> StateKey {
         name.clone().under_any(*self.limit.lock().terms())
     }
 
-    fn take_if_free(&self, account: &Account, ask: Ask) -> Decision {
+    fn take_if_free(&self, account: &StateKey, ask: Ask) -> Decision {
         self.with(account, |terms, state| terms.decide_if_free(state, self.clock.now(), ask, 0))
     }
 
     fn take_for_waiter(
         &self,
-        account: &Account,
+        account: &StateKey,
         WaiterAsk { ask, .. }: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
@@ -83,17 +83,17 @@ impl WaitTarget for Booth {
         self.receipts.noting(account, || self.clock.now(), take)
     }
 
-    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
+    fn refund(&self, account: &StateKey, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         let give_back =
             |receipt| self.with(account, |terms, state| terms.give_back(state, self.clock.now(), receipt));
         receipt.settle(account.terms(), cost, || self.clock.now(), give_back, |_, _| None)
     }
 
-    fn look(&self, account: &Account, ask: Ask) -> Decision {
+    fn look(&self, account: &StateKey, ask: Ask) -> Decision {
         self.with(account, |terms, state| terms.peek(state, self.clock.now(), ask))
     }
 
-    fn state(&self, account: &Account) -> State {
+    fn state(&self, account: &StateKey) -> State {
         self.with(account, |_, state| state.clone())
     }
 }
@@ -107,7 +107,7 @@ impl Wake for Counting {
     }
 }
 
-fn poll(acquire: &mut Acquire) -> Poll<Result<Waited, crate::Refusal>> {
+fn poll(acquire: &mut Acquire) -> Poll<Result<Waited, crate::Denied>> {
     Pin::new(acquire).poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -213,8 +213,8 @@ fn a_deadline_ends_a_wait_whose_end_nobody_foresees() {
     let booth = Booth::new("1/m concurrency", clock.clone());
     let mut holder = booth.acquire("a", 1);
     assert_eq!(passes(&mut holder), Duration::ZERO);
-    let mut hasty = waits(booth.acquire("a", 1).within(SECOND));
-    let mut patient = waits(booth.acquire("a", 1).within(2 * SECOND));
+    let mut hasty = waits(booth.acquire("a", 1).max_wait(SECOND));
+    let mut patient = waits(booth.acquire("a", 1).max_wait(2 * SECOND));
     clock.advance(SECOND - Duration::from_nanos(1));
     assert!(poll(&mut hasty).is_pending());
     clock.advance(Duration::from_nanos(1));

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Poll, Wake, Waker};
 
-use super::policy::{QueuePolicy, Turn};
-use super::state::{QueueState, Ticket};
+use super::policy::{QueuePolicy, QueueTurn};
+use super::state::{QueueState, QueueTicket};
 use crate::sync::{AtomicUsize, Mutex, Ordering, fence};
 use crate::time::{Clock as _, Timestamp, wake_all};
 
@@ -24,7 +24,7 @@ pub struct WaitQueue<P: QueuePolicy> {
 }
 
 /// The outcome of joining a queue: passed or denied at once (`Break`), or waiting.
-pub type Joined<P, W = Ticket> =
+pub type Joined<P, W = QueueTicket> =
     ControlFlow<Result<<P as QueuePolicy>::Grant, <P as QueuePolicy>::Denial>, W>;
 
 impl<P: QueuePolicy> WaitQueue<P> {
@@ -58,7 +58,7 @@ impl<P: QueuePolicy> WaitQueue<P> {
     pub fn join(
         &self,
         owner: &Arc<P::Owner>,
-        work: impl FnOnce(&mut QueueState<P>, Turn<'_, P>) -> Joined<P>,
+        work: impl FnOnce(&mut QueueState<P>, QueueTurn<'_, P>) -> Joined<P>,
     ) -> Joined<P, Waiter<P>> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -72,7 +72,7 @@ impl<P: QueuePolicy> WaitQueue<P> {
     pub fn with<R>(
         &self,
         owner: &Arc<P::Owner>,
-        work: impl FnOnce(&mut QueueState<P>, Turn<'_, P>) -> R,
+        work: impl FnOnce(&mut QueueState<P>, QueueTurn<'_, P>) -> R,
     ) -> R {
         let mut wake = Vec::new();
         let (result, mut alarm) = self.locked(owner, &mut wake, work);
@@ -93,12 +93,12 @@ impl<P: QueuePolicy> WaitQueue<P> {
         &self,
         owner: &P::Owner,
         wake: &mut Vec<Waker>,
-        work: impl FnOnce(&mut QueueState<P>, Turn<'_, P>) -> R,
+        work: impl FnOnce(&mut QueueState<P>, QueueTurn<'_, P>) -> R,
     ) -> (R, Option<Timestamp>) {
         let mut state = self.state.lock();
         let counted = state.waiting();
         let now = P::clock(owner).now();
-        let turn = Turn { owner, now, at: now };
+        let turn = QueueTurn { owner, now, at: now };
         state.see(turn);
         let result = work(&mut state, turn);
         wake.append(&mut state.wakers);
@@ -112,12 +112,12 @@ impl<P: QueuePolicy> WaitQueue<P> {
 /// waiter.
 pub struct Waiter<P: QueuePolicy> {
     owner: Arc<P::Owner>,
-    ticket: Option<Ticket>,
+    ticket: Option<QueueTicket>,
 }
 
 impl<P: QueuePolicy> Waiter<P> {
     /// Creates the waiter with this ticket.
-    pub fn new(owner: &Arc<P::Owner>, ticket: Ticket) -> Waiter<P> {
+    pub fn new(owner: &Arc<P::Owner>, ticket: QueueTicket) -> Waiter<P> {
         Waiter { owner: Arc::clone(owner), ticket: Some(ticket) }
     }
 

@@ -5,8 +5,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tidegate::{
-    Adjusted, Algorithm, Decision, Limit, Limiter, ManualClock, Map, Pacer, Permits, SECOND, Shaper, Single,
-    Zone, admit_all, ask,
+    Adjusted, Algorithm, Decision, DirectLimiter, Limit, Limiter, ManualClock, Map, Pacer, Permits, SECOND,
+    Shaper, Zone, admit_all, ask,
 };
 
 const LIMITS: [&str; 9] = [
@@ -54,7 +54,7 @@ fn nothing_is_allowed_and_spends_nothing_under_every_algorithm() {
         for decision in [
             limiter.admit(ask("ana").cost(0)),
             limiter.peek(ask("ana").cost(0)),
-            limiter.admit(ask("ana").cost(0).patience(SECOND)),
+            limiter.admit(ask("ana").cost(0).max_wait(SECOND)),
             limiter.acquire(ask("ana").cost(0)).blocking().expect("nobody waits for nothing").decision,
         ] {
             assert!(is_free(&decision, drained.remaining()), "{limit}: {decision:?}");
@@ -127,7 +127,7 @@ fn nothing_goes_past_a_line_and_leaves_it_as_it_is() {
     assert!(limiter.admit(ask("ana").cost(0)).is_allowed());
     assert!(limiter.admit_each([ask("ana").cost(0)]).all(|one| one.is_allowed()));
     assert!(admit_all([limiter.ask(ask("ana").cost(0))]).is_allowed());
-    assert!(limiter.acquire(ask("ana").cost(0)).within(Duration::ZERO).blocking().is_ok());
+    assert!(limiter.acquire(ask("ana").cost(0)).max_wait(Duration::ZERO).blocking().is_ok());
     assert_eq!(limiter.peek("ana"), before);
     assert!(waiting.as_mut().poll(&mut context).is_pending());
 }
@@ -135,9 +135,9 @@ fn nothing_goes_past_a_line_and_leaves_it_as_it_is() {
 #[test]
 fn permits_for_nothing_hold_no_place() {
     let permits = Permits::at_most(1).with_clock(Arc::new(ManualClock::new()));
-    let only = permits.enter("ana").expect("a free place");
-    assert!(permits.enter("ana").is_err());
-    let nothing = permits.enter(ask("ana").cost(0)).expect("it wants no place");
+    let only = permits.admit("ana").expect("a free place");
+    assert!(permits.admit("ana").is_err());
+    let nothing = permits.admit(ask("ana").cost(0)).expect("it wants no place");
     let later = permits.acquire(ask("ana").cost(0)).blocking().expect("it wants no place");
     assert_eq!((nothing.id(), later.id()), (None, None));
     assert!(!nothing.renew() && !nothing.release() && only.id().is_some());
@@ -154,7 +154,7 @@ fn handles_of_one_subject_pass_nothing_without_a_wait() {
         if limit.algorithm() == Algorithm::Concurrency {
             continue; // places of one subject are those of `Permits`
         }
-        let single = Single::with_clock(limit, Arc::new(ManualClock::new()));
+        let single = DirectLimiter::with_clock(limit, Arc::new(ManualClock::new()));
         while single.admit().is_allowed() {}
         let drained = single.peek();
         let waited = single.acquire_units(0).blocking().expect("nobody waits for nothing");
@@ -166,8 +166,8 @@ fn handles_of_one_subject_pass_nothing_without_a_wait() {
     assert!(pacer.admit(0).is_allowed() && pacer.acquire(0).blocking().is_ok());
     let shaper =
         Shaper::with_clock("1/h leaky-bucket".parse().expect("a limit"), Arc::new(ManualClock::new()));
-    assert!(shaper.pass_units(1).blocking().is_ok() && shaper.pass_units(0).blocking().is_ok());
-    let mut next = Box::pin(shaper.pass_units(1).within(Duration::ZERO));
+    assert!(shaper.acquire_units(1).blocking().is_ok() && shaper.acquire_units(0).blocking().is_ok());
+    let mut next = Box::pin(shaper.acquire_units(1).max_wait(Duration::ZERO));
     let refused = next.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(refused, Poll::Ready(Err(_))));
 }

@@ -10,8 +10,8 @@ use conformance::keeper::{Crowd, twin_zones};
 use conformance::promise::{KINDS, Promise};
 use conformance::random::Random;
 use tidegate::{
-    AdHoc, AdHocAsk, Ask, Clock, Decision, HOUR, Key, Limit, Limiter, MILLISECOND, Map, Memory,
-    PreparedLimit, Subject, Ticks, Timestamp, Zone, Zones, admit_all,
+    Ask, Clock, Decision, DynamicAsk, DynamicLimiter, HOUR, Key, Limit, Limiter, MILLISECOND, Map,
+    MemoryStore, PreparedLimit, Subject, Ticks, Timestamp, Zone, Zones, admit_all,
 };
 
 /// The steps of the clock between two readings: none, a millisecond, and the pause of a sleeping thread.
@@ -24,8 +24,11 @@ fn clock(step: Duration) -> Arc<TickingClock> {
     clock
 }
 
-fn stores(clock: &Arc<TickingClock>) -> [Memory; 2] {
-    [Memory::from(&Zone::with_clock(1 << 16, clock.clone())), Memory::from(&Map::with_clock(clock.clone()))]
+fn stores(clock: &Arc<TickingClock>) -> [MemoryStore; 2] {
+    [
+        MemoryStore::from(&Zone::with_clock(1 << 16, clock.clone())),
+        MemoryStore::from(&Map::with_clock(clock.clone())),
+    ]
 }
 
 fn verdicts(decisions: impl IntoIterator<Item = Decision>) -> Vec<(bool, u64)> {
@@ -49,10 +52,10 @@ fn a_new_key_in_a_batch_has_its_whole_burst() {
                 assert_eq!(each, whole_burst(burst), "{limit} in steps of {step:?} on {memory:?}");
             }
             for memory in stores(&clock(step)) {
-                let (adhoc, mut each) = (AdHoc::on(&memory, ""), Vec::new());
+                let (adhoc, mut each) = (DynamicLimiter::on(&memory, ""), Vec::new());
                 let limit = adhoc.prepare(limit);
-                let asks = asks().map(|key| AdHocAsk { key, limit: &limit, ask: Ask::ONE });
-                adhoc.take_each(asks, |decision| each.push(decision));
+                let asks = asks().map(|key| DynamicAsk { key, limit: &limit, ask: Ask::ONE });
+                adhoc.admit_each(asks, |decision| each.push(decision));
                 assert_eq!(
                     verdicts(each),
                     whole_burst(burst),
@@ -86,14 +89,14 @@ fn a_batch_is_decided_at_its_first_reading_of_the_clock() {
     still.tick(Ticks::ZERO);
     let going = clock(Duration::from_micros(100));
     for (memory, twin) in stores(&going).into_iter().zip(stores(&still)) {
-        let (batched, single) = (AdHoc::on(&memory, ""), AdHoc::on(&twin, ""));
+        let (batched, single) = (DynamicLimiter::on(&memory, ""), DynamicLimiter::on(&twin, ""));
         for ms in [0, 100, 333, 334, 1000, 3000] {
             going.set(at(ms));
             still.set(at(ms));
-            let expected: Vec<_> = asks().map(|(key, limit)| single.take(key, limit, Ask::ONE)).collect();
+            let expected: Vec<_> = asks().map(|(key, limit)| single.admit(key, limit, Ask::ONE)).collect();
             let mut got = Vec::new();
-            let asked = asks().map(|(key, limit)| AdHocAsk { key, limit, ask: Ask::ONE });
-            batched.take_each(asked, |decision| got.push(decision));
+            let asked = asks().map(|(key, limit)| DynamicAsk { key, limit, ask: Ask::ONE });
+            batched.admit_each(asked, |decision| got.push(decision));
             assert_eq!(got.len(), expected.len());
             for ((got, expected), (key, limit)) in got.iter().zip(&expected).zip(asks()) {
                 assert_eq!(got, expected, "{key} under {limit:?} at {ms} ms on {memory:?}");
@@ -109,20 +112,20 @@ fn a_map_forgets_nothing_that_counts_at_the_instant_of_a_batch() {
     let (brief, quick) = (prepared("1/1ms"), prepared("1/1us"));
     for text in ["1/s sliding-log", "1/s pacer burst 0s", "1/s fixed-window align first-hit"] {
         let limit = prepared(text);
-        let adhoc = AdHoc::on(&Map::with_clock(clock.clone()), "");
+        let adhoc = DynamicLimiter::on(&Map::with_clock(clock.clone()), "");
         clock.tick(Ticks::ZERO);
         clock.set(start);
-        assert!(adhoc.take("ana", &limit, Ask::ONE).is_allowed(), "{text}");
+        assert!(adhoc.admit("ana", &limit, Ask::ONE).is_allowed(), "{text}");
         // The batch starts while her state counts and ends when it does not; other keys cause a sweep of the map
         // meanwhile.
         clock.set(start.saturating_add(Ticks::saturating_from(990 * MILLISECOND)));
         clock.tick(Ticks::saturating_from(Duration::from_micros(15)));
         let strangers: Vec<_> = (0..2000).map(|name| format!("stranger {name}")).collect();
-        let ask = |key, limit| AdHocAsk { key, limit, ask: Ask::ONE };
+        let ask = |key, limit| DynamicAsk { key, limit, ask: Ask::ONE };
         let strangers = strangers.iter().map(|name| ask(name.as_str(), &quick));
         let asks = strangers.chain([ask("ana", &limit), ask("bob", &brief), ask("bob", &brief)]);
         let mut got = Vec::new();
-        adhoc.take_each(asks, |decision| got.push(decision));
+        adhoc.admit_each(asks, |decision| got.push(decision));
         assert!(clock.now() > start.saturating_add(Ticks::saturating_from(1005 * MILLISECOND)), "{text}");
         assert_eq!(got[2000].retry_after(), Some(10 * MILLISECOND), "{text}");
         assert_eq!((got[2001].is_allowed(), got[2002].is_allowed()), (true, false), "after {text}");

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::{HOUR, Limit, Limiter, MILLISECOND, ManualClock, Map, Pacer, SECOND, Single, admit_all, ask};
+use tidegate::{
+    DirectLimiter, HOUR, Limit, Limiter, MILLISECOND, ManualClock, Map, Pacer, SECOND, admit_all, ask,
+};
 
 fn limit(text: &str) -> Limit {
     text.parse().expect("a limit")
@@ -35,8 +37,10 @@ fn an_ask_made_before_the_algorithm_changed_is_decided_by_the_new_one() {
 #[test]
 fn a_single_decides_by_the_limit_in_force_and_by_the_clock_it_was_given() {
     let clock = clock();
-    for single in [Single::new(limit("1/h burst 3")), Single::with_clock(limit("1/h burst 3"), clock.clone())]
-    {
+    for single in [
+        DirectLimiter::new(limit("1/h burst 3")),
+        DirectLimiter::with_clock(limit("1/h burst 3"), clock.clone()),
+    ] {
         assert!(single.admit().is_allowed());
         single.set_limit(limit("1/h burst 1"));
         assert!(!single.admit().is_allowed());
@@ -45,7 +49,7 @@ fn a_single_decides_by_the_limit_in_force_and_by_the_clock_it_was_given() {
         single.set_limit(limit("1/h sliding-log"));
         assert_eq!([(); 2].map(|()| single.admit().is_allowed()), [true, false]);
     }
-    let single = Single::with_clock(limit("1/h burst 1"), clock.clone());
+    let single = DirectLimiter::with_clock(limit("1/h burst 1"), clock.clone());
     assert_eq!([(); 2].map(|()| single.admit().is_allowed()), [true, false]);
     clock.advance(HOUR);
     assert_eq!([(); 2].map(|()| single.admit().is_allowed()), [true, false]);
@@ -62,7 +66,7 @@ fn every_algorithm_finds_the_state_it_left() {
         "1/h pacer burst 0s",
         "1/h concurrency",
     ];
-    let single = Single::with_clock(limit(texts[0]), clock());
+    let single = DirectLimiter::with_clock(limit(texts[0]), clock());
     let limiter = Limiter::with_clock(limit(texts[0]), clock());
     for passes in [true, false] {
         for text in texts {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
-use tidegate::{Adjusted, Ask, Clock, Limit, Limiter, SECOND, Single, State, Timestamp, TrackedTake};
+use tidegate::{Adjusted, Ask, Clock, DirectLimiter, Limit, Limiter, SECOND, State, Timestamp, TrackedTake};
 
 fn document(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name))
@@ -117,11 +117,11 @@ fn every_limit_in_the_table_of_choices_is_one() {
 
 #[test]
 fn states_are_as_small_as_the_page_says() {
-    use tidegate::algorithm::{Decide, FixedWindow, Pacer, TokenBucket};
+    use tidegate::algorithm::{Decide, FixedWindow, PacerParams, TokenBucket};
     fn size<A: Decide>() -> usize {
         size_of::<A::State>()
     }
-    assert_eq!((size::<TokenBucket>(), size::<FixedWindow>(), size::<Pacer>()), (8, 16, 32));
+    assert_eq!((size::<TokenBucket>(), size::<FixedWindow>(), size::<PacerParams>()), (8, 16, 32));
     let after = |limit: Limit, asks: u64| {
         let mut state = State::default();
         for ask in 0..asks {
@@ -154,7 +154,7 @@ fn calls_read_the_clock_as_often_as_the_page_says() {
         clock.0.load(Ordering::SeqCst) - before
     };
     for limit in [Limit::per_second(9), Limit::sliding_log(9, SECOND)] {
-        let single = Single::with_clock(limit, clock.clone());
+        let single = DirectLimiter::with_clock(limit, clock.clone());
         let limiter = Limiter::with_clock(limit, clock.clone());
         let in_zone = limit.algorithm() == tidegate::Algorithm::TokenBucket;
         assert_eq!(readings(&|| assert!(single.admit().is_allowed())), 1);

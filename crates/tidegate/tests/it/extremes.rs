@@ -4,7 +4,7 @@ use conformance::extreme::{bucket_allows, second_allowed};
 use conformance::promise::Promise;
 use tidegate::algorithm::{Decide, LeakyBucket, TokenBucket};
 use tidegate::{
-    Adjustment, Algorithm, Ask, Cost, Draft, History, Limit, Predecessor, State, Ticks, Timestamp,
+    Adjustment, Algorithm, Ask, Cost, History, Limit, LimitBuilder, Predecessor, State, Ticks, Timestamp,
 };
 
 const EDGES: [u64; 15] = [
@@ -29,8 +29,8 @@ const EDGES: [u64; 15] = [
 const PERIODS: [u64; 8] =
     [0, 1, 1000, 1_000_000, 60_000_000, 365 * 86_400_000_000, 3650 * 86_400_000_000, u64::MAX];
 
-fn draft(algorithm: Algorithm, amount: u64, micros: u64) -> Draft {
-    Draft::new(algorithm, amount, std::time::Duration::from_micros(micros))
+fn draft(algorithm: Algorithm, amount: u64, micros: u64) -> LimitBuilder {
+    LimitBuilder::new(algorithm, amount, std::time::Duration::from_micros(micros))
 }
 
 /// Returns the step width through the list of limits.
@@ -142,7 +142,7 @@ fn extremes_never_make_anything_else_allow_what_big_integers_deny() {
             for first in EDGES.into_iter().filter(|cost| *cost > 0) {
                 let mut state = State::default();
                 let at = Timestamp::from_ticks(then);
-                let patient = Ask { cost: Cost::of(first), patience: Ticks::MAX };
+                let patient = Ask { cost: Cost::of(first), max_wait: Ticks::MAX };
                 if !limit.decide(&mut state, at, patient).is_allowed() {
                     continue;
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tidegate::{Ask, Decision, Limit, Limiter, MILLISECOND, ManualClock, Map, Single, admit_all};
+use tidegate::{Ask, Decision, DirectLimiter, Limit, Limiter, MILLISECOND, ManualClock, Map, admit_all};
 
 const THREADS: usize = 8;
 const BURST: u64 = 1000;
@@ -52,17 +52,17 @@ fn hammer_one_key_with_a_frozen_clock() {
     for text in LIMITS {
         let limiter = Limiter::with_clock(limit(text), frozen());
         assert_eq!(hammer(400, |_| limiter.admit("ana").is_allowed()), BURST, "{text}");
-        let single = Single::with_clock(limit(text), frozen());
+        let single = DirectLimiter::with_clock(limit(text), frozen());
         assert_eq!(hammer(400, |_| single.admit().is_allowed()), BURST, "{text}");
     }
 }
 
 #[test]
 fn hammer_one_word_until_threads_have_met_there() {
-    let single = Single::with_clock(limit("1/m burst 500000"), frozen());
+    let single = DirectLimiter::with_clock(limit("1/m burst 500000"), frozen());
     assert_eq!(hammer(100_000, |_| single.admit().is_allowed()), 500_000);
     // Time follows the clock of the process, and no unit is refilled within hours.
-    let single = Single::new(limit("1/16h burst 5000"));
+    let single = DirectLimiter::new(limit("1/16h burst 5000"));
     assert_eq!(hammer(100_000, |_| single.admit().is_allowed()), 5_000);
 }
 
@@ -72,7 +72,7 @@ fn hammer_one_key_with_the_clock_that_moves() {
     for text in LIMITS.into_iter().filter(|text| !text.contains("pacer")) {
         let limiter = Limiter::new(limit(text));
         assert_eq!(hammer(400, |_| limiter.admit("ana").is_allowed()), BURST, "{text}");
-        let single = Single::new(limit(text));
+        let single = DirectLimiter::new(limit(text));
         assert_eq!(hammer(400, |_| single.admit().is_allowed()), BURST, "{text}");
     }
 }
@@ -81,8 +81,10 @@ fn hammer_one_key_with_the_clock_that_moves() {
 fn hammer_one_key_while_its_burst_comes_back() {
     for text in ["1000/s burst 1000", "1000/s queue 999 delay-after all leaky-bucket"] {
         let clock = frozen();
-        let (limiter, single) =
-            (Limiter::with_clock(limit(text), clock.clone()), Single::with_clock(limit(text), clock.clone()));
+        let (limiter, single) = (
+            Limiter::with_clock(limit(text), clock.clone()),
+            DirectLimiter::with_clock(limit(text), clock.clone()),
+        );
         assert_eq!(hammer(400, |_| limiter.admit("ana").is_allowed()), BURST);
         assert_eq!(hammer(400, |_| single.admit().is_allowed()), BURST);
         let stop = AtomicBool::new(false);
@@ -156,7 +158,7 @@ fn hammer_many_keys_that_come_and_go() {
 fn hammer_a_limit_that_is_changed_meanwhile() {
     let limits = ["1/d burst 1000", "1/d burst 500", "1000/d sliding-log", "1/d burst 800"];
     let limits = limits.map(limit);
-    let (limiter, single) = (Limiter::new(limits[0]), Single::new(limits[0]));
+    let (limiter, single) = (Limiter::new(limits[0]), DirectLimiter::new(limits[0]));
     let tokens = AtomicU64::new(0);
     let admitted = hammer(1000, |call| {
         if call % 10 == 0 {
@@ -175,7 +177,7 @@ fn hammer_a_limit_that_is_changed_meanwhile() {
 #[test]
 fn hammer_refunds_and_charges() {
     let limiter = Limiter::with_clock(limit("1/d burst 1000"), frozen());
-    let single = Single::with_clock(limit("1/d burst 1000"), frozen());
+    let single = DirectLimiter::with_clock(limit("1/d burst 1000"), frozen());
     let counted = hammer(1000, |call| {
         if call % 3 == 0 {
             let _ = (limiter.charge("ana"), single.charge(1), limiter.refund("ana"), single.refund(1));

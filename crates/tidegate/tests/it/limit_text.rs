@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate::{Algorithm, Alignment, DelayAfter, Draft, Limit, MINUTE, Pay, SECOND, WindowMode};
+use tidegate::{Algorithm, Alignment, DelayAfter, Limit, LimitBuilder, MINUTE, Pay, SECOND, WindowMode};
 
 fn parse(text: &str) -> Limit {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
@@ -45,7 +45,7 @@ fn a_text_means_what_the_builder_says() {
         ),
         ("2/s burst 3s pacer", Limit::pacer(2, SECOND).burst_span(3 * SECOND)),
         ("2/s burst 3 pacer", Limit::pacer(2, SECOND).burst(3)),
-        ("unlimited pacer", Draft::unlimited_pacer().build().unwrap()),
+        ("unlimited pacer", LimitBuilder::unlimited_pacer().build().unwrap()),
         ("8/30s concurrency", Limit::concurrency(8, 30 * SECOND)),
     ] {
         assert_eq!(parse(text), limit, "{text}");
@@ -85,24 +85,25 @@ fn an_error_reads_as_one_line_or_with_carets() {
 
 #[test]
 fn numbers_from_outside_get_the_same_errors() {
-    let error = Draft::new(Algorithm::TokenBucket, 0, SECOND).build().unwrap_err();
+    let error = LimitBuilder::new(Algorithm::TokenBucket, 0, SECOND).build().unwrap_err();
     assert_eq!(
         error.to_string(),
         "limit \"0 per 1s token-bucket\": an amount of 0 admits nothing; use at least 1"
     );
     assert_eq!((error.place(), error.column()), (0..0, 1));
-    let fine = Draft::new(Algorithm::FixedWindow, 1, Duration::from_nanos(1500)).build().unwrap_err();
+    let fine = LimitBuilder::new(Algorithm::FixedWindow, 1, Duration::from_nanos(1500)).build().unwrap_err();
     assert_eq!(fine.what(), "times are whole microseconds; round it to 1us");
-    let never = Draft::new(Algorithm::FixedWindow, 1, Duration::from_secs(u64::MAX)).build().unwrap_err();
+    let never =
+        LimitBuilder::new(Algorithm::FixedWindow, 1, Duration::from_secs(u64::MAX)).build().unwrap_err();
     assert_eq!(never.what(), "the period is longer than 10 years; use at most 3650d");
-    let unlimited = Draft::unlimited_pacer().burst(5).build().unwrap_err();
+    let unlimited = LimitBuilder::unlimited_pacer().burst(5).build().unwrap_err();
     assert_eq!(
         unlimited.to_string(),
         "limit \"pacer\": an unlimited pacer has no permits to count; give its burst as a time, as in burst 1s"
     );
 }
 
-fn drafts() -> impl Strategy<Value = Draft> {
+fn drafts() -> impl Strategy<Value = LimitBuilder> {
     let algorithm = prop::sample::select(Algorithm::ALL.to_vec());
     let number = || prop_oneof![0_u64..20, any::<u64>()];
     let some = |strategy: BoxedStrategy<u64>| prop::option::weighted(0.3, strategy);
@@ -118,7 +119,7 @@ fn drafts() -> impl Strategy<Value = Draft> {
         (prop::option::weighted(0.2, span()), any::<u16>()),
     )
         .prop_map(|((algorithm, amount, period), (burst, queue, slots, max_debt), (warm_up, bits))| {
-            let mut draft = Draft::new(algorithm, amount, period);
+            let mut draft = LimitBuilder::new(algorithm, amount, period);
             let bit = |index: u16| bits & (1 << index) != 0 && bits & 0x0f00 == 0;
             draft = if let Some(units) = burst { draft.burst(units) } else { draft };
             draft = if let Some(units) = queue { draft.queue(units) } else { draft };

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tidegate::{
-    AdHoc, Ask, Key, Limit, Limiter, ManualClock, Map, PermitId, Permits, SECOND, Subject, Zone, admit_all,
+    Ask, DynamicLimiter, Key, Limit, Limiter, ManualClock, Map, PermitId, Permits, SECOND, Subject, Zone,
+    admit_all,
 };
 
 const PLACES: u64 = 4;
@@ -52,16 +53,16 @@ fn no_handle_and_no_store_gives_permits_that_can_be_counted() {
 
     let permits = Permits::at_most(PLACES).lease(SECOND).with_clock(clock);
     let enter = || {
-        let permit = permits.enter("ana").ok()?;
+        let permit = permits.admit("ana").ok()?;
         let id = permit.id();
         std::mem::forget(permit);
         id
     };
     attack("permits", enter, |permit| permits.release("ana", permit));
 
-    let adhoc = AdHoc::on(&zone, "adhoc");
+    let adhoc = DynamicLimiter::on(&zone, "adhoc");
     let limit = adhoc.prepare(LIMIT);
-    let take = || adhoc.take("ana", &limit, Ask::ONE).permit();
+    let take = || adhoc.admit("ana", &limit, Ask::ONE).permit();
     attack("ad hoc", take, |permit| adhoc.release("ana", &limit, permit));
 }
 
@@ -69,7 +70,7 @@ fn no_handle_and_no_store_gives_permits_that_can_be_counted() {
 fn a_place_that_was_waited_for_has_a_permit_that_cannot_be_counted() {
     let permits = Permits::at_most(PLACES).lease(SECOND).with_clock(Arc::new(ManualClock::new()));
     let enter = || {
-        let permit = permits.acquire("ana").within(std::time::Duration::ZERO).blocking().ok()?;
+        let permit = permits.acquire("ana").max_wait(std::time::Duration::ZERO).blocking().ok()?;
         let id = permit.id();
         std::mem::forget(permit);
         id

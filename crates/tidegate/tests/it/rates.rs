@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::{Algorithm, Ask, Draft, State, Ticks, Timestamp};
+use tidegate::{Algorithm, Ask, LimitBuilder, State, Ticks, Timestamp};
 
 const DAY: u64 = 86_400;
 
@@ -23,7 +23,7 @@ fn rates() -> Vec<(u64, Duration)> {
 }
 
 /// Takes one unit again and again, each time at the first instant at which it is allowed.
-fn admitted_per_tick(draft: Draft, grants: u64) -> (u64, u64) {
+fn admitted_per_tick(draft: LimitBuilder, grants: u64) -> (u64, u64) {
     let limit = draft.build().expect("every rate above holds");
     let mut state = State::default();
     let mut now = Timestamp::EPOCH;
@@ -44,7 +44,7 @@ fn keeps_its_rate(algorithm: Algorithm) {
     let mut checked = 0;
     for (amount, period) in rates() {
         let ticks = Ticks::from_duration(period).expect("a period fits").get();
-        let draft = Draft::new(algorithm, amount, period);
+        let draft = LimitBuilder::new(algorithm, amount, period);
         let draft = match algorithm {
             Algorithm::TokenBucket => draft.burst(1),
             Algorithm::Pacer => draft.burst(0),
@@ -78,7 +78,7 @@ fn a_pacer_keeps_any_rate() {
 /// Checks windows: greedy traffic over many periods, counted by whole periods.
 fn keeps_its_count(algorithm: Algorithm, per_mille: u128) {
     for (amount, period) in [(1, 365 * DAY), (1, 1), (7, 60), (1000, 1), (9_999_991, 1), (99_991, 3600)] {
-        let draft = Draft::new(algorithm, amount, Duration::from_secs(period));
+        let draft = LimitBuilder::new(algorithm, amount, Duration::from_secs(period));
         let limit = draft.build().expect("every rate above holds");
         let mut state = State::default();
         let mut now = Timestamp::EPOCH;

@@ -7,7 +7,8 @@ use conformance::random::Random;
 use std::sync::Arc;
 
 use tidegate::{
-    AdHoc, Algorithm, Ask, Cost, HOUR, Key, Limit, ManualClock, Map, Memory, PreparedLimit, SECOND, Zone,
+    Algorithm, Ask, Cost, DynamicLimiter, HOUR, Key, Limit, ManualClock, Map, MemoryStore, PreparedLimit,
+    SECOND, Zone,
 };
 
 fn hold<S: Sheltering>(histories: u64) {
@@ -46,7 +47,7 @@ fn several_limits_on_one_key_never_interfere_in_a_zone() {
 /// hour.
 #[test]
 fn alternating_asks_under_two_limits_admit_what_each_allows() {
-    let stores = || [Memory::from(&Zone::new(1 << 16)), Memory::from(&Map::new())];
+    let stores = || [MemoryStore::from(&Zone::new(1 << 16)), MemoryStore::from(&Map::new())];
     for algorithm in Algorithm::ALL {
         let text = |rate: &str| format!("{rate} {}", algorithm.name());
         let large: Limit = match algorithm {
@@ -56,11 +57,11 @@ fn alternating_asks_under_two_limits_admit_what_each_allows() {
         .unwrap();
         let small: Limit = text("1/1us").parse().unwrap();
         for memory in stores() {
-            let adhoc = AdHoc::on(&memory, "");
+            let adhoc = DynamicLimiter::on(&memory, "");
             let (large, small) = (adhoc.prepare(large), adhoc.prepare(small));
             let passed = (0..60).filter(|_| {
-                let _ = adhoc.take("k", &small, Ask::ONE);
-                adhoc.take("k", &large, Ask::ONE).is_allowed()
+                let _ = adhoc.admit("k", &small, Ask::ONE);
+                adhoc.admit("k", &large, Ask::ONE).is_allowed()
             });
             let most = if algorithm == Algorithm::Pacer { 2 } else { 5 };
             assert!(passed.count() <= most, "{algorithm} on {memory:?}");
@@ -71,14 +72,14 @@ fn alternating_asks_under_two_limits_admit_what_each_allows() {
 /// Regression test: one denied ask with a lease of a millisecond ended the leases of all others.
 #[test]
 fn an_ask_with_a_short_lease_ends_no_other_lease() {
-    for memory in [Memory::from(&Zone::new(1 << 16)), Memory::from(&Map::new())] {
-        let adhoc = AdHoc::on(&memory, "");
+    for memory in [MemoryStore::from(&Zone::new(1 << 16)), MemoryStore::from(&Map::new())] {
+        let adhoc = DynamicLimiter::on(&memory, "");
         let long = adhoc.prepare(Limit::concurrency(2, 60 * SECOND));
         let short = adhoc.prepare(Limit::concurrency(2, SECOND / 1000));
-        let permits = [0, 1].map(|_| adhoc.take("k", &long, Ask::ONE).permit().expect("two may enter"));
-        let _ = (adhoc.take("k", &short, Ask::ONE), adhoc.take("k", &short, Ask::ONE));
-        std::hint::black_box(adhoc.take("k", &short, Ask::ONE));
-        assert!(!adhoc.take("k", &long, Ask::ONE).is_allowed());
+        let permits = [0, 1].map(|_| adhoc.admit("k", &long, Ask::ONE).permit().expect("two may enter"));
+        let _ = (adhoc.admit("k", &short, Ask::ONE), adhoc.admit("k", &short, Ask::ONE));
+        std::hint::black_box(adhoc.admit("k", &short, Ask::ONE));
+        assert!(!adhoc.admit("k", &long, Ask::ONE).is_allowed());
         assert!(permits.iter().all(|permit| adhoc.renew("k", &long, *permit)));
     }
 }

@@ -5,19 +5,19 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use tidegate::Verdict::{Allowed, Denied, Impossible};
-use tidegate::{Limit, Limiter, Map, Pacer, Permits, SECOND, Shaper, Single, ask};
+use tidegate::{DirectLimiter, Limit, Limiter, Map, Pacer, Permits, SECOND, Shaper, ask};
 
 const API: Limit = Limit::per_second(10).burst(20);
 
 /// Handles that can be cloned and shared, and have no type parameters to spell out.
 #[expect(dead_code, reason = "it is there to be compiled")]
-struct Held(Single, Limiter, Map, Pacer, Shaper, Permits);
+struct Held(DirectLimiter, Limiter, Map, Pacer, Shaper, Permits);
 
 fn shared<T: Clone + Send + Sync + 'static>() {}
 
 #[test]
 fn handles_are_shared_by_cloning() {
-    shared::<Single>();
+    shared::<DirectLimiter>();
     shared::<Limiter>();
     shared::<Map>();
     shared::<Pacer>();
@@ -29,7 +29,7 @@ async fn sketch() -> Result<(), Box<dyn std::error::Error>> {
     let odd: Limit = "1/1m30s burst 3".parse()?;
     let ip: IpAddr = "192.0.2.7".parse()?;
 
-    let single = Single::new(API);
+    let single = DirectLimiter::new(API);
     assert!(single.admit().is_allowed());
     let limiter = Limiter::new(API);
     match limiter.admit("ana").verdict() {
@@ -54,16 +54,16 @@ async fn sketch() -> Result<(), Box<dyn std::error::Error>> {
 
     let waited = limiter.acquire("ana").await?;
     assert!(waited.duration.is_zero());
-    limiter.acquire("ana").within(SECOND).await?;
-    limiter.acquire("ana").within(SECOND).blocking()?;
+    limiter.acquire("ana").max_wait(SECOND).await?;
+    limiter.acquire("ana").max_wait(SECOND).blocking()?;
 
     let pacer = Pacer::per_second(2).warm_up(4 * SECOND);
     pacer.acquire(1).await?;
     pacer.set_rate("10/s".parse()?)?;
     let shaper = Shaper::new(Limit::leaky_bucket(100, SECOND).queue(50));
-    shaper.pass().await?;
+    shaper.acquire().await?;
     let permits = Permits::at_most(8).lease(30 * SECOND);
-    let permit = permits.enter("ana")?;
+    let permit = permits.admit("ana")?;
     assert!(permit.release());
     Ok(())
 }

@@ -14,8 +14,8 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tidegate::Places;
-use tidegate_tower::InFlight;
+use tidegate::ConcurrencyLimiter;
+use tidegate_tower::ConcurrencyLimitLayer;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -61,10 +61,14 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) async fn start(places: Places, desk: Desk, deadline: Duration) -> io::Result<Server> {
+    pub(super) async fn start(
+        places: ConcurrencyLimiter,
+        desk: Desk,
+        deadline: Duration,
+    ) -> io::Result<Server> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let service = InFlight::new(places).layer(Worker { desk, deadline });
+        let service = ConcurrencyLimitLayer::new(places).layer(Worker { desk, deadline });
         let accepting = tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
                 let service = TowerToHyperService::new(service.clone());

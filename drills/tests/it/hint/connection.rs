@@ -15,7 +15,7 @@ async fn until_there(hint: &Hint, user: &str) {
 async fn a_stopped_redis_is_asked_once_and_comes_back_by_itself() {
     let redis = redis();
     let proxy = Proxy::start(redis.address());
-    // The patience of the shop: here it has to run out.
+    // The max wait of the shop: here it has to run out.
     let hint = Hint::connect(&proxy.url()).unwrap();
     until_there(&hint, "ana").await;
     redis.stop();

@@ -27,7 +27,7 @@ use tokio::sync::Semaphore;
 const FOR_A_CONNECTION: Duration = Duration::from_secs(5);
 
 /// The timeout of an operation on a connection: longer than the lock timeouts of the databases.
-const PATIENCE: Duration = Duration::from_secs(12);
+const TIMEOUT: Duration = Duration::from_secs(12);
 
 static NOW: Statement = Statement::new("SELECT {now} AS now_at");
 
@@ -38,7 +38,7 @@ pub struct Database {
     dialect: Dialect,
     /// SQLite allows one writer at a time: writers of this process queue here in FIFO order, instead of polling SQLite.
     turns: Option<Arc<Semaphore>>,
-    patience: Duration,
+    max_wait: Duration,
 }
 
 impl Database {
@@ -66,17 +66,17 @@ impl Database {
             .await?;
         migrations(dialect).run(&pool).await.map_err(|error| Fault::unfit(error.to_string()))?;
         let turns = (dialect == Dialect::Sqlite).then(|| Arc::new(Semaphore::new(1)));
-        Ok(Database { pool, dialect, turns, patience: PATIENCE })
+        Ok(Database { pool, dialect, turns, max_wait: TIMEOUT })
     }
 
     /// Returns the same with another timeout for a database that stops replying; 12 seconds unless set.
     #[must_use]
-    pub fn with_patience(self, patience: Duration) -> Database {
-        Database { patience, ..self }
+    pub fn with_max_wait(self, max_wait: Duration) -> Database {
+        Database { max_wait, ..self }
     }
 
-    pub(crate) fn patience(&self) -> Duration {
-        self.patience
+    pub(crate) fn timeout(&self) -> Duration {
+        self.max_wait
     }
 
     /// Returns the kind of the database.

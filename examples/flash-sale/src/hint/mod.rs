@@ -25,7 +25,7 @@ use link::Link;
 pub use reconcile::{Reconciler, Stock};
 
 /// The timeout of a call to Redis.
-const PATIENCE: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The time for which a counter is valid after it was set.
 const COUNTER_LIFE: Duration = Duration::from_secs(10);
@@ -52,14 +52,14 @@ impl Hint {
     ///
     /// The error does not repeat the URL, which may contain a password.
     pub fn connect(url: &str) -> Result<Hint, String> {
-        Hint::with_patience(url, PATIENCE)
+        Hint::with_max_wait(url, TIMEOUT)
     }
 
     /// Returns the same with another timeout of calls than 50 ms.
-    pub fn with_patience(url: &str, patience: Duration) -> Result<Hint, String> {
+    pub fn with_max_wait(url: &str, max_wait: Duration) -> Result<Hint, String> {
         let client = redis::Client::open(url)
             .map_err(|error| format!("address of redis: {error}; write redis://host:port"))?;
-        Ok(Hint { link: Link::new(client, patience) })
+        Ok(Hint { link: Link::new(client, max_wait) })
     }
 
     /// Takes one unit for a user, if the counter has one; a user has at most one.

@@ -16,7 +16,7 @@ use super::answer::{Answer, unprocessable};
 const MOST: usize = 4096;
 
 /// The timeout of a body.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 const KEY: &str = "idempotency-key";
 
@@ -44,7 +44,7 @@ fn is_key(key: &str) -> bool {
 
 /// Reads the body, which may ask for one piece and nothing else.
 pub(super) async fn one_piece(body: Body) -> Result<(), Answer> {
-    let bytes = match timeout(PATIENCE, to_bytes(body, MOST)).await {
+    let bytes = match timeout(TIMEOUT, to_bytes(body, MOST)).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) => return Err(unread(&error)),
         Err(_) => {

@@ -9,7 +9,7 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 use serde_json::json;
-use tidegate_tower::{Reason, Refused};
+use tidegate_tower::{DeniedRequest, Reason};
 
 use super::answer::{milliseconds, seconds};
 use super::spelling::sale_number;
@@ -36,7 +36,7 @@ impl Degraded {
     }
 
     /// Returns the reply to a request that a layer denies.
-    pub(crate) fn answer(&self, refused: &Refused<'_>) -> Response<Bytes> {
+    pub(crate) fn answer(&self, refused: &DeniedRequest<'_>) -> Response<Bytes> {
         let head = refused.head();
         if !matches!(refused.reason(), Reason::Quota | Reason::Capacity) {
             return other(refused);
@@ -86,7 +86,7 @@ impl Degraded {
 }
 
 /// Returns the reply to a request that rules deny for another reason than its rate.
-fn other(refused: &Refused<'_>) -> Response<Bytes> {
+fn other(refused: &DeniedRequest<'_>) -> Response<Bytes> {
     let (result, message) = match refused.reason() {
         Reason::Forbidden => ("forbidden", "the shop's rules refuse such requests; ask the shopkeeper"),
         Reason::NoPeer => ("unavailable", "the shop does not know who is connected; tell the shopkeeper"),

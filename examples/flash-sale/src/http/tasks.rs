@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use tidegate::{Limit, Single};
+use tidegate::{DirectLimiter, Limit};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -80,7 +80,7 @@ async fn stocks(database: &Database) -> Result<Vec<Stock>, Fault> {
 }
 
 /// The limit of log lines: when a database fails, thousands of requests fail, and one line a second is enough.
-static LINES: LazyLock<Single> = LazyLock::new(|| Single::new(Limit::per_second(1)));
+static LINES: LazyLock<DirectLimiter> = LazyLock::new(|| DirectLimiter::new(Limit::per_second(1)));
 
 /// Logs a line.
 pub(super) fn note(text: fmt::Arguments<'_>) {

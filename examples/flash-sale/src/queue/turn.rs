@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tidegate::{Queued, Refusal};
+use tidegate::{Denied, Queued};
 use tokio::sync::OwnedMutexGuard;
 
 use super::line::{Line, Place, lock};
@@ -57,7 +57,7 @@ impl Turn {
 }
 
 impl Future for Turn {
-    type Output = Result<(), Refusal>;
+    type Output = Result<(), Denied>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.place.coming).poll(context)
@@ -95,7 +95,7 @@ impl Waits {
 }
 
 impl Future for Waits {
-    type Output = Result<(), Refusal>;
+    type Output = Result<(), Denied>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut queued = lock(&self.0);

@@ -15,7 +15,7 @@ static LOCK: Statement = Statement::new("SELECT id FROM sales WHERE id = ? FOR U
 pub(crate) async fn look(database: &Database, wish: &Wish<'_>) -> Result<Prospect, Fault> {
     let mut connection = database.connection().await?;
     let looking = Seen::of(&mut connection, database.dialect(), wish);
-    let seen = timeout(database.patience(), looking).await;
+    let seen = timeout(database.timeout(), looking).await;
     let Some(seen) = seen.unwrap_or_else(|_| Err(abandon(connection)))? else {
         return Ok(Prospect::Settled(Outcome::UnknownSale));
     };
@@ -29,7 +29,7 @@ pub(crate) async fn attempt(
     strategy: Strategy,
 ) -> Result<Outcome, Fault> {
     let mut connection = database.connection().await?;
-    let done = timeout(database.patience(), attempt_on(&mut connection, database, wish, strategy)).await;
+    let done = timeout(database.timeout(), attempt_on(&mut connection, database, wish, strategy)).await;
     done.unwrap_or_else(|_| Err(abandon(connection)))
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tidegate::{Algorithm, Draft, Limit};
+use tidegate::{Algorithm, Limit, LimitBuilder};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -64,7 +64,7 @@ pub(super) async fn measure(door: Door) -> Result<u64, String> {
 pub(super) fn limit_for(per_second: u64) -> Result<Limit, String> {
     let rate = (per_second * PASSING / 100).max(1);
     let burst = (rate / 8).max(u64::from(AT_A_TIME));
-    let draft = Draft::new(Algorithm::TokenBucket, rate, Duration::from_secs(1)).burst(burst);
+    let draft = LimitBuilder::new(Algorithm::TokenBucket, rate, Duration::from_secs(1)).burst(burst);
     draft.build().map_err(|error| format!("rate: {error}"))
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tidegate::{Limit, Most};
+use tidegate::{Limit, WorstCase};
 
 use super::{Combination, Limiter};
 use crate::sale::{Books, Entry, Heard, Tally};
@@ -156,8 +156,8 @@ impl Figures {
 
 impl Found {
     fn most_attempts(&self) -> Option<u64> {
-        match (self.combination.limiter, self.limit.most_in(self.took)) {
-            (Limiter::On, Most::Units(most)) => Some(most),
+        match (self.combination.limiter, self.limit.worst_case(self.took)) {
+            (Limiter::On, WorstCase::Units(most)) => Some(most),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! All forms in which servers report the remaining quota and its reset.
 
 use tidegate::SECOND;
-use tidegate_tower::{Dialect, RateLimit, key};
+use tidegate_tower::{Dialect, RateLimitLayer, key};
 
 use super::*;
 
@@ -42,7 +42,7 @@ const BEFORE_A_REFUSAL: [(&str, Tell); 6] = [
 #[tokio::test]
 async fn what_is_said_before_a_refusal_is_obeyed_in_every_dialect() {
     for (dialect, tell) in BEFORE_A_REFUSAL {
-        let caller = Caller::new(Outgoing::new(), five_in_ten_seconds(), tell).await;
+        let caller = Caller::new(OutboundLimitLayer::new(), five_in_ten_seconds(), tell).await;
         for window in 1..=4 {
             for _ in 0..5 {
                 assert_eq!(caller.status().await, 200, "{dialect}");
@@ -75,7 +75,7 @@ const WITH_A_REFUSAL: [(&str, Tell); 2] = [
 #[tokio::test]
 async fn a_retry_after_is_obeyed() {
     for (dialect, tell) in WITH_A_REFUSAL {
-        let caller = Caller::new(Outgoing::new(), five_in_ten_seconds(), tell).await;
+        let caller = Caller::new(OutboundLimitLayer::new(), five_in_ten_seconds(), tell).await;
         for window in 1..=3 {
             for _ in 0..5 {
                 assert_eq!(caller.status().await, 200, "{dialect}");
@@ -95,9 +95,9 @@ async fn our_own_layer_on_the_other_side_is_obeyed_in_its_dialects() {
     for dialect in [Dialect::Ietf, Dialect::Draft07, Dialect::Draft03, Dialect::None] {
         let clock = Arc::new(ManualClock::new());
         let limiter = tidegate::Limiter::with_clock(five_in_ten_seconds(), clock.clone());
-        let limits = RateLimit::with(limiter, key::everyone()).fields(dialect);
+        let limits = RateLimitLayer::with(limiter, key::everyone()).fields(dialect);
         let server = Server::start(Router::new().fallback(|| async { "hello" }).layer(limits)).await;
-        let layer = Outgoing::new().patience(Duration::ZERO).with_clock(clock.clone());
+        let layer = OutboundLimitLayer::new().max_wait(Duration::ZERO).with_clock(clock.clone());
         let mut client = layer.layer(Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>());
         let mut statuses = Vec::new();
         for _ in 0..2 {
@@ -106,7 +106,7 @@ async fn our_own_layer_on_the_other_side_is_obeyed_in_its_dialects() {
                 match client.ready().await.unwrap().call(request).await {
                     Ok(response) => statuses.push(response.status().as_u16()),
                     Err(error) => {
-                        let held = error.downcast_ref::<Held>().expect("an error of ours");
+                        let held = error.downcast_ref::<Throttled>().expect("an error of ours");
                         assert_eq!(held.retry_after(), Some(10 * SECOND), "{dialect:?}");
                     }
                 }

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use tidegate::{Limiter, SECOND};
-use tidegate_tower::{Dialect, RateLimit, key};
+use tidegate_tower::{Dialect, RateLimitLayer, key};
 use tokio::net::TcpListener;
 use tonic::transport::{Channel, Server as TonicServer};
 use tonic_health::pb::HealthCheckRequest;
@@ -18,7 +18,7 @@ async fn limited(clock: &Arc<ManualClock>) -> SocketAddr {
     let limiter = Limiter::with_clock("1/10s".parse().unwrap(), clock.clone());
     let (_, health) = tonic_health::server::health_reporter();
     // It reports no quota before it denies.
-    let limits = RateLimit::with(limiter, key::everyone()).fields(Dialect::None);
+    let limits = RateLimitLayer::with(limiter, key::everyone()).fields(Dialect::None);
     let server = TonicServer::builder().layer(limits).add_service(health);
     let incoming = tonic::transport::server::TcpIncoming::from(listener);
     tokio::spawn(server.serve_with_incoming(incoming));
@@ -30,7 +30,7 @@ async fn a_refusal_by_grpc_holds_until_the_time_that_it_tells() {
     let clock = Arc::new(ManualClock::new());
     let address = limited(&clock).await;
     let channel = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
-    let layer = Outgoing::new().with_clock(clock.clone());
+    let layer = OutboundLimitLayer::new().with_clock(clock.clone());
     let mut client = HealthClient::new(layer.layer(channel));
     let check = || HealthCheckRequest { service: String::new() };
     client.check(check()).await.unwrap();
@@ -53,13 +53,13 @@ async fn a_call_by_grpc_that_is_held_fails_with_an_error_that_says_until_when() 
     let clock = Arc::new(ManualClock::new());
     let address = limited(&clock).await;
     let channel = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
-    let layer = Outgoing::new().patience(Duration::ZERO).with_clock(clock.clone());
+    let layer = OutboundLimitLayer::new().max_wait(Duration::ZERO).with_clock(clock.clone());
     let mut client = HealthClient::new(layer.layer(channel));
     let check = || HealthCheckRequest { service: String::new() };
     client.check(check()).await.unwrap();
     assert_eq!(client.check(check()).await.unwrap_err().code(), tonic::Code::ResourceExhausted);
     let status = client.check(check()).await.unwrap_err();
     let source = std::error::Error::source(&status).expect("the error behind the status");
-    let held = source.downcast_ref::<Held>().expect("an error of ours");
+    let held = source.downcast_ref::<Throttled>().expect("an error of ours");
     assert_eq!(held.retry_after(), Some(10 * SECOND));
 }

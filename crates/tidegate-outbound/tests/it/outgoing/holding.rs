@@ -12,7 +12,7 @@ fn retry_after(headers: &mut HeaderMap, decision: &Decision, _: Timestamp) {
 }
 
 /// Returns a client whose server has just denied a call for 30 seconds.
-async fn refused(layer: Outgoing) -> Caller {
+async fn refused(layer: OutboundLimitLayer) -> Caller {
     let caller = Caller::new(layer, "1/30s fixed-window".parse().unwrap(), retry_after).await;
     assert_eq!(caller.status().await, 200);
     assert_eq!(caller.status().await, 429);
@@ -27,7 +27,8 @@ async fn until(is_so: impl Fn() -> bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_refusal_nothing_arrives_before_its_time_is_over() {
-    let caller = Caller::new(Outgoing::new(), "200/30s fixed-window".parse().unwrap(), retry_after).await;
+    let caller =
+        Caller::new(OutboundLimitLayer::new(), "200/30s fixed-window".parse().unwrap(), retry_after).await;
     for _ in 0..200 {
         assert_eq!(caller.status().await, 200);
     }
@@ -49,7 +50,7 @@ async fn after_a_refusal_nothing_arrives_before_its_time_is_over() {
 
 #[tokio::test]
 async fn whoever_goes_away_never_arrives_and_the_others_leave_in_order() {
-    let layer = Outgoing::new().pace("1/s burst 1".parse().unwrap());
+    let layer = OutboundLimitLayer::new().pace("1/s burst 1".parse().unwrap());
     let caller = Caller::new(layer, "1/30s fixed-window".parse().unwrap(), retry_after).await;
     assert_eq!(caller.status().await, 200);
     caller.clock.advance(SECOND);
@@ -76,11 +77,11 @@ async fn whoever_goes_away_never_arrives_and_the_others_leave_in_order() {
 }
 
 #[tokio::test]
-async fn without_patience_a_call_fails_at_once_and_is_told_until_when() {
-    let caller = refused(Outgoing::new().patience(10 * SECOND)).await;
+async fn without_max_wait_a_call_fails_at_once_and_is_told_until_when() {
+    let caller = refused(OutboundLimitLayer::new().max_wait(10 * SECOND)).await;
     let error = caller.call("/").await.unwrap_err();
-    let held = error.downcast_ref::<Held>().expect("an error of ours");
-    assert!(held.is_told());
+    let held = error.downcast_ref::<Throttled>().expect("an error of ours");
+    assert!(held.is_reported());
     assert_eq!(held.retry_after(), Some(30 * SECOND));
     assert_eq!(caller.counts.arrived(), 2);
     caller.clock.advance(30 * SECOND);
@@ -93,7 +94,7 @@ async fn many_at_once_spend_no_more_than_was_left() {
         let value = format!("\"api\";r={};t={}", decision.remaining(), seconds(decision));
         headers.insert("ratelimit", text(&value));
     };
-    let caller = Caller::new(Outgoing::new(), "50/10s fixed-window".parse().unwrap(), tell).await;
+    let caller = Caller::new(OutboundLimitLayer::new(), "50/10s fixed-window".parse().unwrap(), tell).await;
     assert_eq!(caller.status().await, 200);
     let calls: Vec<_> = (0..200).map(|_| tokio::spawn(caller.call("/"))).collect();
     // At most 49 leave, fewer if responses overtake each other. The others wait for the next window, which is unknown.
@@ -114,8 +115,8 @@ async fn by_the_clock_of_the_process_a_hold_ends_without_any_doing() {
             headers.insert("retry-after", 1.into());
         }
     };
-    let caller = Caller::new(Outgoing::new(), "1/30s fixed-window".parse().unwrap(), tell).await;
-    let layer = Outgoing::new();
+    let caller = Caller::new(OutboundLimitLayer::new(), "1/30s fixed-window".parse().unwrap(), tell).await;
+    let layer = OutboundLimitLayer::new();
     let mut client = layer.layer(Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>());
     for expected in [200, 429, 429] {
         let response = client.ready().await.unwrap().call(caller.request("/")).await.unwrap();

@@ -19,8 +19,8 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use tidegate::{Clock as _, Decision, Limit, ManualClock, Single, Timestamp};
-use tidegate_outbound::{BoxError, Held, Outgoing, OutgoingService};
+use tidegate::{Clock as _, Decision, DirectLimiter, Limit, ManualClock, Timestamp};
+use tidegate_outbound::{BoxError, OutboundLimit, OutboundLimitLayer, Throttled};
 use tower::{Layer as _, Service as _, ServiceExt as _};
 
 use crate::server::Server;
@@ -29,8 +29,8 @@ type Inner = Client<HttpConnector, Empty<Bytes>>;
 
 /// A client with the layer around it, and the clock of both sides.
 struct Caller {
-    client: OutgoingService<Inner>,
-    layer: Outgoing,
+    client: OutboundLimit<Inner>,
+    layer: OutboundLimitLayer,
     clock: Arc<ManualClock>,
     server: Server,
     counts: Arc<Counts>,
@@ -59,9 +59,9 @@ type Tell = fn(&mut HeaderMap, &Decision, Timestamp);
 
 impl Caller {
     /// Returns a client of a server with one limit for all calls, which reports the remaining quota by `tell`.
-    async fn new(layer: Outgoing, limit: Limit, tell: Tell) -> Caller {
+    async fn new(layer: OutboundLimitLayer, limit: Limit, tell: Tell) -> Caller {
         let (clock, counts) = (Arc::new(ManualClock::new()), Arc::new(Counts::default()));
-        let single = Single::with_clock(limit, clock.clone());
+        let single = DirectLimiter::with_clock(limit, clock.clone());
         let state = (Arc::clone(&counts), Arc::clone(&clock));
         let router = Router::new().fallback(move |request: Request<Body>| {
             let response = answer(&request, &single, &state, tell);
@@ -92,7 +92,7 @@ impl Caller {
         let mut call = pin!(self.call("/"));
         match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => self.layer.waiting() > 0,
-            Poll::Ready(Err(error)) => error.is::<Held>(),
+            Poll::Ready(Err(error)) => error.is::<Throttled>(),
             Poll::Ready(Ok(_)) => false,
         }
     }
@@ -100,7 +100,7 @@ impl Caller {
 
 fn answer(
     request: &Request<Body>,
-    single: &Single,
+    single: &DirectLimiter,
     (counts, clock): &(Arc<Counts>, Arc<ManualClock>),
     tell: Tell,
 ) -> Response<Body> {

@@ -35,7 +35,7 @@ end
 local function pace_of(key, pack, begin)
   local p = {}
   p.unlimited, p.own, p.scale, p.full, p.full_ticks, p.price, p.price_ticks, p.stable, p.stable_ticks, p.rest,
-    p.patience, p.patience_ticks, p.warm_up, p.cold = unpacked('<BBddHdHdHddHdd', pack, 2)
+    p.max_wait, p.max_wait_ticks, p.warm_up, p.cold = unpacked('<BBddHdHdHddHdd', pack, 2)
   p.warms = p.cold > 0
   local old = call('GET', key)
   local readable = read_pace(p, old)
@@ -102,7 +102,7 @@ look.p = function(key, pack, begin)
     wait, wait_ticks = wait_of(p, p.owed, p.owed_ticks)
   end
   local left, left_ticks = minus(1152921504606846, 15615, p.at, 0)
-  p.passes = not less(p.patience, p.patience_ticks, wait, wait_ticks)
+  p.passes = not less(p.max_wait, p.max_wait_ticks, wait, wait_ticks)
     and not less(left, left_ticks, p.after, p.after_ticks)
     and not less(315360000000000, 0, p.after, p.after_ticks)
   return p

@@ -8,7 +8,9 @@ use tidegate::{Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, Subject, T
 
 use super::{Server, bids, decided, seen, take, target};
 use crate::script::text::{Job, Kinds};
-use crate::script::{TICKS, Taken, Time, adjust, give_back, peek, read_adjust, release, renew, supports};
+use crate::script::{
+    TICKS, TakeRecord, Time, adjust, give_back, peek, read_adjust, release, renew, supports,
+};
 
 /// One limit of each algorithm, all of which allow three requests in a day.
 const DAILY: [&str; 9] = [
@@ -28,7 +30,7 @@ fn limit(text: &str) -> Limit {
 }
 
 /// Takes by the server's clock.
-fn taken(server: &mut Server, asks: &[(Subject<'_>, Ask)]) -> (Vec<Decision>, Vec<Option<Taken>>) {
+fn taken(server: &mut Server, asks: &[(Subject<'_>, Ask)]) -> (Vec<Decision>, Vec<Option<TakeRecord>>) {
     let call = take(bids(asks), Time::Server);
     decided(server.run(&call).expect("an answer"), asks).expect("a readable answer")
 }
@@ -124,7 +126,11 @@ fn a_refusal_leaves_everything_as_it_was() {
 }
 
 /// Returns every call about a key.
-fn every_call(subject: Subject<'_>, permit: tidegate::PermitId, given: &Taken) -> Vec<crate::script::Call> {
+fn every_call(
+    subject: Subject<'_>,
+    permit: tidegate::PermitId,
+    given: &TakeRecord,
+) -> Vec<crate::script::Call> {
     let fine = Limit::per_second(5);
     let fine = Subject::new("fine", subject.key(), &fine);
     let one = Ask::ONE;
@@ -245,7 +251,7 @@ fn no_cost_is_too_large_to_be_refused() {
         let (limit, key) = (limit(text), Key::new("ana"));
         let subject = Subject::new("user", &key, &limit);
         for cost in [4, 1 << 32, (1 << 53) + 1, 1 << 60, u64::MAX - 1, u64::MAX] {
-            let ask = Ask { patience: tidegate::Ticks::ZERO, ..Ask::new(Cost::of(cost)) };
+            let ask = Ask { max_wait: tidegate::Ticks::ZERO, ..Ask::new(Cost::of(cost)) };
             if !(text.contains("pacer") && cost == 4) {
                 let decision = taken(&mut server, &[(subject, ask)]).0[0];
                 assert_eq!(decision.verdict(), Verdict::Impossible, "{cost} of {text}");
@@ -271,7 +277,7 @@ fn a_log_gives_a_take_back_while_few_have_followed_it() {
     for micros in 2..66 {
         let _ = take_at(&mut server, micros);
     }
-    let back = |server: &mut Server, given: &Taken| {
+    let back = |server: &mut Server, given: &TakeRecord| {
         let call = give_back(&target(&subject), given, at(100));
         read_adjust(server.run(&call).expect("an answer")).expect("readable").expect("it was done")
     };
@@ -296,14 +302,14 @@ fn a_bucket_gives_a_take_back_that_others_have_followed() {
         let (limit, key) = (limit(text), Key::new(text));
         let subject = Subject::new("user", &key, &limit);
         let take_at = |server: &mut Server, micros| {
-            let asks = [(subject, Ask::ONE.patience(9 * tidegate::HOUR))];
+            let asks = [(subject, Ask::ONE.max_wait(9 * tidegate::HOUR))];
             let reply = server.run(&take(bids(&asks), at(micros))).expect("an answer");
             let (decisions, taken) = decided(reply, &asks).expect("readable");
             (decisions[0], taken[0].expect("it passed"))
         };
         let (_, first) = take_at(&mut server, 0);
         let (_, second) = take_at(&mut server, 1_000_000);
-        let mut back = |given: &Taken, micros| {
+        let mut back = |given: &TakeRecord, micros| {
             let call = give_back(&target(&subject), given, at(micros));
             read_adjust(server.run(&call).expect("an answer")).expect("readable").expect("it was done")
         };
@@ -315,7 +321,7 @@ fn a_bucket_gives_a_take_back_that_others_have_followed() {
         let call = peek(&bids(&[(subject, Ask::ONE)]), at(2_000_000));
         let left = seen(server.run(&call).expect("an answer"), &[(subject, Ask::ONE)]);
         let left = left.expect("readable")[0];
-        let one = limit.regained_in() / u32::try_from(left.limit()).expect("few");
+        let one = limit.time_to_full() / u32::try_from(left.limit()).expect("few");
         let owed = left.reset_after();
         assert_eq!(owed < one + 3 * tidegate::SECOND, comes_back, "{text}: {owed:?} of {one:?} are owed");
         assert!(owed >= one - 2 * tidegate::SECOND, "{text}: no more came back than was taken, {owed:?}");

@@ -13,7 +13,7 @@ use tidegate::{
 use super::limits::LIMITS;
 use super::{bids, target};
 use crate::script::limits::held;
-use crate::script::{self, Call, TICKS, TakeAsk, Taken, Time};
+use crate::script::{self, Call, TICKS, TakeAsk, TakeRecord, Time};
 
 /// A random event.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub(super) struct Given {
     /// The number of removals of units without a receipt before it.
     refunds_before: usize,
     receipt: Option<Receipt>,
-    taken: Option<Taken>,
+    taken: Option<TakeRecord>,
 }
 
 impl Given {
@@ -172,13 +172,13 @@ impl World {
     }
 
     fn ask(&mut self, limit: &Limit) -> Ask {
-        let patience = match self.random.u32(..10) {
+        let max_wait = match self.random.u32(..10) {
             0..5 => 0,
             5..8 => self.random.u64(..16_000_000_000),
             8 => self.random.u64(..1 << 50),
             _ => u64::MAX,
         };
-        Ask { cost: self.cost(limit), patience: conformance::ticks(patience) }
+        Ask { cost: self.cost(limit), max_wait: conformance::ticks(max_wait) }
     }
 
     /// Returns the bids of one ask.
@@ -333,7 +333,7 @@ impl World {
         &mut self,
         asks: &[(Who, Ask)],
         here: &[Decision],
-        there: (&[Decision], &[Option<Taken>]),
+        there: (&[Decision], &[Option<TakeRecord>]),
     ) {
         for (((who, _), here), (there, taken)) in asks.iter().zip(here).zip(there.0.iter().zip(there.1)) {
             if let (Some(here), Some(there)) = (here.permit(), there.permit()) {

@@ -3,7 +3,7 @@
 mod choice;
 mod forgetting;
 mod key;
-mod terms;
+mod params;
 mod zones;
 
 use std::collections::HashMap;
@@ -14,11 +14,11 @@ use tidegate_support::{Complaint, Complaints, Lines, nearest};
 
 use super::written::{PolicyText, RuleText, Written};
 use crate::index::RuleId;
+use crate::normalized::Slots;
 use crate::policy::NamedZone;
-use crate::rule::{Action, Fixed, Limited, Rule};
-use crate::seen::Slots;
+use crate::rule::{Action, Limited, Rule, StaticVerdict};
 use choice::{MODES, shortened};
-pub(super) use terms::MAX_COST;
+pub(super) use params::MAX_COST;
 
 /// The maximum number of rules of a policy.
 pub(super) const MAX_RULES: usize = 10_000;
@@ -32,7 +32,7 @@ const MAX_LIKE: usize = 10;
 const MAX_COMPARED: usize = 1000;
 
 /// The fields that a candidate may have. The others are those of its rule.
-const OF_CANDIDATES: [&str; 6] = ["name", "candidate_for", "limit", "cost", "patience", "schedule"];
+const OF_CANDIDATES: [&str; 6] = ["name", "candidate_for", "limit", "cost", "max_wait", "schedule"];
 /// The fields that a rule without a limit may have.
 const OF_DECISIONS: [&str; 4] = ["name", "when", "decision", "mode"];
 
@@ -197,9 +197,13 @@ impl<'t> Valid<'t> {
         Some(limited)
     }
 
-    fn decision(&mut self, text: &RuleText, decision: &Written<String>) -> Option<Fixed> {
+    fn decision(&mut self, text: &RuleText, decision: &Written<String>) -> Option<StaticVerdict> {
         self.only(text, &OF_DECISIONS, "belongs to a limit, and this rule decides without one; leave it out");
-        self.choice("decision", Some(decision), &[("allow", Fixed::Allow), ("deny", Fixed::Deny)])
+        self.choice(
+            "decision",
+            Some(decision),
+            &[("allow", StaticVerdict::Allow), ("deny", StaticVerdict::Deny)],
+        )
     }
 
     /// Returns the rule that a candidate would replace.

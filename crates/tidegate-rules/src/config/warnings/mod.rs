@@ -11,7 +11,7 @@ use tidegate_support::{Complaint, Complaints};
 
 use super::written::RuleText;
 use crate::condition::Condition;
-use crate::rule::{Action, Fixed, Limited, Mode, Rule};
+use crate::rule::{Action, Limited, Mode, Rule, StaticVerdict};
 use names::{forged, forged_parts, header_names};
 use others::Others;
 use windows::{ended, other_algorithms};
@@ -36,7 +36,7 @@ pub(super) fn warnings(rules: &[Rule], texts: &[RuleText], now: i64) -> Complain
                 before.name()
             )));
         }
-        if rule.action == Action::Decide(Fixed::Allow) && rule.mode == Mode::Shadow {
+        if rule.action == Action::Decide(StaticVerdict::Allow) && rule.mode == Mode::Shadow {
             found.push(about(
                 "allows nothing, as it is in shadow; leave the mode out, or the rule".to_owned(),
             ));
@@ -122,7 +122,7 @@ fn periods_apart(rules: &[Rule], texts: &[RuleText]) -> Vec<Complaint> {
     let mut zones: HashMap<Option<&str>, Vec<(Duration, usize)>> = HashMap::new();
     for (index, rule) in rules.iter().enumerate() {
         let Some(limited) = rule.limited() else { continue };
-        let periods = limited.all_terms().map(|terms| terms.limit.regained_in());
+        let periods = limited.all_terms().map(|terms| terms.limit.time_to_full());
         let longest = periods.max().unwrap_or_default();
         zones.entry(limited.zone.as_deref()).or_default().push((longest, index));
     }

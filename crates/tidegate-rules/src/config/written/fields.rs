@@ -20,7 +20,7 @@ pub(super) const RULE: [Field; 18] = [
     field("candidate_for", "\"login\""),
     field("decision", "\"allow\""),
     field("cost", "5"),
-    field("patience", "\"500ms\""),
+    field("max_wait", "\"500ms\""),
     field("schedule", "[{ from = \"11-11T00:00\", to = \"11-12T00:00\", limit = \"50/s\" }]"),
     field("on_missing", "\"share\""),
     field("on_repeated", "\"deny\""),
@@ -39,7 +39,7 @@ pub(super) const WINDOW: [Field; 8] = [
     field("timezone", "\"Asia/Shanghai\""),
     field("limit", "\"50/s burst 100\""),
     field("cost", "1"),
-    field("patience", "\"500ms\""),
+    field("max_wait", "\"500ms\""),
     field("mode", "\"shadow\""),
 ];
 

@@ -27,7 +27,7 @@ pub(crate) struct RuleText {
     pub(crate) candidate_for: Option<Written<String>>,
     pub(crate) decision: Option<Written<String>>,
     pub(crate) cost: Option<Written<u64>>,
-    pub(crate) patience: Option<Written<String>>,
+    pub(crate) max_wait: Option<Written<String>>,
     pub(crate) schedule: Vec<WindowText>,
     pub(crate) on_missing: Option<Written<String>>,
     pub(crate) on_repeated: Option<Written<String>>,
@@ -60,7 +60,7 @@ pub(crate) struct WindowText {
     pub(crate) timezone: Option<Written<String>>,
     pub(crate) limit: Option<Written<String>>,
     pub(crate) cost: Option<Written<u64>>,
-    pub(crate) patience: Option<Written<String>>,
+    pub(crate) max_wait: Option<Written<String>>,
     pub(crate) mode: Option<Written<String>>,
 }
 

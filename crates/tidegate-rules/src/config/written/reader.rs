@@ -21,7 +21,7 @@ pub(in crate::config) struct Reader {
 }
 
 type Name<'t> = Spanned<DeString<'t>>;
-type Value<'t> = Spanned<DeValue<'t>>;
+type TomlValue<'t> = Spanned<DeValue<'t>>;
 
 impl Reader {
     /// Reads the tables `[[rule]]` and `[zone.NAME]`.
@@ -41,7 +41,7 @@ impl Reader {
         policy
     }
 
-    fn rules(&mut self, name: &Name<'_>, value: &Value<'_>) -> Vec<RuleText> {
+    fn rules(&mut self, name: &Name<'_>, value: &TomlValue<'_>) -> Vec<RuleText> {
         let DeValue::Array(rules) = value.get_ref() else {
             let named = match value.get_ref() {
                 DeValue::Table(rule) => {
@@ -64,7 +64,7 @@ impl Reader {
         rules.iter().filter_map(|rule| self.rule(rule)).collect()
     }
 
-    fn rule(&mut self, rule: &Value<'_>) -> Option<RuleText> {
+    fn rule(&mut self, rule: &TomlValue<'_>) -> Option<RuleText> {
         let table = self.table(rule, "rule", "begin each rule with [[rule]], in two brackets")?;
         let mut text = RuleText { span: rule.span(), ..RuleText::default() };
         for (name, value) in table {
@@ -79,7 +79,7 @@ impl Reader {
                 "candidate_for" => text.candidate_for = self.text(field, value),
                 "decision" => text.decision = self.text(field, value),
                 "cost" => text.cost = self.number(field, value),
-                "patience" => text.patience = self.text(field, value),
+                "max_wait" => text.max_wait = self.text(field, value),
                 "schedule" => text.schedule = self.schedule(field, value),
                 "on_missing" => text.on_missing = self.text(field, value),
                 "on_repeated" => text.on_repeated = self.text(field, value),
@@ -94,7 +94,7 @@ impl Reader {
         Some(text)
     }
 
-    fn when(&mut self, field: Field, value: &Value<'_>) -> Vec<(Written<String>, Vec<Written<String>>)> {
+    fn when(&mut self, field: Field, value: &TomlValue<'_>) -> Vec<(Written<String>, Vec<Written<String>>)> {
         let Some(table) = self.table(value, field.name, &format!("write when = {}", field.example)) else {
             return Vec::new();
         };
@@ -142,7 +142,7 @@ impl Reader {
         }
     }
 
-    fn schedule(&mut self, field: Field, value: &Value<'_>) -> Vec<WindowText> {
+    fn schedule(&mut self, field: Field, value: &TomlValue<'_>) -> Vec<WindowText> {
         let DeValue::Array(windows) = value.get_ref() else {
             self.wrong_kind(field, value);
             return Vec::new();
@@ -150,7 +150,7 @@ impl Reader {
         windows.iter().filter_map(|window| self.window(window)).collect()
     }
 
-    fn window(&mut self, window: &Value<'_>) -> Option<WindowText> {
+    fn window(&mut self, window: &TomlValue<'_>) -> Option<WindowText> {
         let table = self.table(window, "schedule", "write each window in braces, as in { from = \"11-11T00:00\", to = \"11-12T00:00\", limit = \"50/s\" }")?;
         let mut text = WindowText { span: window.span(), ..WindowText::default() };
         for (name, value) in table {
@@ -163,14 +163,14 @@ impl Reader {
                 "timezone" => text.timezone = self.text(field, value),
                 "limit" => text.limit = self.text(field, value),
                 "cost" => text.cost = self.number(field, value),
-                "patience" => text.patience = self.text(field, value),
+                "max_wait" => text.max_wait = self.text(field, value),
                 _ => text.mode = self.text(field, value),
             }
         }
         Some(text)
     }
 
-    fn zones(&mut self, name: &Name<'_>, value: &Value<'_>) -> Vec<ZoneText> {
+    fn zones(&mut self, name: &Name<'_>, value: &TomlValue<'_>) -> Vec<ZoneText> {
         let nameless = "has no name; write something like [zone.logins] on a line of its own, and size = \"16MiB\" under it";
         let DeValue::Table(table) = value.get_ref() else {
             self.complain(name.span(), format!("zone: {nameless}"));
@@ -197,7 +197,7 @@ impl Reader {
         zones
     }
 
-    fn table<'t>(&mut self, value: &'t Value<'_>, of: &str, remedy: &str) -> Option<&'t DeTable<'t>> {
+    fn table<'t>(&mut self, value: &'t TomlValue<'_>, of: &str, remedy: &str) -> Option<&'t DeTable<'t>> {
         match value.get_ref() {
             DeValue::Table(table) => Some(table),
             other => {
@@ -222,7 +222,7 @@ impl Reader {
         found.copied()
     }
 
-    fn text(&mut self, field: Field, value: &Value<'_>) -> Option<Written<String>> {
+    fn text(&mut self, field: Field, value: &TomlValue<'_>) -> Option<Written<String>> {
         match value.get_ref() {
             DeValue::String(text) => Some(Written { value: text.clone().into_owned(), span: value.span() }),
             _ => {
@@ -233,7 +233,7 @@ impl Reader {
     }
 
     /// Reads a moment. A date without quotes is accepted as well.
-    fn moment(&mut self, field: Field, value: &Value<'_>) -> Option<Written<String>> {
+    fn moment(&mut self, field: Field, value: &TomlValue<'_>) -> Option<Written<String>> {
         match value.get_ref() {
             DeValue::Datetime(moment) if moment.offset.is_none() => {
                 Some(Written { value: moment.to_string(), span: value.span() })
@@ -242,7 +242,7 @@ impl Reader {
         }
     }
 
-    fn number(&mut self, field: Field, value: &Value<'_>) -> Option<Written<u64>> {
+    fn number(&mut self, field: Field, value: &TomlValue<'_>) -> Option<Written<u64>> {
         let DeValue::Integer(number) = value.get_ref() else {
             self.wrong_kind(field, value);
             return None;
@@ -264,7 +264,7 @@ impl Reader {
         read.ok().map(|value_of| Written { value: value_of, span: value.span() })
     }
 
-    fn texts(&mut self, field: Field, value: &Value<'_>) -> Option<Vec<Written<String>>> {
+    fn texts(&mut self, field: Field, value: &TomlValue<'_>) -> Option<Vec<Written<String>>> {
         match value.get_ref() {
             DeValue::Array(list) => Some(self.list(field.name, list)),
             _ => {
@@ -297,7 +297,7 @@ impl Reader {
         texts
     }
 
-    fn wrong_kind(&mut self, field: Field, value: &Value<'_>) {
+    fn wrong_kind(&mut self, field: Field, value: &TomlValue<'_>) {
         let what = format!("{}: is {}; write {0} = {}", field.name, kind_of(value.get_ref()), field.example);
         self.complain(value.span(), what);
     }

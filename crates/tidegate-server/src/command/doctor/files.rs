@@ -9,7 +9,7 @@ use tidegate_rules::{NamedZone, Policy, Rule};
 use tidegate_support::Bytes;
 
 use super::Finding;
-use crate::command::holder::holder;
+use crate::command::file_owner::holder;
 use crate::files;
 use crate::settings::Settings;
 

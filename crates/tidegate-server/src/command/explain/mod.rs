@@ -6,7 +6,7 @@
 mod request;
 mod spans;
 mod text;
-mod worst;
+mod worst_case;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use clap::Args;
 use tidegate::{Cost, StoreError, Zone};
 use tidegate_rules::config::{self, OtherTables};
-use tidegate_rules::{Attributes, Calendar, Gate, ManualCalendar, Policy, SystemCalendar};
+use tidegate_rules::{Attributes, Gate, ManualCalendar, Policy, SystemCalendar, WallClock};
 
 use super::check::is_there;
 use super::failure::Failure;
@@ -84,7 +84,7 @@ impl Explain {
             Err(code) => return Ok(code),
         };
         if !self.json && self.known.is_empty() {
-            print_line(worst::Table(&policy));
+            print_line(worst_case::WorstCaseTable(&policy));
             return Ok(ExitCode::SUCCESS);
         }
         request::unknown(&request, &policy).iter().for_each(say);
@@ -112,7 +112,7 @@ impl Explain {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn calendar(&self) -> Result<Arc<dyn Calendar>, Failure> {
+    fn calendar(&self) -> Result<Arc<dyn WallClock>, Failure> {
         let Some(text) = &self.at else { return Ok(Arc::new(SystemCalendar)) };
         let wrong = || {
             Failure::misused(format!(

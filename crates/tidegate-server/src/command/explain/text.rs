@@ -3,10 +3,12 @@
 use std::fmt;
 
 use tidegate::{Decision, Limit, Verdict};
-use tidegate_rules::{Admission, Explanation, Fixed, Match, Mode, OnMissing, OnRepeated, RuleExplained};
+use tidegate_rules::{
+    Admission, Explanation, Match, Mode, OnMissing, OnRepeated, RuleExplained, StaticVerdict,
+};
 
 use super::spans::{number, span};
-use super::worst::WorstCase;
+use super::worst_case::WorstCaseRow;
 use crate::date;
 use crate::explained::disk_bytes_per_key;
 
@@ -100,7 +102,8 @@ fn whole(out: &mut fmt::Formatter<'_>, told: &RuleExplained, is_in_file: bool) -
         field(out, "mode", "shadow: decides and counts, and refuses nobody")?;
     }
     if let Some(fixed) = told.rule.decision() {
-        let says = if fixed == Fixed::Allow { "allowed, and no limit is asked" } else { "refused, always" };
+        let says =
+            if fixed == StaticVerdict::Allow { "allowed, and no limit is asked" } else { "refused, always" };
         return field(out, "says", says);
     }
     let Some(limit) = &told.limit else { return Ok(()) };
@@ -110,7 +113,7 @@ fn whole(out: &mut fmt::Formatter<'_>, told: &RuleExplained, is_in_file: bool) -
         field(out, "cost", &number(told.cost))?;
     }
     field(out, "says", &says(told))?;
-    field(out, "most", &WorstCase(limit).to_string())?;
+    field(out, "most", &WorstCaseRow(limit).to_string())?;
     field(out, "memory", &format!("{} bytes per key", number(limit.bytes_per_key() as u64)))?;
     if is_in_file { field(out, "disk", &on_disk(told.rule.name(), limit)) } else { Ok(()) }
 }

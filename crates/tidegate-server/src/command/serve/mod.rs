@@ -19,7 +19,7 @@ use super::failure::Failure;
 use super::written::Written;
 use crate::command::output::say;
 use crate::memory;
-use crate::reload::{Every, Tell};
+use crate::reload::{Every, ReportListener};
 use crate::settings::Source;
 use greeting::Greeting;
 use signals::Signals;
@@ -78,7 +78,7 @@ impl Serve {
         };
         server.lost_states().iter().for_each(|warning| say(format_args!("warning: {warning}")));
         let store = server.watch_store(|line| say(line));
-        server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)), Every);
+        server.read_rules_from(source, loaded.text.clone(), ReportListener::new(|lines| say(lines)), Every);
         Greeting { loaded: &loaded, server: &server, store }.give(&clock, started, self.json);
         notify::say("READY=1");
         let code = runtime.block_on(signals.stop(server));

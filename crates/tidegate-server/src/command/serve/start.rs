@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use tidegate::{WallAlignment, Zone};
-use tidegate_rules::{Policy, Unfit};
+use tidegate_rules::{Policy, UnsupportedPolicy};
 use tidegate_support::Bytes;
 
 use crate::command::failure::Failure;
-use crate::command::holder;
+use crate::command::file_owner;
 use crate::command::output::say;
 use crate::files;
 use crate::settings::{Settings, StoreSettings};
@@ -29,7 +29,7 @@ pub(super) fn start(
 ) -> Result<Option<Server>, Failure> {
     // Checked before any file is created: a new first file would conflict with old files of named zones.
     files::check(settings)?;
-    let longest = settings.bounds.grace.saturating_add(MARGIN);
+    let longest = settings.bounds.shutdown_timeout.saturating_add(MARGIN);
     let pauses = longest.as_millis() / RETRY.as_millis();
     for pause in 0..=pauses {
         let (zone, is_last) = (open(&settings.store)?, pause == pauses);
@@ -38,7 +38,7 @@ pub(super) fn start(
         if is_last || !needs_states(&zone, &settings.policy) {
             match Server::start(settings.clone(), zone) {
                 // The other process closes the files of named zones a moment after the first.
-                Err(StartError::Unfit(Unfit::NotOwner { .. })) if !is_last => {}
+                Err(StartError::Unfit(UnsupportedPolicy::NotOwner { .. })) if !is_last => {}
                 Ok(server) => {
                     shared_with.iter().for_each(|process| say(sharing(*process)));
                     return Ok(Some(server));
@@ -112,7 +112,7 @@ fn sharing(process: u64) -> String {
 fn with_owner(error: StartError, shared_with: Option<u64>) -> Failure {
     let owner = match &error {
         StartError::Bind { address, source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-            holder::listener(*address)
+            file_owner::listener(*address)
         }
         _ => None,
     };

@@ -5,13 +5,13 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use super::Failure;
-use super::Reply;
+use super::RespReply;
 
 /// Timeout of every connect, read and write.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sends a command, after `AUTH` if there is a token.
-pub(super) fn ask(server: &str, token: Option<&str>, question: &[Vec<u8>]) -> Result<Reply, Failure> {
+pub(super) fn ask(server: &str, token: Option<&str>, question: &[Vec<u8>]) -> Result<RespReply, Failure> {
     let mut stream = connect(server).map_err(|error| no_server(server, &error))?;
     let mut said = Vec::new();
     if let Some(token) = token {
@@ -21,12 +21,12 @@ pub(super) fn ask(server: &str, token: Option<&str>, question: &[Vec<u8>]) -> Re
     let no_answer = |error| no_answer(server, &error);
     stream.write_all(&said).map_err(no_answer)?;
     let mut stream = BufReader::new(stream);
-    let greeting = token.map(|_| Reply::read(&mut stream)).transpose().map_err(no_answer)?;
-    match (Reply::read(&mut stream).map_err(no_answer)?, greeting) {
-        (Reply::Error(error), _) if error.starts_with("NOAUTH") && token.is_none() => {
+    let greeting = token.map(|_| RespReply::read(&mut stream)).transpose().map_err(no_answer)?;
+    match (RespReply::read(&mut stream).map_err(no_answer)?, greeting) {
+        (RespReply::Error(error), _) if error.starts_with("NOAUTH") && token.is_none() => {
             Err(Failure::failed(format!("{server} wants a token; set TIDEGATE_TOKEN or --token-file")))
         }
-        (Reply::Error(_), Some(Reply::Error(error))) | (Reply::Error(error), _) => {
+        (RespReply::Error(_), Some(RespReply::Error(error))) | (RespReply::Error(error), _) => {
             Err(Failure::failed(format!("{server} says: {error}")))
         }
         (reply, _) => Ok(reply),
@@ -36,10 +36,10 @@ pub(super) fn ask(server: &str, token: Option<&str>, question: &[Vec<u8>]) -> Re
 fn connect(server: &str) -> io::Result<TcpStream> {
     let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in server.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
             Ok(stream) => {
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(TIMEOUT))?;
+                stream.set_write_timeout(Some(TIMEOUT))?;
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }
@@ -72,7 +72,7 @@ fn no_server(server: &str, error: &io::Error) -> Failure {
 fn no_answer(server: &str, error: &io::Error) -> Failure {
     let what = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("it did not answer within {} s", PATIENCE.as_secs())
+            format!("it did not answer within {} s", TIMEOUT.as_secs())
         }
         io::ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
         _ => error.to_string(),

@@ -1,8 +1,8 @@
 //! `tidegate take`: takes from a limit on a running server.
 
 mod client;
+mod decision;
 mod reply;
-mod told;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,8 +16,8 @@ use tidegate_support::{ceil_ms, duration};
 use super::failure::Failure;
 use super::output::print_line;
 use crate::settings::{TOKEN, Token, TokenSource};
-use reply::Reply;
-use told::Told;
+use decision::DecisionReply;
+use reply::RespReply;
 
 /// The exit code of a denial.
 const REFUSED: u8 = 3;
@@ -48,7 +48,7 @@ pub(super) struct Take {
     cost: u64,
     /// The longest delay that is acceptable, as in 500ms; without it none is
     #[arg(long, value_name = "TIME")]
-    patience: Option<String>,
+    max_wait: Option<String>,
     /// Where the server speaks RESP
     #[arg(long, value_name = "ADDRESS", env = "TIDEGATE_RESP", hide_env_values = true, default_value = DEFAULT_SERVER)]
     server: String,
@@ -67,7 +67,7 @@ impl Take {
         let take = self.question()?;
         let token = self.token()?;
         let server = if self.server.is_empty() { DEFAULT_SERVER } else { &self.server };
-        let told = Told::read(client::ask(server, token.as_deref(), &take)?)?;
+        let told = DecisionReply::read(client::ask(server, token.as_deref(), &take)?)?;
         if self.json {
             print_line(serde_json::to_string(&told).expect("numbers and text are JSON"));
         } else {
@@ -83,9 +83,9 @@ impl Take {
         let mut add = |name: &str, value: &str| words.extend([name.into(), value.into()]);
         add("LIMIT", &self.limit);
         add("COST", &self.cost.to_string());
-        if let Some(text) = &self.patience {
-            let wrong = |what| Failure::misused(format!("--patience {text:?}: {what}"));
-            add("PATIENCE", &ceil_ms(duration(text).map_err(wrong)?).to_string());
+        if let Some(text) = &self.max_wait {
+            let wrong = |what| Failure::misused(format!("--max_wait {text:?}: {what}"));
+            add("MAXWAIT", &ceil_ms(duration(text).map_err(wrong)?).to_string());
         }
         Ok(words)
     }

@@ -9,17 +9,17 @@ const MAX_ENTRIES: u64 = 1024;
 
 /// One reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum RespReply {
     Text(String),
     Number(i64),
     Nothing,
-    List(Vec<Reply>),
+    List(Vec<RespReply>),
     Error(String),
 }
 
-impl Reply {
+impl RespReply {
     /// Reads one reply. A nested list is an error.
-    pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Reply> {
+    pub(super) fn read(stream: &mut impl BufRead) -> io::Result<RespReply> {
         let (kind, line) = head(stream)?;
         if kind != b'*' {
             return simple(kind, line, stream);
@@ -29,7 +29,7 @@ impl Reply {
             let (kind, line) = head(stream)?;
             simple(kind, line, stream)
         });
-        Ok(Reply::List(entries.collect::<io::Result<_>>()?))
+        Ok(RespReply::List(entries.collect::<io::Result<_>>()?))
     }
 }
 
@@ -44,27 +44,27 @@ fn head(stream: &mut impl BufRead) -> io::Result<(u8, String)> {
     Ok((*kind, String::from_utf8_lossy(rest).into_owned()))
 }
 
-fn simple(kind: u8, line: String, stream: &mut impl BufRead) -> io::Result<Reply> {
+fn simple(kind: u8, line: String, stream: &mut impl BufRead) -> io::Result<RespReply> {
     match kind {
-        b'+' => Ok(Reply::Text(line)),
-        b'-' => Ok(Reply::Error(line)),
-        b':' => line.parse().map(Reply::Number).map_err(|_| other_protocol()),
+        b'+' => Ok(RespReply::Text(line)),
+        b'-' => Ok(RespReply::Error(line)),
+        b':' => line.parse().map(RespReply::Number).map_err(|_| other_protocol()),
         b'$' => match length(&line, MAX_TEXT_BYTES)? {
             Some(bytes) => text(bytes, stream),
-            None => Ok(Reply::Nothing),
+            None => Ok(RespReply::Nothing),
         },
         _ => Err(other_protocol()),
     }
 }
 
-fn text(bytes: u64, stream: &mut impl BufRead) -> io::Result<Reply> {
+fn text(bytes: u64, stream: &mut impl BufRead) -> io::Result<RespReply> {
     let mut text = Vec::new();
     stream.take(bytes + 2).read_to_end(&mut text)?;
     if text.len() as u64 != bytes + 2 || !text.ends_with(b"\r\n") {
         return Err(other_protocol());
     }
     text.truncate(text.len() - 2);
-    Ok(Reply::Text(String::from_utf8_lossy(&text).into_owned()))
+    Ok(RespReply::Text(String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Parses a length; -1 is `None`.
@@ -86,21 +86,21 @@ fn other_protocol() -> io::Error {
 mod tests {
     use super::*;
 
-    fn read(bytes: &[u8]) -> io::Result<Reply> {
-        Reply::read(&mut io::Cursor::new(bytes))
+    fn read(bytes: &[u8]) -> io::Result<RespReply> {
+        RespReply::read(&mut io::Cursor::new(bytes))
     }
 
     #[test]
     fn every_kind_of_answer_is_read() {
-        let text = |text: &str| Reply::Text(text.to_owned());
+        let text = |text: &str| RespReply::Text(text.to_owned());
         for (bytes, expected) in [
             ("+OK\r\n", text("OK")),
-            ("-ERR no\r\n", Reply::Error("ERR no".to_owned())),
-            (":-1\r\n", Reply::Number(-1)),
+            ("-ERR no\r\n", RespReply::Error("ERR no".to_owned())),
+            (":-1\r\n", RespReply::Number(-1)),
             ("$2\r\na\n\r\n", text("a\n")),
-            ("$-1\r\n", Reply::Nothing),
-            ("*-1\r\n", Reply::List(vec![])),
-            ("*2\r\n$1\r\na\r\n:7\r\n", Reply::List(vec![text("a"), Reply::Number(7)])),
+            ("$-1\r\n", RespReply::Nothing),
+            ("*-1\r\n", RespReply::List(vec![])),
+            ("*2\r\n$1\r\na\r\n:7\r\n", RespReply::List(vec![text("a"), RespReply::Number(7)])),
         ] {
             assert_eq!(read(bytes.as_bytes()).unwrap(), expected, "{bytes:?}");
         }

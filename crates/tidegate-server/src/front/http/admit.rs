@@ -8,7 +8,7 @@ use tidegate::StoreError;
 use tidegate_rules::{Admission, Binding};
 use tidegate_support::{LimitStatus, PolicyHeader, put_fields_on};
 
-use super::fields::{self, Refused};
+use super::fields::{self, DenialFields};
 use super::json;
 use super::problem::Problem;
 use super::reply::{self, PROBLEM, Reply};
@@ -35,7 +35,7 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let code = match admission.binding() {
             Some(binding) => {
-                fields::put_refusal(out, refused(binding, &admission));
+                fields::put_denial(out, denial(binding, &admission));
                 StatusCode::TOO_MANY_REQUESTS
             }
             None => {
@@ -55,8 +55,8 @@ pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Probl
 }
 
 /// Returns the denial of a rule's limit.
-pub(super) fn refused<'a>(binding: &'a Binding, admission: &Admission) -> Refused<'a> {
-    Refused {
+pub(super) fn denial<'a>(binding: &'a Binding, admission: &Admission) -> DenialFields<'a> {
+    DenialFields {
         rule: Some(&binding.rule),
         decision: binding.decision,
         limit: &binding.limit,

@@ -17,12 +17,12 @@ use tidegate_rules::{Admission, Attributes, Batch};
 use tidegate_support::{Dialect, join_all, put_fields_on, put_number};
 use tokio::task::yield_now;
 
-use super::admit::{NO_STORE, refused, status};
+use super::admit::{NO_STORE, denial, status};
 use super::problem::Problem;
 use super::reply::{PROBLEM, Reply};
 use super::request::{Object, Request};
 use super::{fields, json};
-use crate::answer::Told;
+use crate::decision_fields::DecisionFields;
 use crate::engine::Engine;
 use crate::permit::Permits;
 
@@ -39,7 +39,7 @@ const EXAMPLE: &str = r#"{"requests":[{"attributes":{"ip":"192.0.2.7"}}]}"#;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked<'a> {
+struct BatchAsk<'a> {
     #[serde(borrow)]
     requests: Requests<'a>,
     /// True if all requests have to be allowed, or nothing is spent.
@@ -56,7 +56,7 @@ struct Requests<'a> {
 
 /// Decides many requests in their order.
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
-    let Asked { requests: Requests { kept, count }, all } = json::read_like(EXAMPLE, body)?;
+    let BatchAsk { requests: Requests { kept, count }, all } = json::read_like(EXAMPLE, body)?;
     let most = if all { MAX_ASKS_TOGETHER } else { MAX_ASKS };
     if count > most {
         return Err(too_many(all));
@@ -149,7 +149,7 @@ async fn together(
         Some(own) => {
             // The body contains the remaining quota of each request; the only header field is `Retry-After`.
             put_fields_on(out, headers, Dialect::None, status(own));
-            fields::begin_refusal(out, refused(own, &admissions[index]));
+            fields::begin_denial(out, denial(own, &admissions[index]));
             StatusCode::TOO_MANY_REQUESTS
         }
         None => {
@@ -177,7 +177,7 @@ async fn in_order(
 
 /// The time for which one request of an all-or-none batch blocks the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Wait {
+enum BatchWait {
     /// It would be allowed.
     None,
     Some(Ticks),
@@ -186,26 +186,26 @@ enum Wait {
     Forbidden,
 }
 
-impl Wait {
-    fn of(admission: &Admission) -> Wait {
+impl BatchWait {
+    fn of(admission: &Admission) -> BatchWait {
         match admission.binding().map(|own| own.decision.verdict_in_ticks()) {
-            None if admission.is_forbidden() => Wait::Forbidden,
-            None | Some(Verdict::Allowed { .. }) => Wait::None,
-            Some(Verdict::Denied { retry_after }) => Wait::Some(retry_after),
-            Some(Verdict::Impossible) => Wait::Never,
+            None if admission.is_forbidden() => BatchWait::Forbidden,
+            None | Some(Verdict::Allowed { .. }) => BatchWait::None,
+            Some(Verdict::Denied { retry_after }) => BatchWait::Some(retry_after),
+            Some(Verdict::Impossible) => BatchWait::Never,
         }
     }
 }
 
 /// Returns the index of the first request with the longest wait; `None` if all are allowed.
 fn binding(admissions: &[Admission]) -> Option<usize> {
-    let waits = admissions.iter().map(Wait::of).enumerate();
+    let waits = admissions.iter().map(BatchWait::of).enumerate();
     let (index, longest) = waits.rev().max_by_key(|(_, wait)| *wait)?;
-    (longest != Wait::None).then_some(index)
+    (longest != BatchWait::None).then_some(index)
 }
 
 /// The decision fields of a request, and its permits.
-type Answered<'a> = (Told<'a>, Option<Permits>);
+type Answered<'a> = (DecisionFields<'a>, Option<Permits>);
 
 fn told(admission: &Admission) -> Answered<'_> {
     (admission.into(), Permits::of(admission))
@@ -214,9 +214,10 @@ fn told(admission: &Admission) -> Answered<'_> {
 /// Returns the fields of a request of a denied all-or-none batch. A request that would be allowed by itself has a
 /// `retry_after_ms` of 0.
 fn held_up(admission: &Admission) -> Answered<'_> {
-    let told = Told::from(admission);
-    let retry_after_ms = if Wait::of(admission) == Wait::None { Some(0) } else { told.retry_after_ms };
-    (Told { is_allowed: false, delay_ms: None, retry_after_ms, ..told }, None)
+    let told = DecisionFields::from(admission);
+    let retry_after_ms =
+        if BatchWait::of(admission) == BatchWait::None { Some(0) } else { told.retry_after_ms };
+    (DecisionFields { is_allowed: false, delay_ms: None, retry_after_ms, ..told }, None)
 }
 
 /// Appends one answer to those before it.

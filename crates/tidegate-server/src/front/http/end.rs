@@ -16,7 +16,7 @@ const MAX_IGNORED_BYTES: u64 = 1 << 20;
 
 /// The reason for which a connection ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum HttpEnd {
     /// It ended regularly, or the client closed it.
     Well,
     /// Invalid HTTP.
@@ -27,20 +27,20 @@ pub(super) enum End {
     TooSlow(Stage),
 }
 
-impl From<hyper::Result<()>> for End {
-    fn from(served: hyper::Result<()>) -> End {
+impl From<hyper::Result<()>> for HttpEnd {
+    fn from(served: hyper::Result<()>) -> HttpEnd {
         match served {
-            Err(error) if error.is_parse_too_large() => End::HeadTooLong,
-            Err(error) if error.is_parse() => End::NoRequest,
-            _ => End::Well,
+            Err(error) if error.is_parse_too_large() => HttpEnd::HeadTooLong,
+            Err(error) if error.is_parse() => HttpEnd::NoRequest,
+            _ => HttpEnd::Well,
         }
     }
 }
 
-impl End {
-    /// Sends the last response, if there is one, and closes. `unread` is the input that hyper did not parse.
+impl HttpEnd {
+    /// Sends the last response, if there is one, and closes. `write_timeout` is the input that hyper did not parse.
     pub(super) async fn close(self, mut stream: TcpStream, unread: BytesMut, link: &Link) {
-        if !matches!(self, End::Well) {
+        if !matches!(self, HttpEnd::Well) {
             link.post.meter().cut_off.add(1);
         }
         let last_words = self.last_words(&unread);
@@ -56,28 +56,28 @@ impl End {
                 ignore_the_rest(&mut stream).await;
             }
         };
-        let _ = timeout(link.post.engine.settings().bounds.unread, close).await;
+        let _ = timeout(link.post.engine.settings().bounds.write_timeout, close).await;
     }
 
     fn last_words(&self, unread: &[u8]) -> Option<Problem> {
         match self {
-            End::Well => None,
-            End::NoRequest => Some(Problem::new(
+            HttpEnd::Well => None,
+            HttpEnd::NoRequest => Some(Problem::new(
                 StatusCode::BAD_REQUEST,
                 "this is no HTTP/1.1 request; it begins with a line such as POST /v1/take HTTP/1.1",
             )),
-            End::HeadTooLong if has_long_uri(unread) => Some(service::uri_too_long()),
-            End::HeadTooLong => Some(Problem::new(
+            HttpEnd::HeadTooLong if has_long_uri(unread) => Some(service::uri_too_long()),
+            HttpEnd::HeadTooLong => Some(Problem::new(
                 StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
                 format!(
                     "the head of the request has more than {MAX_HEAD_BYTES} bytes or 100 fields; send less"
                 ),
             )),
-            End::TooSlow(Stage::Head) => Some(Problem::new(
+            HttpEnd::TooSlow(Stage::Head) => Some(Problem::new(
                 StatusCode::REQUEST_TIMEOUT,
                 "the head of the request took too long to arrive; send it at once",
             )),
-            End::TooSlow(_) => None,
+            HttpEnd::TooSlow(_) => None,
         }
     }
 }

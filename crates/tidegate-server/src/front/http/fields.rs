@@ -8,12 +8,12 @@ use tidegate::{Algorithm, DecidedBy, Decision, Limit, Verdict};
 use tidegate_support::{Problem, ProblemKind, in_ms, put_json, put_number, put_violated};
 
 use super::limits::ADHOC;
-use crate::answer::Told;
+use crate::decision_fields::DecisionFields;
 use crate::permit::Permits;
 
 /// Writes the fields of every answer, without the braces around them.
 #[inline]
-pub(super) fn put(out: &mut BytesMut, told: Told<'_>) {
+pub(super) fn put(out: &mut BytesMut, told: DecisionFields<'_>) {
     let allowed: &[u8] = if told.is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
     out.extend_from_slice(allowed);
     out.extend_from_slice(b",\"limit\":");
@@ -44,7 +44,7 @@ fn put_or_null(out: &mut BytesMut, number: Option<u64>) {
 }
 
 /// Writes an answer as an object, with the permit if there is one.
-pub(super) fn put_object(out: &mut BytesMut, told: Told<'_>, permits: Option<&Permits>) {
+pub(super) fn put_object(out: &mut BytesMut, told: DecisionFields<'_>, permits: Option<&Permits>) {
     out.extend_from_slice(b"{");
     put(out, told);
     if let Some(permits) = permits {
@@ -56,7 +56,7 @@ pub(super) fn put_object(out: &mut BytesMut, told: Told<'_>, permits: Option<&Pe
 
 /// A denial by a limit, and the ask that was denied.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refused<'a> {
+pub(super) struct DenialFields<'a> {
     /// The rule of the limit; `None` if the limit came with the request.
     pub(super) rule: Option<&'a str>,
     pub(super) decision: Decision,
@@ -65,7 +65,7 @@ pub(super) struct Refused<'a> {
     pub(super) decided_by: DecidedBy,
 }
 
-impl Refused<'_> {
+impl DenialFields<'_> {
     /// Returns true if the request was denied because the remote store is down: the store might have allowed it.
     fn is_for_want_of_the_store(&self) -> bool {
         let is_denied = matches!(self.decision.verdict_in_ticks(), Verdict::Denied { .. });
@@ -82,14 +82,17 @@ impl Refused<'_> {
 }
 
 /// Writes a denial as a problem, with the fields of every answer.
-pub(super) fn put_refusal(out: &mut BytesMut, refused: Refused<'_>) {
-    begin_refusal(out, refused);
-    put(out, Told { rule: refused.rule, decided_by: refused.decided_by, ..refused.decision.into() });
+pub(super) fn put_denial(out: &mut BytesMut, refused: DenialFields<'_>) {
+    begin_denial(out, refused);
+    put(
+        out,
+        DecisionFields { rule: refused.rule, decided_by: refused.decided_by, ..refused.decision.into() },
+    );
     out.extend_from_slice(b"}");
 }
 
 /// Writes the problem members of a denial.
-pub(super) fn begin_refusal(out: &mut BytesMut, refused: Refused<'_>) {
+pub(super) fn begin_denial(out: &mut BytesMut, refused: DenialFields<'_>) {
     let is_for_want = refused.decision.is_store_full() || refused.is_for_want_of_the_store();
     let kind = if is_for_want { ProblemKind::ReducedCapacity } else { ProblemKind::QuotaExceeded };
     Problem { kind, status: StatusCode::TOO_MANY_REQUESTS, detail: Detail(refused) }.put(out);
@@ -98,7 +101,7 @@ pub(super) fn begin_refusal(out: &mut BytesMut, refused: Refused<'_>) {
 }
 
 /// Writes the denial by a rule that always denies, as a problem with the fields of every answer.
-pub(super) fn put_forbidden(out: &mut BytesMut, told: Told<'_>) {
+pub(super) fn put_forbidden(out: &mut BytesMut, told: DecisionFields<'_>) {
     begin_forbidden(out, told.rule);
     put(out, told);
     out.extend_from_slice(b"}");
@@ -115,11 +118,11 @@ pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
 }
 
 /// The text of a denial: when to retry, or why a retry is useless.
-struct Detail<'a>(Refused<'a>);
+struct Detail<'a>(DenialFields<'a>);
 
 impl fmt::Display for Detail<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refused { rule, decision, limit, cost, .. } = self.0;
+        let DenialFields { rule, decision, limit, cost, .. } = self.0;
         let named = |other: &str| rule.map_or(other.to_owned(), |rule| format!("rule \"{rule}\""));
         match decision.verdict_in_ticks() {
             Verdict::Denied { .. } if decision.is_store_full() => {
@@ -149,7 +152,7 @@ impl fmt::Display for Detail<'_> {
             }
             _ if limit.algorithm() == Algorithm::Pacer => write!(
                 out,
-                "A cost of {cost} takes more patience than this; ask for less, or show more patience_ms."
+                "A cost of {cost} takes more max_wait than this; ask for less, or show more max_wait_ms."
             ),
             _ => {
                 let most = decision.limit();
@@ -171,17 +174,17 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::Value;
-    use tidegate::{AdHoc, Ask, Cost, Limit, ManualClock, Map, Zone};
+    use tidegate::{Ask, Cost, DynamicLimiter, Limit, ManualClock, Map, Zone};
 
     use super::*;
 
-    fn refusal(adhoc: &AdHoc, limit: &str, ask: Ask) -> Value {
+    fn refusal(adhoc: &DynamicLimiter, limit: &str, ask: Ask) -> Value {
         let limit: Limit = limit.parse().unwrap();
         let mut out = BytesMut::new();
-        let decision = adhoc.take("ana", &adhoc.prepare(limit), ask);
-        put_refusal(
+        let decision = adhoc.admit("ana", &adhoc.prepare(limit), ask);
+        put_denial(
             &mut out,
-            Refused {
+            DenialFields {
                 rule: None,
                 decision,
                 limit: &limit,
@@ -192,14 +195,14 @@ mod tests {
         serde_json::from_slice(&out).unwrap()
     }
 
-    fn zone() -> AdHoc {
-        AdHoc::on(&Zone::with_clock(1 << 16, Arc::new(ManualClock::new())), "")
+    fn zone() -> DynamicLimiter {
+        DynamicLimiter::on(&Zone::with_clock(1 << 16, Arc::new(ManualClock::new())), "")
     }
 
     #[test]
     fn a_refusal_says_when_to_try_again() {
         let adhoc = zone();
-        assert!(adhoc.take("ana", &adhoc.prepare(Limit::per_minute(1)), Ask::ONE).is_allowed());
+        assert!(adhoc.admit("ana", &adhoc.prepare(Limit::per_minute(1)), Ask::ONE).is_allowed());
         let refusal = refusal(&adhoc, "1/60s", Ask::ONE);
         assert_eq!(
             refusal["detail"],
@@ -218,14 +221,14 @@ mod tests {
             too_much,
             "A cost of 11 can never pass: this limit holds at most 10; ask for less, or raise the limit."
         );
-        let too_hasty = Ask::new(Cost::of(5)).patience(tidegate::MILLISECOND);
-        assert!(detail("10/s pacer burst 2 pay self", too_hasty).contains("takes more patience than this"));
+        let too_hasty = Ask::new(Cost::of(5)).max_wait(tidegate::MILLISECOND);
+        assert!(detail("10/s pacer burst 2 pay self", too_hasty).contains("takes more max_wait than this"));
     }
 
     #[test]
     fn a_full_store_refuses_newcomers_and_says_that_it_is_full() {
-        let adhoc = AdHoc::on(&Map::new().max_keys(1), "");
-        assert!(adhoc.take("bob", &adhoc.prepare(Limit::per_hour(1)), Ask::ONE).is_allowed());
+        let adhoc = DynamicLimiter::on(&Map::new().max_keys(1), "");
+        assert!(adhoc.admit("bob", &adhoc.prepare(Limit::per_hour(1)), Ask::ONE).is_allowed());
         let refusal = refusal(&adhoc, "5/h", Ask::ONE);
         assert!(refusal["type"].as_str().unwrap().ends_with("#temporary-reduced-capacity"), "{refusal}");
         assert_eq!((&refusal["status"], &refusal["allowed"]), (&429.into(), &false.into()));

@@ -14,7 +14,7 @@ use crate::settings::MAX_KEY_BYTES;
 /// The body of `/v1/take` and `/v1/peek`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Take<'a> {
+pub(super) struct TakeBody<'a> {
     #[serde(borrow)]
     pub(super) key: Cow<'a, str>,
     #[serde(borrow)]
@@ -22,20 +22,20 @@ pub(super) struct Take<'a> {
     #[serde(default)]
     cost: Units,
     #[serde(default)]
-    patience_ms: Milliseconds,
+    max_wait_ms: Milliseconds,
 }
 
-impl Take<'_> {
+impl TakeBody<'_> {
     #[inline]
     pub(super) fn ask(&self) -> Ask {
-        Ask::new(self.cost.0).patience(self.patience_ms.0)
+        Ask::new(self.cost.0).max_wait(self.max_wait_ms.0)
     }
 }
 
 /// The body of `/v1/adjust`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Adjust<'a> {
+pub(super) struct AdjustBody<'a> {
     #[serde(borrow)]
     pub(super) key: Cow<'a, str>,
     #[serde(borrow)]
@@ -46,7 +46,7 @@ pub(super) struct Adjust<'a> {
 /// The body of `/v1/reset`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Reset<'a> {
+pub(super) struct ResetBody<'a> {
     #[serde(borrow)]
     pub(super) key: Cow<'a, str>,
     /// The limit whose state is removed; all limits if missing.
@@ -57,7 +57,7 @@ pub(super) struct Reset<'a> {
 /// The body of `/v1/release` and `/v1/renew`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OfPermit<'a> {
+pub(super) struct PermitBody<'a> {
     #[serde(borrow)]
     pub(super) permit: Cow<'a, str>,
 }
@@ -186,17 +186,18 @@ mod tests {
     use super::*;
 
     fn refused(body: &str) -> String {
-        format!("{:?}", read::<Take<'_>>(body.as_bytes()).unwrap_err())
+        format!("{:?}", read::<TakeBody<'_>>(body.as_bytes()).unwrap_err())
     }
 
     #[test]
-    fn what_is_not_said_is_one_and_no_patience() {
-        let take: Take<'_> = read(br#" {"limit":"1/s","key":"ana"} "#).unwrap();
+    fn what_is_not_said_is_one_and_no_max_wait() {
+        let take: TakeBody<'_> = read(br#" {"limit":"1/s","key":"ana"} "#).unwrap();
         assert_eq!((&*take.key, &*take.limit, take.ask()), ("ana", "1/s", Ask::ONE));
         assert!(matches!(take.key, Cow::Borrowed(_)));
-        let take: Take<'_> = read(br#"{"limit":"1/s","key":"\u0061na","cost":3,"patience_ms":5}"#).unwrap();
+        let take: TakeBody<'_> =
+            read(br#"{"limit":"1/s","key":"\u0061na","cost":3,"max_wait_ms":5}"#).unwrap();
         assert_eq!(take.key, "ana");
-        assert_eq!(take.ask(), Ask::new(Cost::of(3)).patience(Duration::from_millis(5)));
+        assert_eq!(take.ask(), Ask::new(Cost::of(3)).max_wait(Duration::from_millis(5)));
     }
 
     #[test]
@@ -224,7 +225,7 @@ mod tests {
             let told = refused(body);
             assert!(told.contains(said), "{body} -> {told}");
         }
-        let no_text = read::<Take<'_>>(b"{\"key\":\"\xff\"}");
+        let no_text = read::<TakeBody<'_>>(b"{\"key\":\"\xff\"}");
         assert!(format!("{:?}", no_text.unwrap_err()).contains("invalid unicode code point"));
     }
 
@@ -232,7 +233,7 @@ mod tests {
     fn an_amount_has_a_sign() {
         let amount = |number: &str| {
             let body = format!(r#"{{"key":"","limit":"","amount":{number}}}"#);
-            read::<Adjust<'_>>(body.as_bytes()).map(|adjust| adjust.amount.0).ok()
+            read::<AdjustBody<'_>>(body.as_bytes()).map(|adjust| adjust.amount.0).ok()
         };
         assert_eq!(amount("5"), Some(Adjustment::Charge(Cost::of(5))));
         assert_eq!(amount("-5"), Some(Adjustment::Refund(Cost::of(5))));

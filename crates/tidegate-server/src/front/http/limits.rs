@@ -14,26 +14,26 @@ pub(super) const ADHOC: &str = "adhoc";
 
 /// A parsed limit, and the header field of every response about it.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownLimit {
     pub(super) limit: PreparedLimit,
     /// The value of `RateLimit-Policy`.
     pub(super) policy: HeaderValue,
 }
 
 thread_local! {
-    static KNOWN: RefCell<RecentCache<(Box<str>, Known)>> = RefCell::default();
+    static KNOWN: RefCell<RecentCache<(Box<str>, KnownLimit)>> = RefCell::default();
 }
 
 /// Returns the limit of this text, prepared for this engine. A thread serves one engine, so the cache is per thread.
 ///
 /// Fails if the text is invalid or the engine does not support the limit. Errors are not cached.
 #[inline]
-pub(super) fn known(engine: &Engine, text: &str) -> Result<Known, Problem> {
+pub(super) fn known(engine: &Engine, text: &str) -> Result<KnownLimit, Problem> {
     KNOWN.with_borrow_mut(|known| {
         let make = || {
             let limit = parsed(text)?;
             let accepted = engine.accept(limit).map_err(Problem::bad_request)?;
-            Ok((text.into(), Known { limit: accepted, policy: policy_value(ADHOC, &limit) }))
+            Ok((text.into(), KnownLimit { limit: accepted, policy: policy_value(ADHOC, &limit) }))
         };
         known.get_or_make(text, |known| *known.0 == *text, make).map(|known| known.1.clone())
     })

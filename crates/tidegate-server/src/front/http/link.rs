@@ -1,7 +1,7 @@
 //! The state of a connection that its socket, its service and its watch share.
 //!
 //! ```text
-//!   Fresh --> Head --> Body --> Answer --> Idle
+//!   Fresh --> Head --> Body --> StoreFuture --> Idle
 //!               ^                            |
 //!               `----------------------------'
 //! ```
@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::front::Scope;
 use crate::permit::Permits;
-use crate::worker::Post;
+use crate::worker::WorkerContext;
 
 const STAGE_BITS: u32 = 3;
 
 /// The shared state of one connection.
 #[derive(Debug)]
 pub(super) struct Link {
-    pub(super) post: Arc<Post>,
+    pub(super) post: Arc<WorkerContext>,
     /// The requests that the connection may send.
     pub(super) scope: Scope,
     /// The stage in the low bits, and above it the number of stages so far.
@@ -55,7 +55,7 @@ pub(super) enum Stage {
 pub(super) struct Mark(u64);
 
 impl Link {
-    pub(super) fn new(post: Arc<Post>, scope: Scope) -> Link {
+    pub(super) fn new(post: Arc<WorkerContext>, scope: Scope) -> Link {
         let has_token = post.engine.token().is_some();
         Link {
             post,

@@ -7,7 +7,7 @@ mod zones;
 
 use hyper::StatusCode;
 
-use self::page::Page;
+use self::page::MetricsPage;
 use super::reply::{self, Reply};
 use crate::engine::Engine;
 use crate::meter::{Count, Meter};
@@ -17,7 +17,7 @@ pub(super) fn page(engine: &Engine) -> Reply {
 }
 
 fn text(engine: &Engine) -> String {
-    let mut page = Page::default();
+    let mut page = MetricsPage::default();
     about_the_process(&mut page, engine);
     about_the_fronts(&mut page, engine);
     rules::put(&mut page, engine);
@@ -26,7 +26,7 @@ fn text(engine: &Engine) -> String {
     page.0
 }
 
-fn about_the_process(page: &mut Page, engine: &Engine) {
+fn about_the_process(page: &mut MetricsPage, engine: &Engine) {
     page.family("tidegate_build_info", "Which version this is.");
     page.labelled("tidegate_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     page.number(
@@ -36,7 +36,7 @@ fn about_the_process(page: &mut Page, engine: &Engine) {
     );
 }
 
-fn about_the_fronts(page: &mut Page, engine: &Engine) {
+fn about_the_fronts(page: &mut MetricsPage, engine: &Engine) {
     let sum = |which: fn(&Meter) -> &Count| engine.meters().sum(which);
     let name = "tidegate_decisions_total";
     page.family(name, "Decisions about asks that came with their limit, by verdict.");

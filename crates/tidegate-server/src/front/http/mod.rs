@@ -17,8 +17,8 @@ mod keeper;
 mod limits;
 mod link;
 mod metrics;
-mod opening;
 mod overrides;
+mod preread;
 mod problem;
 mod put_rules;
 mod ready;
@@ -46,13 +46,13 @@ use hyper::service::{HttpService, service_fn};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use self::end::End;
+use self::end::HttpEnd;
 use self::link::{Link, Stage};
-use self::opening::Opening;
+use self::preread::PrereadBytes;
 use self::watch::Watch;
 use self::wire::Wire;
 use crate::front::Scope;
-use crate::worker::Post;
+use crate::worker::WorkerContext;
 
 /// The response to a client above the connection limit.
 pub(super) const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
@@ -68,7 +68,7 @@ const MAX_HEAD_BYTES: usize = 16 << 10;
 const MAX_BUFFERED_BYTES: usize = 32 << 10;
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(stream: TcpStream, post: Arc<Post>, scope: Scope) {
+pub(super) async fn serve(stream: TcpStream, post: Arc<WorkerContext>, scope: Scope) {
     post.meter().http_connections.add(1);
     let link = Arc::new(Link::new(post, scope));
     match scope {
@@ -85,8 +85,8 @@ pub(super) async fn serve(stream: TcpStream, post: Arc<Post>, scope: Scope) {
 
 async fn serve_requests(mut stream: TcpStream, link: &Arc<Link>) {
     let opening = match link.is_unauthenticated() {
-        true => Opening::read(&mut stream, link).await,
-        false => Ok(Opening::default()),
+        true => PrereadBytes::read(&mut stream, link).await,
+        false => Ok(PrereadBytes::default()),
     };
     match opening {
         Ok(opening) => serve_by_hyper(Wire::new(stream, opening, link.clone()), link).await,
@@ -121,7 +121,7 @@ async fn serve_by_hyper(wire: Wire, link: &Arc<Link>) {
 
 /// Serves a connection until it ends or a timeout expires. When the server stops, requests that have begun are
 /// finished.
-async fn run<S>(connection: &mut http1::Connection<Wire, S>, link: &Link) -> End
+async fn run<S>(connection: &mut http1::Connection<Wire, S>, link: &Link) -> HttpEnd
 where
     S: HttpService<Incoming, ResBody = reply::Body, Error = Infallible>,
     http1::Connection<Wire, S>: Future<Output = hyper::Result<()>> + Unpin,
@@ -142,13 +142,13 @@ where
         }
         loop {
             if let Poll::Ready(served) = Pin::new(&mut *connection).poll(cx) {
-                return Poll::Ready(End::from(served));
+                return Poll::Ready(HttpEnd::from(served));
             }
             match watch.poll(link, cx) {
                 Poll::Pending => return Poll::Pending,
                 // The service sees that the body is late, and responds.
                 Poll::Ready(Stage::Body) if link.be_late() => {}
-                Poll::Ready(stage) => return Poll::Ready(End::TooSlow(stage)),
+                Poll::Ready(stage) => return Poll::Ready(HttpEnd::TooSlow(stage)),
             }
         }
     })

@@ -15,7 +15,7 @@ use super::reply::Reply;
 use crate::engine::Engine;
 use crate::precondition::{Precondition, Tag};
 use crate::rules::{Changes, NotWritten};
-use crate::settings::{Finding, SettingsError};
+use crate::settings::{ComplaintRecord, SettingsError};
 
 /// The maximum number of errors of one response.
 const MAX_ERRORS: usize = MAX_COMPLAINTS;
@@ -74,7 +74,8 @@ fn rejected(error: &SettingsError) -> Problem {
     let (file, complaints) = error.complaints();
     let text = file.map_or("", |file| &file.text);
     let all = complaints.iter().zip(error.each()).take(MAX_ERRORS);
-    let errors: Vec<_> = all.map(|(complaint, shown)| Finding::new(complaint, text, Some(shown))).collect();
+    let errors: Vec<_> =
+        all.map(|(complaint, shown)| ComplaintRecord::new(complaint, text, Some(shown))).collect();
     let count = complaints.len();
     let what = match count {
         1 => "1 thing is".to_owned(),

@@ -11,14 +11,14 @@ use crate::engine::Engine;
 
 /// The level of detail of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum ReadyDetail {
     /// Without the file's error and the store's address, since any client may ask.
     InShort,
     /// With the file's error and the state of the remote store.
     InDetail,
 }
 
-pub(super) fn page(engine: &Engine, told: Told) -> Result<Reply, Problem> {
+pub(super) fn page(engine: &Engine, told: ReadyDetail) -> Result<Reply, Problem> {
     if engine.is_stopping() {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; ask another"));
     }
@@ -27,7 +27,7 @@ pub(super) fn page(engine: &Engine, told: Told) -> Result<Reply, Problem> {
     let mut page = Map::new();
     page.insert("ready".to_owned(), true.into());
     page.insert("rules".to_owned(), if wrong.is_some() { "rejected" } else { "ok" }.into());
-    if let Some(wrong) = wrong.filter(|_| told == Told::InDetail) {
+    if let Some(wrong) = wrong.filter(|_| told == ReadyDetail::InDetail) {
         page.insert("detail".to_owned(), wrong.lines().next().unwrap_or_default().into());
     }
     // Nor does a store that is down: other servers cannot reach it either, and each rule has a fallback.
@@ -37,14 +37,14 @@ pub(super) fn page(engine: &Engine, told: Told) -> Result<Reply, Problem> {
     Ok(Reply::of(&page))
 }
 
-fn store(engine: &Engine, redis: &RedisStore, told: Told) -> Value {
+fn store(engine: &Engine, redis: &RedisStore, told: ReadyDetail) -> Value {
     let status = redis.status();
     let mut page = json!({
         "kind": DecidedBy::Remote.as_str(),
         "available": status.is_available,
         "decided_without": engine.decided_without_store(),
     });
-    if told == Told::InDetail {
+    if told == ReadyDetail::InDetail {
         page["what"] = status.what.into();
     }
     page

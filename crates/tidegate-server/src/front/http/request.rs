@@ -24,14 +24,14 @@ pub(super) struct Request<'a> {
     #[serde(default)]
     cost: Units,
     #[serde(default)]
-    patience_ms: Option<Milliseconds>,
+    max_wait_ms: Option<Milliseconds>,
 }
 
 impl<'a> Request<'a> {
     pub(super) fn into_attributes(self) -> Attributes<'a> {
         let attributes = self.attributes.0.cost(self.cost.0);
-        match self.patience_ms {
-            Some(longest) => attributes.patience(longest.0),
+        match self.max_wait_ms {
+            Some(longest) => attributes.max_wait(longest.0),
             None => attributes,
         }
     }
@@ -43,7 +43,7 @@ pub(super) struct Named<'a>(pub(super) Attributes<'a>);
 
 /// Text that is copied only if it contains escapes.
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 struct Names;
 
@@ -57,7 +57,7 @@ impl<'de> Visitor<'de> for Names {
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Named<'de>, M::Error> {
         let (mut attributes, mut bytes) = (Attributes::new(), 0);
         for count in 1.. {
-            let Some(Text(name)) = map.next_key()? else { break };
+            let Some(JsonText(name)) = map.next_key()? else { break };
             if count > MAX_ATTRIBUTES {
                 return Err(M::Error::custom(format!(
                     "a request has at most {MAX_ATTRIBUTES} attributes; leave out what no rule looks at"
@@ -84,14 +84,14 @@ const MAX_VALUES: usize = 64;
 /// The value or values of a name.
 enum Values<'a> {
     One(Cow<'a, str>),
-    Several(Vec<Text<'a>>),
+    Several(Vec<JsonText<'a>>),
 }
 
 impl<'a> Values<'a> {
     fn bytes(&self) -> usize {
         match self {
             Values::One(value) => value.len(),
-            Values::Several(values) => values.iter().map(|Text(value)| value.len()).sum(),
+            Values::Several(values) => values.iter().map(|JsonText(value)| value.len()).sum(),
         }
     }
 
@@ -101,9 +101,9 @@ impl<'a> Values<'a> {
             _ if attributes.has(name) && attribute::may_repeat(name) => Err(Wrong::NoList),
             _ if attributes.has(name) => Err(Wrong::Twice),
             Values::One(value) => attribute::put(attributes, name.clone(), value),
-            Values::Several(values) => {
-                values.into_iter().try_for_each(|Text(value)| attribute::add(attributes, name.clone(), value))
-            }
+            Values::Several(values) => values
+                .into_iter()
+                .try_for_each(|JsonText(value)| attribute::add(attributes, name.clone(), value)),
         };
         put.map_err(|wrong| {
             let shown: String = name.chars().take(MAX_SHOWN).collect();

@@ -127,7 +127,7 @@ impl Route {
 
     /// Returns true if the route changes rules or overrides, which is allowed only on a server with a token.
     #[inline]
-    pub(super) fn is_of_the_keeper(self) -> bool {
+    pub(super) fn needs_admin(self) -> bool {
         matches!(self, Route::PutRules | Route::PutOverride | Route::DeleteOverride)
     }
 }

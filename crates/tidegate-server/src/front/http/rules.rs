@@ -17,15 +17,15 @@ use crate::explained::{decision, mode};
 use crate::rules::Status;
 
 #[derive(Serialize)]
-struct Page<'a> {
+struct RulesPage<'a> {
     file: Option<String>,
-    rules: Vec<OfRule<'a>>,
+    rules: Vec<RuleFields<'a>>,
     zones: Vec<Zone<'a>>,
     status: Status,
 }
 
 #[derive(Serialize)]
-struct OfRule<'a> {
+struct RuleFields<'a> {
     name: &'a str,
     when: Vec<String>,
     key: Vec<&'a str>,
@@ -34,7 +34,7 @@ struct OfRule<'a> {
     decision: Option<&'static str>,
     candidate_for: Option<&'a str>,
     cost: Option<u64>,
-    patience_ms: Option<u64>,
+    max_wait_ms: Option<u64>,
     on_missing: Option<&'static str>,
     on_repeated: Option<&'static str>,
     on_store_failure: Option<&'static str>,
@@ -53,7 +53,7 @@ struct Window {
     limit: String,
     mode: &'static str,
     cost: u64,
-    patience_ms: Option<u64>,
+    max_wait_ms: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -69,16 +69,16 @@ struct Counts {
     /// For a rule in shadow mode or a candidate: requests that it did not decide, since the store was down.
     unmeasured: u64,
     /// The part of these counts from shadow mode.
-    #[serde(with = "InShadow")]
+    #[serde(with = "ShadowFields")]
     shadow: ShadowCounts,
     /// The part of these counts that the fallback decided while the store was down.
-    #[serde(with = "Without")]
+    #[serde(with = "FallbackFields")]
     without_store: WithoutStore,
 }
 
 #[derive(Serialize)]
 #[serde(remote = "WithoutStore")]
-struct Without {
+struct FallbackFields {
     local_allowed: u64,
     local_denied: u64,
     open: u64,
@@ -88,7 +88,7 @@ struct Without {
 
 #[derive(Serialize)]
 #[serde(remote = "ShadowCounts")]
-struct InShadow {
+struct ShadowFields {
     allowed: u64,
     denied: u64,
     impossible: u64,
@@ -111,7 +111,7 @@ pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
     let counts = engine.gate().counts();
     let rules = counts.iter().map(|(rule, counted)| {
         let base = rule.candidate_for().and_then(|base| counts.get(base));
-        OfRule::new(rule, base.map(|(base, _)| base.name()), *counted)
+        RuleFields::new(rule, base.map(|(base, _)| base.name()), *counted)
     });
     engine.gate().with_policy(|policy| {
         let sizes: HashMap<_, _> =
@@ -120,7 +120,7 @@ pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
             let bytes_in_use = sizes.get(&**name).copied().unwrap_or(*bytes);
             Zone { name, bytes: *bytes, bytes_in_use }
         });
-        Reply::of(&Page {
+        Reply::of(&RulesPage {
             file: engine.rules().file(),
             rules: rules.collect(),
             zones: zones.collect(),
@@ -129,12 +129,12 @@ pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
     })
 }
 
-impl<'a> OfRule<'a> {
-    fn new(rule: &'a Rule, candidate_for: Option<&'a str>, counts: RuleCounts) -> OfRule<'a> {
+impl<'a> RuleFields<'a> {
+    fn new(rule: &'a Rule, candidate_for: Option<&'a str>, counts: RuleCounts) -> RuleFields<'a> {
         // Settings about counting are `None` for a rule without a limit.
         let limit = rule.limit();
         let counting = |of: &'static str| limit.map(|_| of);
-        OfRule {
+        RuleFields {
             name: rule.name(),
             when: rule.conditions().iter().map(ToString::to_string).collect(),
             key: rule.key().collect(),
@@ -143,7 +143,7 @@ impl<'a> OfRule<'a> {
             decision: rule.decision().map(decision),
             candidate_for,
             cost: limit.map(|_| rule.cost()),
-            patience_ms: rule.patience().map(ceil_ms),
+            max_wait_ms: rule.max_wait().map(ceil_ms),
             on_missing: counting(match rule.on_missing() {
                 OnMissing::Share => "share",
                 OnMissing::Skip => "skip",
@@ -174,8 +174,8 @@ impl<'a> OfRule<'a> {
 
 impl From<Scheduled<'_>> for Window {
     fn from(then: Scheduled<'_>) -> Window {
-        let Scheduled { window, limit, mode: of, cost, patience } = then;
-        Window { window, limit: limit.to_string(), mode: mode(of), cost, patience_ms: patience.map(ceil_ms) }
+        let Scheduled { window, limit, mode: of, cost, max_wait } = then;
+        Window { window, limit: limit.to_string(), mode: mode(of), cost, max_wait_ms: max_wait.map(ceil_ms) }
     }
 }
 

@@ -51,14 +51,14 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     }
     let asked = asked(&head, body, link).await;
     let named = match &asked {
-        Ok((route, _)) if route.is_of_the_keeper() => keeper::precondition(&head.headers),
+        Ok((route, _)) if route.needs_admin() => keeper::precondition(&head.headers),
         _ => Ok(Precondition::default()),
     };
     // The header map of the request is reused for the response: one allocation less.
     let mut headers = std::mem::take(&mut head.headers);
     headers.clear();
     let replied = match asked {
-        Ok((route, body)) if route.is_of_the_keeper() => {
+        Ok((route, body)) if route.needs_admin() => {
             keeper::change(route, body, named, &mut headers, &link.post.engine).await
         }
         Ok((route, body)) if route.is_awaited(&link.post.engine) => {
@@ -133,7 +133,7 @@ fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
     let path = head.uri.path();
     let place = Route::of(path).ok_or_else(|| no_such_route(path))?;
     let route = place.by(&head.method).ok_or_else(|| not_taken(place, head))?;
-    if route.is_of_the_keeper() && engine.token().is_none() {
+    if route.needs_admin() && engine.token().is_none() {
         return Err(Problem::new(StatusCode::FORBIDDEN, NO_TOKEN));
     }
     if route.is_guarded() && engine.token().is_none() && !host::is_of_this_machine(head) {
@@ -218,8 +218,8 @@ async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Lin
     let engine = &*link.post.engine;
     match route {
         Route::Live => Ok(Reply::json(r#"{"live":true}"#)),
-        Route::Ready => ready::page(engine, ready::Told::InShort),
-        Route::ReadyInDetail => ready::page(engine, ready::Told::InDetail),
+        Route::Ready => ready::page(engine, ready::ReadyDetail::InShort),
+        Route::ReadyInDetail => ready::page(engine, ready::ReadyDetail::InDetail),
         Route::Metrics => Ok(metrics::page(engine)),
         Route::OpenApi => Ok(Reply::json(OPENAPI)),
         Route::Take => verbs::take(body, headers, &link.post).await,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hyper::StatusCode;
 use serde::Serialize;
-use tidegate_rules::{Heavy, Rule};
+use tidegate_rules::{HotKey, Rule};
 use tidegate_support::{decoded_query, is_percent_encoded};
 
 use super::problem::Problem;
@@ -18,7 +18,7 @@ pub(super) const MAX_KEYS: usize = 100;
 const USUAL_KEYS: usize = 10;
 
 #[derive(Serialize)]
-struct Key {
+struct TopKey {
     rule: String,
     key: Vec<String>,
     asked: u64,
@@ -29,13 +29,13 @@ struct Key {
 
 /// The parameters in the query of the URI.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked<'a> {
+struct TopQuery<'a> {
     rule: Option<Cow<'a, str>>,
     keys: usize,
 }
 
 pub(super) fn top(query: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let asked = Asked::read(query).map_err(Problem::bad_request)?;
+    let asked = TopQuery::read(query).map_err(Problem::bad_request)?;
     let gate = engine.gate();
     let is_known = |name: &str| {
         gate.with_policy(|policy| policy.rules().iter().map(Rule::name).any(|rule| rule == name))
@@ -45,15 +45,20 @@ pub(super) fn top(query: &[u8], engine: &Engine) -> Result<Reply, Problem> {
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     let keys = gate.top(asked.rule.as_deref(), asked.keys).into_iter();
-    let keys =
-        keys.map(|Heavy { rule, key, asked, refused, error, .. }| Key { rule, key, asked, refused, error });
+    let keys = keys.map(|HotKey { rule, key, asked, refused, error, .. }| TopKey {
+        rule,
+        key,
+        asked,
+        refused,
+        error,
+    });
     Ok(Reply::of(&BTreeMap::from([("keys", keys.collect::<Vec<_>>())])))
 }
 
-impl<'a> Asked<'a> {
-    fn read(query: &'a [u8]) -> Result<Asked<'a>, String> {
+impl<'a> TopQuery<'a> {
+    fn read(query: &'a [u8]) -> Result<TopQuery<'a>, String> {
         let query = std::str::from_utf8(query).map_err(|_| "the query is no text".to_owned())?;
-        let mut asked = Asked { rule: None, keys: USUAL_KEYS };
+        let mut asked = TopQuery { rule: None, keys: USUAL_KEYS };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = decoded(value).ok_or_else(|| format!("{name}: this is no percent-encoded text"))?;
@@ -89,7 +94,7 @@ mod tests {
     #[test]
     fn a_query_says_a_rule_and_how_many() {
         let asked = |query: &'static str| {
-            Asked::read(query.as_bytes()).map(|asked| (asked.rule.map(Cow::into_owned), asked.keys))
+            TopQuery::read(query.as_bytes()).map(|asked| (asked.rule.map(Cow::into_owned), asked.keys))
         };
         assert_eq!(asked(""), Ok((None, USUAL_KEYS)));
         assert_eq!(asked("n=100&rule=api"), Ok((Some("api".to_owned()), 100)));

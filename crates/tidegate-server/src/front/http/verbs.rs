@@ -6,19 +6,23 @@ use tidegate::{DecidedBy, Decision, Key, StoreError};
 use tidegate_support::{LimitStatus, PolicyHeader, put_fields_on};
 
 use super::admit::NO_STORE;
-use super::fields::{self, Refused};
-use super::json::{self, Adjust, OfPermit, Reset, Take};
-use super::limits::{self, ADHOC, Known};
+use super::fields::{self, DenialFields};
+use super::json::{self, AdjustBody, PermitBody, ResetBody, TakeBody};
+use super::limits::{self, ADHOC, KnownLimit};
 use super::problem::Problem;
 use super::reply::{self, PROBLEM, Reply};
-use crate::answer;
+use crate::decision_fields;
 use crate::engine::{Decided, Engine, not_available};
 use crate::permit::{Lease, Permits};
-use crate::worker::Post;
+use crate::worker::WorkerContext;
 
 /// Decides, and spends if allowed.
-pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> Result<Reply, Problem> {
-    let asked: Take<'_> = json::read(body)?;
+pub(super) async fn take(
+    body: &[u8],
+    headers: &mut HeaderMap,
+    post: &WorkerContext,
+) -> Result<Reply, Problem> {
+    let asked: TakeBody<'_> = json::read(body)?;
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
     let known = limits::known(&post.engine, &asked.limit)?;
     let decided = post.engine.take(key.as_bytes(), &known.limit, ask).await?;
@@ -38,20 +42,20 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
         }
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let cost = ask.cost.get();
-        fields::put_refusal(out, Refused { rule: None, decision, limit, cost, decided_by: by });
+        fields::put_denial(out, DenialFields { rule: None, decision, limit, cost, decided_by: by });
         Reply::new(StatusCode::TOO_MANY_REQUESTS, PROBLEM, out.split().freeze())
     }))
 }
 
 /// Returns the header fields for a limit that came with the request.
 #[inline]
-fn status<'a>(known: &'a Known, decision: &'a Decision) -> LimitStatus<'a> {
+fn status<'a>(known: &'a KnownLimit, decision: &'a Decision) -> LimitStatus<'a> {
     LimitStatus { name: ADHOC, policy: PolicyHeader::Made(&known.policy), decision }
 }
 
 /// Decides like a take, and spends nothing.
 pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
-    let asked: Take<'_> = json::read(body)?;
+    let asked: TakeBody<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
     let known = limits::known(engine, &asked.limit)?;
     let decided = engine.peek(&key, &known.limit, asked.ask()).await?;
@@ -66,13 +70,13 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
 
 /// Charges or refunds, and reports the remaining quota.
 pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let asked: Adjust<'_> = json::read(body)?;
+    let asked: AdjustBody<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
     let known = limits::known(engine, &asked.limit)?;
     let (adjusted, left) = engine.adjust(&key, &known.limit, asked.amount.0).await?;
     Ok(reply::written(|out| {
         out.extend_from_slice(b"{\"adjusted\":\"");
-        out.extend_from_slice(answer::adjusted(adjusted).as_bytes());
+        out.extend_from_slice(decision_fields::adjusted(adjusted).as_bytes());
         out.extend_from_slice(b"\",");
         fields::put(out, left.into());
         out.extend_from_slice(b"}");
@@ -82,7 +86,7 @@ pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Proble
 
 /// Removes the state of a key under one limit, or under all.
 pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let asked: Reset<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
+    let asked: ResetBody<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
     let key = Key::new(json::key(&asked.key)?);
     let reset = match &asked.limit {
         Some(text) => engine.reset_limit(&key, &limits::known(engine, text)?.limit).await,
@@ -110,7 +114,7 @@ pub(super) async fn lease(body: &[u8], lease: Lease, engine: &Engine) -> Result<
 }
 
 fn permits(body: &[u8]) -> Result<Permits, Problem> {
-    let asked: OfPermit<'_> = json::read(body)?;
+    let asked: PermitBody<'_> = json::read(body)?;
     Permits::parse(asked.permit.as_bytes()).ok_or_else(|| {
         Problem::bad_request(
             "permit: this is none; send the \"permit\" of an answer of /v1/take or /v1/admit as it was",

@@ -65,9 +65,9 @@ impl Watch {
 
 fn due(stage: Stage, bounds: &Bounds) -> Instant {
     let longest = match stage {
-        Stage::Fresh | Stage::Head | Stage::Body => bounds.arrival,
-        Stage::Idle => bounds.idle,
-        Stage::Answer => bounds.unread,
+        Stage::Fresh | Stage::Head | Stage::Body => bounds.request_timeout,
+        Stage::Idle => bounds.idle_timeout,
+        Stage::Answer => bounds.write_timeout,
     };
     Instant::now() + longest.min(FOR_EVER)
 }

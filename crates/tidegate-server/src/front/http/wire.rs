@@ -1,7 +1,7 @@
 //! The socket of a connection, as hyper sees it.
 //!
 //! It records when bytes arrive and when a response is written. hyper's own response to an invalid head has no body. It
-//! is discarded, and [`End`](super::end::End) sends a problem instead.
+//! is discarded, and [`HttpEnd`](super::end::HttpEnd) sends a problem instead.
 
 use std::io;
 use std::pin::Pin;
@@ -13,18 +13,18 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::link::{Link, Stage};
-use super::opening::Opening;
+use super::preread::PrereadBytes;
 
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: TokioIo<TcpStream>,
     /// Bytes that were read before hyper got the socket.
-    opening: Opening,
+    opening: PrereadBytes,
     link: Arc<Link>,
 }
 
 impl Wire {
-    pub(super) fn new(stream: TcpStream, opening: Opening, link: Arc<Link>) -> Wire {
+    pub(super) fn new(stream: TcpStream, opening: PrereadBytes, link: Arc<Link>) -> Wire {
         Wire { stream: TokioIo::new(stream), opening, link }
     }
 
@@ -78,7 +78,7 @@ impl Write for Wire {
         Poll::Ready(Ok(()))
     }
 
-    /// Does nothing: [`End`](super::end::End) may still send a response, and closes the socket.
+    /// Does nothing: [`HttpEnd`](super::end::HttpEnd) may still send a response, and closes the socket.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

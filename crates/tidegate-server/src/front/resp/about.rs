@@ -1,14 +1,14 @@
 //! `INFO` and `CONFIG`: the server's state and settings, in the form that Redis tools expect.
 
 use super::reply::echo;
-use super::session::{Call, Refused};
+use super::session::{Call, CommandResult};
 use crate::meter::{Count, Meter};
 
 /// The Redis version that is reported to clients.
 const REDIS_VERSION: &str = "7.0.0";
 
 /// `INFO [section…]`: always all sections, since the reply is short.
-pub(super) fn info(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn info(call: &mut Call<'_, '_>) -> CommandResult {
     let engine = &call.post.engine;
     let sum = |which: fn(&Meter) -> &Count| engine.meters().sum(which);
     let opened = sum(|meter| &meter.resp_connections) + sum(|meter| &meter.http_connections);
@@ -40,7 +40,7 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> Refused {
 
 /// `CONFIG GET name…`: the settings that stock tools ask for. There is no `CONFIG SET`: settings are flags, variables
 /// and a file.
-pub(super) fn config(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn config(call: &mut Call<'_, '_>) -> CommandResult {
     let subcommand = call.words.get(1).unwrap_or_default();
     if !subcommand.eq_ignore_ascii_case(b"GET") {
         return Err(format!(
@@ -49,7 +49,7 @@ pub(super) fn config(call: &mut Call<'_, '_>) -> Refused {
         ));
     }
     let most = call.post.engine.settings().bounds.max_connections.to_string();
-    let idle = call.post.engine.settings().bounds.idle.as_secs().to_string();
+    let idle = call.post.engine.settings().bounds.idle_timeout.as_secs().to_string();
     let known = [
         ("appendonly", "no"),
         ("maxclients", &most),

@@ -8,15 +8,15 @@ use tidegate_rules::Attributes;
 
 use super::ask::unsigned;
 use super::fields;
-use super::later::Way;
 use super::parse::Words;
+use super::pending::CommandOrder;
 use super::reply::echo;
-use super::session::{Call, Refused};
+use super::session::{Call, CommandResult};
 use crate::attribute::{self, Wrong};
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
-/// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`: decides by the rules, and spends if allowed.
-pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
+/// `TG.ADMIT [COST n] [MAXWAIT ms] attribute value …`: decides by the rules, and spends if allowed.
+pub(super) fn admit(call: &mut Call<'_, '_>) -> CommandResult {
     let mut attributes: Attributes<'_> = mem::take(call.attributes);
     read(call.words, &mut attributes)?;
     // If the reply is ready, the attributes need not outlive this call.
@@ -34,14 +34,14 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
 #[cold]
 fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
     call.ask(
-        Way::Together,
+        CommandOrder::Together,
         |post| async move { post.engine.rules().admit(&attributes).await },
         |replies, admission| fields::admission(replies, &admission),
     );
 }
 
 /// Reads the options and attributes after the name of the command.
-fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Refused {
+fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> CommandResult {
     let mut at = 1;
     // Options come first. After the first attribute the same words are names of attributes.
     while let (Some(option), Some(value)) = (words.get(at), words.get(at + 1)) {
@@ -50,9 +50,9 @@ fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Refused {
             let cost =
                 Cost::new(units).map_err(|_| "ERR COST is at least 1; leave it out for 1".to_owned())?;
             *attributes = mem::take(attributes).cost(cost);
-        } else if option.eq_ignore_ascii_case(b"PATIENCE") {
-            let ms = unsigned(value, "PATIENCE takes whole milliseconds")?;
-            *attributes = mem::take(attributes).patience(Duration::from_millis(ms));
+        } else if option.eq_ignore_ascii_case(b"MAXWAIT") {
+            let ms = unsigned(value, "MAXWAIT takes whole milliseconds")?;
+            *attributes = mem::take(attributes).max_wait(Duration::from_millis(ms));
         } else {
             break;
         }

@@ -4,10 +4,10 @@ use tidegate::{Adjustment, Ask, Cost, Key, PreparedLimit, StoreError};
 use tokio::task::yield_now;
 
 use super::fields::{adjusted, decided};
-use super::later::{Way, written};
 use super::parse::Words;
+use super::pending::{CommandOrder, written};
 use super::reply::{Replies, echo};
-use super::session::{Call, Refused};
+use super::session::{Call, CommandResult};
 use super::stretch::STRETCH_KEYS;
 use super::takes::Style;
 use super::throttle::too_long;
@@ -17,7 +17,7 @@ use crate::settings::MAX_KEY_BYTES;
 
 /// A parsed ask: the key and the text of the limit as they were sent, with the options.
 #[derive(Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct ParsedAsk<'a> {
     pub(super) key: &'a [u8],
     pub(super) text: &'a [u8],
     pub(super) ask: Ask,
@@ -28,26 +28,26 @@ pub(super) struct Asked<'a> {
 /// The options that are accepted after the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Options {
-    CostAndPatience,
+    CostAndMaxWait,
     Cost,
 }
 
-/// `TG.TAKE key LIMIT text [COST n] [PATIENCE ms]`: decides, and spends if allowed.
-pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
+/// `TG.TAKE key LIMIT text [COST n] [MAXWAIT ms]`: decides, and spends if allowed.
+pub(super) fn take(call: &mut Call<'_, '_>) -> CommandResult {
     let asked = only(call)?;
     call.takes.limit_of_text(asked.text, &call.post.engine)?;
     call.take(1, asked.ask, Style::Fields);
     Ok(())
 }
 
-/// `TG.PEEK key LIMIT text [COST n] [PATIENCE ms]`: decides like `TG.TAKE`, and spends nothing.
-pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
+/// `TG.PEEK key LIMIT text [COST n] [MAXWAIT ms]`: decides like `TG.TAKE`, and spends nothing.
+pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
     let asked = only(call)?;
     let limit = limit_of(call, asked.text)?;
     let (key, ask, of) = (asked.key.to_vec(), asked.ask, *limit.limit());
     let looked_at = Key::new(&key);
     call.ask(
-        Way::Alone,
+        CommandOrder::Alone,
         move |post| async move { post.engine.peek(&looked_at, &limit, ask).await },
         move |replies, looked| {
             decided(replies, &looked, &of, &key);
@@ -58,7 +58,7 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
 }
 
 /// `TG.ADJUST key LIMIT text n`: charges a positive number, refunds a negative one. Rejects 0.
-pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
     let (key, text) = under(call.words.from(1))?;
     let number = call.words.get(4).unwrap_or_default();
     let (gives_back, digits) = match number {
@@ -71,7 +71,7 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
     let adjustment = if gives_back { Adjustment::Refund(cost) } else { Adjustment::Charge(cost) };
     let (limit, key) = (limit_of(call, text)?, Key::new(key));
     call.ask(
-        Way::Alone,
+        CommandOrder::Alone,
         move |post| async move { post.engine.adjust(&key, &limit, adjustment).await },
         |replies, (went, left)| {
             adjusted(replies, left.into(), went);
@@ -82,14 +82,18 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
 }
 
 /// `TG.RELEASE permit` and `TG.RENEW permit`: reply 1 if all of its leases were still valid, else 0.
-pub(super) fn lease(call: &mut Call<'_, '_>, lease: Lease) -> Refused {
+pub(super) fn lease(call: &mut Call<'_, '_>, lease: Lease) -> CommandResult {
     let permits = permits(call.words)?;
-    call.ask(Way::Alone, move |post| async move { permits.change(lease, &post.engine).await }, integer);
+    call.ask(
+        CommandOrder::Alone,
+        move |post| async move { permits.change(lease, &post.engine).await },
+        integer,
+    );
     Ok(())
 }
 
 /// `TG.RESET key [LIMIT text]`: replies 1 if the key had state, under this limit or under any, else 0.
-pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     if call.words.len() == 2 {
         return delete(call);
     }
@@ -98,7 +102,11 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
         return Err(format!("ERR unexpected '{}'; write key [LIMIT text]", echo(word)));
     }
     let (limit, key) = (limit_of(call, text)?, Key::new(key));
-    call.ask(Way::Alone, move |post| async move { post.engine.reset_limit(&key, &limit).await }, integer);
+    call.ask(
+        CommandOrder::Alone,
+        move |post| async move { post.engine.reset_limit(&key, &limit).await },
+        integer,
+    );
     Ok(())
 }
 
@@ -110,7 +118,7 @@ fn integer(replies: &mut Replies<'_>, is_so: bool) -> Option<Permits> {
 
 /// `DEL key …`: replies the number of keys that had state. The keys are deleted a stretch at a time; other connections
 /// are served between two stretches.
-pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn delete(call: &mut Call<'_, '_>) -> CommandResult {
     let keys = call.words.from(1);
     if let Some(long) = keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
         return Err(too_long(long));
@@ -123,7 +131,7 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
     let held_bytes = bytes.capacity() + ends.capacity() * size_of::<usize>();
     call.session.stretch.visit(keys.len().min(STRETCH_KEYS));
     let (post, protocol) = (call.post.clone(), call.session.protocol);
-    call.session.answer_when_known(&mut call.replies, Way::Alone, async move {
+    call.session.answer_when_known(&mut call.replies, CommandOrder::Alone, async move {
         let (mut known, mut begin) = (Ok(0), 0);
         for (nth, end) in ends.into_iter().enumerate() {
             if nth > 0 && nth.is_multiple_of(STRETCH_KEYS) {
@@ -162,29 +170,29 @@ fn limit_of(call: &mut Call<'_, '_>, text: &[u8]) -> Result<PreparedLimit, Strin
 }
 
 /// Reads an ask that has to be the whole command.
-fn only<'a>(call: &Call<'a, '_>) -> Result<Asked<'a>, String> {
+fn only<'a>(call: &Call<'a, '_>) -> Result<ParsedAsk<'a>, String> {
     let words = call.words.from(1);
-    let asked = asked(words, Options::CostAndPatience)?;
+    let asked = asked(words, Options::CostAndMaxWait)?;
     match words.get(asked.words) {
         None => Ok(asked),
         Some(word) => {
-            Err(format!("ERR unexpected '{}'; write key LIMIT text [COST n] [PATIENCE ms]", echo(word)))
+            Err(format!("ERR unexpected '{}'; write key LIMIT text [COST n] [MAXWAIT ms]", echo(word)))
         }
     }
 }
 
 /// Reads an ask from the beginning of these words. Stops at the first word that is not an option.
-pub(super) fn asked(words: Words<'_>, options: Options) -> Result<Asked<'_>, String> {
+pub(super) fn asked(words: Words<'_>, options: Options) -> Result<ParsedAsk<'_>, String> {
     let (key, text) = under(words)?;
-    let mut asked = Asked { key, text, ask: Ask::ONE, words: 3 };
+    let mut asked = ParsedAsk { key, text, ask: Ask::ONE, words: 3 };
     while let (Some(option), Some(value)) = (words.get(asked.words), words.get(asked.words + 1)) {
         if option.eq_ignore_ascii_case(b"COST") {
             let units = unsigned(value, "COST takes a whole number")?;
             asked.ask.cost = Cost::new(units)
                 .map_err(|_| "ERR COST is at least 1; TG.PEEK looks without spending".to_owned())?;
-        } else if option.eq_ignore_ascii_case(b"PATIENCE") && options == Options::CostAndPatience {
-            let ms = unsigned(value, "PATIENCE takes whole milliseconds")?;
-            asked.ask = asked.ask.patience(std::time::Duration::from_millis(ms));
+        } else if option.eq_ignore_ascii_case(b"MAXWAIT") && options == Options::CostAndMaxWait {
+            let ms = unsigned(value, "MAXWAIT takes whole milliseconds")?;
+            asked.ask = asked.ask.max_wait(std::time::Duration::from_millis(ms));
         } else {
             break;
         }

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use super::command::{COMMANDS, Keys, Spec};
-use super::later::written;
+use super::pending::written;
 use super::reply::{Protocol, Replies, echo};
-use super::session::{Call, Refused};
+use super::session::{Call, CommandResult};
 
 /// The maximum number of command names in one request.
 const MAX_NAMES: usize = 64;
@@ -25,7 +25,7 @@ fn all_docs(protocol: Protocol) -> Vec<u8> {
 }
 
 /// `COMMAND [COUNT|LIST|INFO name…|DOCS name…]`: an unknown name is null in `INFO`, and left out in `DOCS`.
-pub(super) fn command(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn command(call: &mut Call<'_, '_>) -> CommandResult {
     let subcommand = call.words.get(1).unwrap_or_default().to_ascii_uppercase();
     if call.words.len() > 2 + MAX_NAMES {
         return Err(format!("ERR ask for at most {MAX_NAMES} commands at once"));

@@ -2,8 +2,8 @@
 
 use tidegate_support::nearest;
 
-use super::later::Way;
-use super::session::{Call, Refused};
+use super::pending::CommandOrder;
+use super::session::{Call, CommandResult};
 use super::{about, admit, ask, catalogue, greet, several, transaction};
 use crate::permit::Lease;
 
@@ -29,7 +29,7 @@ pub(super) enum Run {
     EndsQueue(Execute),
 }
 
-type Execute = fn(&mut Call<'_, '_>) -> Refused;
+type Execute = fn(&mut Call<'_, '_>) -> CommandResult;
 
 /// The description of a command.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ pub(super) enum Keys {
 pub(super) const COMMANDS: [Spec; 24] = [
     spec(Run::Throttle, "cl.throttle", -5, Keys::First, "Takes from a token bucket, as redis-cell does"),
     spec(Run::Take, "tg.take", -4, Keys::First, "Decides under a limit, and spends if allowed")
-        .usage("key LIMIT text [COST n] [PATIENCE ms]"),
+        .usage("key LIMIT text [COST n] [MAXWAIT ms]"),
     spec(
         Run::Together(admit::admit),
         "tg.admit",
@@ -67,10 +67,10 @@ pub(super) const COMMANDS: [Spec; 24] = [
         Keys::None,
         "Decides by the rules, and spends if allowed",
     )
-    .usage("[COST n] [PATIENCE ms] attribute value ..."),
+    .usage("[COST n] [MAXWAIT ms] attribute value ..."),
     spec(Run::Here(greet::ping), "ping", -1, Keys::None, "Answers PONG"),
     spec(Run::Alone(ask::peek), "tg.peek", -4, Keys::First, "Decides like TG.TAKE without spending")
-        .usage("key LIMIT text [COST n] [PATIENCE ms]"),
+        .usage("key LIMIT text [COST n] [MAXWAIT ms]"),
     spec(
         Run::Alone(ask::adjust),
         "tg.adjust",
@@ -141,10 +141,10 @@ const fn spec(run: Run, name: &'static str, arity: i64, keys: Keys, summary: &'s
 
 impl Run {
     /// Returns its order among pending store commands; `None` if it does not ask the store.
-    pub(super) fn way(self) -> Option<Way> {
+    pub(super) fn way(self) -> Option<CommandOrder> {
         match self {
-            Run::Throttle | Run::Take | Run::Together(_) => Some(Way::Together),
-            Run::Alone(_) => Some(Way::Alone),
+            Run::Throttle | Run::Take | Run::Together(_) => Some(CommandOrder::Together),
+            Run::Alone(_) => Some(CommandOrder::Alone),
             Run::Here(_) | Run::Connection(_) | Run::EndsQueue(_) => None,
         }
     }

@@ -18,9 +18,9 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::parse::{Caller, MAX_UNAUTHENTICATED_REQUEST_BYTES};
 use super::reply::{Protocol, Replies};
-use super::session::{Desk, Next, Session};
+use super::session::{Next, Scratch, Session};
 use crate::unfinished::Share;
-use crate::worker::Post;
+use crate::worker::WorkerContext;
 
 /// The maximum number of bytes of one read.
 const READ_BYTES: usize = 64 << 10;
@@ -35,14 +35,14 @@ thread_local! {
 struct Buffers {
     input: Box<[u8]>,
     output: Vec<u8>,
-    desk: Desk,
+    desk: Scratch,
     is_in_use: bool,
 }
 
 impl Buffers {
     fn new() -> Buffers {
         let input = vec![0; READ_BYTES].into_boxed_slice();
-        Buffers { input, output: Vec::with_capacity(WRITE_BYTES), desk: Desk::default(), is_in_use: false }
+        Buffers { input, output: Vec::with_capacity(WRITE_BYTES), desk: Scratch::default(), is_in_use: false }
     }
 
     /// Serves one connection. Replaces the buffers if serving another connection panicked, so that none of its data is
@@ -62,7 +62,7 @@ impl Buffers {
 /// A future that serves one client and resolves when the connection has ended.
 pub(super) struct Connection {
     stream: TcpStream,
-    post: Arc<Post>,
+    post: Arc<WorkerContext>,
     session: Session,
     /// Input that is not executed yet: an incomplete request, or requests that wait until earlier replies are sent.
     input: Vec<u8>,
@@ -73,7 +73,7 @@ pub(super) struct Connection {
     /// Replies that are not written yet, from `written` on.
     output: Vec<u8>,
     written: usize,
-    ending: Option<End>,
+    ending: Option<ConnectionEnd>,
     /// True if more input may be available and the connection yields to others first.
     has_more: bool,
     /// True if `input` is executed again before the next read, even if it is empty: replies of the store have arrived.
@@ -81,7 +81,7 @@ pub(super) struct Connection {
     timer: Pin<Box<Sleep>>,
     /// True if the timer wakes this task; one poll is enough for that.
     is_timer_set: bool,
-    waits_for: Wait,
+    waits_for: ClientWait,
     /// True if a request was answered, or all replies were written, since the timer was set.
     is_active: bool,
     /// Resolves when the server stops; `None` after that.
@@ -91,7 +91,7 @@ pub(super) struct Connection {
 
 /// The way in which a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ConnectionEnd {
     /// The client or the server closed it regularly.
     Closed,
     /// The server cut it off: a protocol error, wrong tokens, a timeout, or too many bytes of unfinished requests.
@@ -100,7 +100,7 @@ pub(super) enum End {
 
 /// The step that the client has to take before its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wait {
+enum ClientWait {
     /// Authenticate, whatever else it sends meanwhile.
     Token,
     /// Send a request.
@@ -112,13 +112,13 @@ enum Wait {
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream, post: &Arc<Post>) -> Connection {
+    pub(super) fn new(stream: TcpStream, post: &Arc<WorkerContext>) -> Connection {
         let session = Session::new(post);
         // A client of a server with a token has to authenticate within the request timeout.
-        let first = if post.engine.token().is_some() { Wait::Token } else { Wait::Request };
+        let first = if post.engine.token().is_some() { ClientWait::Token } else { ClientWait::Request };
         Connection {
             stream,
-            timer: Box::pin(sleep(patience(post, first))),
+            timer: Box::pin(sleep(client_timeout(post, first))),
             is_timer_set: false,
             stopped: Some(Box::pin(post.stopped())),
             is_stop_awaited: false,
@@ -138,19 +138,19 @@ impl Connection {
     }
 
     /// Writes the replies that could not be written before.
-    fn poll_write_rest(&mut self, context: &mut Context<'_>) -> Poll<Result<(), End>> {
+    fn poll_write_rest(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectionEnd>> {
         while self.written < self.output.len() {
             let rest = &self.output[self.written..];
             match ready!(Pin::new(&mut self.stream).poll_write(context, rest)) {
                 Ok(bytes) if bytes > 0 => self.written += bytes,
-                _ => return Poll::Ready(Err(End::Closed)),
+                _ => return Poll::Ready(Err(ConnectionEnd::Closed)),
             }
         }
         if self.written > 0 {
             self.output = Vec::new();
             self.written = 0;
             self.is_active = true;
-            self.session.untold.told();
+            self.session.untold.sent();
         }
         Poll::Ready(Ok(()))
     }
@@ -160,15 +160,15 @@ impl Connection {
         &mut self,
         context: &mut Context<'_>,
         buffers: &mut Buffers,
-    ) -> Poll<Result<(), End>> {
+    ) -> Poll<Result<(), ConnectionEnd>> {
         let room = self.room();
         let mut read = ReadBuf::new(&mut buffers.input[..room]);
         if ready!(Pin::new(&mut self.stream).poll_read(context, &mut read)).is_err() {
-            return Poll::Ready(Err(End::Closed));
+            return Poll::Ready(Err(ConnectionEnd::Closed));
         }
         let bytes = read.filled().len();
         if bytes == 0 {
-            return Poll::Ready(Err(End::Closed));
+            return Poll::Ready(Err(ConnectionEnd::Closed));
         }
         self.has_more = bytes == room;
         if self.input.is_empty() {
@@ -188,7 +188,9 @@ impl Connection {
         match self.session.caller {
             Caller::Known => READ_BYTES,
             // Never more than one request is kept, so at least one byte fits.
-            Caller::Stranger => MAX_UNAUTHENTICATED_REQUEST_BYTES.saturating_sub(self.input.len()).max(1),
+            Caller::Unauthenticated => {
+                MAX_UNAUTHENTICATED_REQUEST_BYTES.saturating_sub(self.input.len()).max(1)
+            }
         }
     }
 
@@ -198,7 +200,7 @@ impl Connection {
         if self.input.capacity() - self.input.len() < bytes.len() {
             let growth = match self.session.caller {
                 Caller::Known => self.input.len().min(READ_BYTES),
-                Caller::Stranger => 0,
+                Caller::Unauthenticated => 0,
             };
             self.input.reserve_exact(growth.max(bytes.len()));
         }
@@ -221,7 +223,7 @@ impl Connection {
             );
             Replies::new(output, Protocol::Resp2).error(&text);
             self.input = Vec::new();
-            self.ending = Some(End::CutOff);
+            self.ending = Some(ConnectionEnd::CutOff);
         }
     }
 
@@ -240,7 +242,7 @@ impl Connection {
     }
 
     /// Answers the complete requests. Returns how many bytes are left.
-    fn answer(&mut self, input: &[u8], desk: &mut Desk, output: &mut Vec<u8>) -> usize {
+    fn answer(&mut self, input: &[u8], desk: &mut Scratch, output: &mut Vec<u8>) -> usize {
         let progress = self.session.run(input, &self.post, desk, output);
         self.is_active |= progress.bytes > 0;
         self.needed = 0;
@@ -251,23 +253,27 @@ impl Connection {
                 self.goes_on |= self.session.stretch.is_open();
             }
             Next::Wait => self.goes_on = true,
-            Next::End => self.ending = Some(End::Closed),
-            Next::CutOff => self.ending = Some(End::CutOff),
+            Next::End => self.ending = Some(ConnectionEnd::Closed),
+            Next::CutOff => self.ending = Some(ConnectionEnd::CutOff),
         }
         if self.ending.is_some() { 0 } else { input.len() - progress.bytes }
     }
 
     /// Writes the thread's replies, and keeps the bytes that the socket does not accept now.
-    fn poll_write(&mut self, context: &mut Context<'_>, output: &mut Vec<u8>) -> Poll<Result<(), End>> {
+    fn poll_write(
+        &mut self,
+        context: &mut Context<'_>,
+        output: &mut Vec<u8>,
+    ) -> Poll<Result<(), ConnectionEnd>> {
         let mut written = 0;
         let result = loop {
             if written == output.len() {
-                self.session.untold.told();
+                self.session.untold.sent();
                 break Poll::Ready(Ok(()));
             }
             match Pin::new(&mut self.stream).poll_write(context, &output[written..]) {
                 Poll::Ready(Ok(bytes)) if bytes > 0 => written += bytes,
-                Poll::Ready(_) => break Poll::Ready(Err(End::Closed)),
+                Poll::Ready(_) => break Poll::Ready(Err(ConnectionEnd::Closed)),
                 Poll::Pending => {
                     self.output.extend_from_slice(&output[written..]);
                     break Poll::Pending;
@@ -280,7 +286,7 @@ impl Connection {
     }
 
     /// Reads, answers and writes until it has to wait for the socket or the store, or its turn is over.
-    fn poll_serve(&mut self, context: &mut Context<'_>) -> Poll<End> {
+    fn poll_serve(&mut self, context: &mut Context<'_>) -> Poll<ConnectionEnd> {
         loop {
             if let Err(end) = ready!(self.poll_write_rest(context)) {
                 return Poll::Ready(end);
@@ -322,17 +328,17 @@ impl Connection {
     /// Resolves when the client's current timeout has expired.
     fn poll_time(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let waits_for = match () {
-            () if self.session.caller == Caller::Stranger => Wait::Token,
-            () if !self.output.is_empty() => Wait::Reading,
-            () if !self.input.is_empty() => Wait::Rest,
-            () => Wait::Request,
+            () if self.session.caller == Caller::Unauthenticated => ClientWait::Token,
+            () if !self.output.is_empty() => ClientWait::Reading,
+            () if !self.input.is_empty() => ClientWait::Rest,
+            () => ClientWait::Request,
         };
         if waits_for != self.waits_for {
             self.waits_for = waits_for;
             self.rest_timer();
         }
         while self.poll_timer(context).is_ready() {
-            if !self.is_active || self.waits_for == Wait::Token {
+            if !self.is_active || self.waits_for == ClientWait::Token {
                 return Poll::Ready(());
             }
             self.rest_timer();
@@ -353,7 +359,7 @@ impl Connection {
     fn rest_timer(&mut self) {
         self.is_active = false;
         self.is_timer_set = false;
-        let until = Instant::now() + patience(&self.post, self.waits_for);
+        let until = Instant::now() + client_timeout(&self.post, self.waits_for);
         self.timer.as_mut().reset(until);
     }
 
@@ -372,13 +378,13 @@ impl Connection {
 }
 
 impl Future for Connection {
-    type Output = End;
+    type Output = ConnectionEnd;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ConnectionEnd> {
         let connection = self.get_mut();
         // Check the authentication timeout first: a client that pipelines without pause could postpone it for ever.
-        if connection.waits_for == Wait::Token && connection.poll_timer(context).is_ready() {
-            return Poll::Ready(End::CutOff);
+        if connection.waits_for == ClientWait::Token && connection.poll_timer(context).is_ready() {
+            return Poll::Ready(ConnectionEnd::CutOff);
         }
         if let Poll::Ready(end) = connection.poll_serve(context) {
             return Poll::Ready(end);
@@ -390,19 +396,19 @@ impl Future for Connection {
         // All input that was read is answered. Unwritten replies keep their write timeout during shutdown.
         let is_done = connection.output.is_empty() && !connection.has_more;
         if connection.poll_stop(context).is_ready() && is_done {
-            return Poll::Ready(End::Closed);
+            return Poll::Ready(ConnectionEnd::Closed);
         }
-        connection.poll_time(context).map(|()| End::CutOff)
+        connection.poll_time(context).map(|()| ConnectionEnd::CutOff)
     }
 }
 
 /// Returns the client's timeout for a step.
-fn patience(post: &Post, wait: Wait) -> Duration {
+fn client_timeout(post: &WorkerContext, wait: ClientWait) -> Duration {
     let bounds = &post.engine.settings().bounds;
     match wait {
-        Wait::Request => bounds.idle,
-        Wait::Token | Wait::Rest => bounds.arrival,
-        Wait::Reading => bounds.unread,
+        ClientWait::Request => bounds.idle_timeout,
+        ClientWait::Token | ClientWait::Rest => bounds.request_timeout,
+        ClientWait::Reading => bounds.write_timeout,
     }
 }
 

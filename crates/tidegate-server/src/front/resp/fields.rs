@@ -5,7 +5,7 @@ use tidegate_rules::Admission;
 use tidegate_support::{in_seconds, retry_after};
 
 use super::reply::{Replies, or_none, saturated};
-use crate::answer::Told;
+use crate::decision_fields::DecisionFields;
 use crate::engine::Decided;
 use crate::permit::Permits;
 
@@ -52,7 +52,11 @@ pub(super) fn admission(replies: &mut Replies<'_>, admission: &Admission) -> Opt
     with_permit(replies, admission.into(), Permits::of(admission))
 }
 
-fn with_permit(replies: &mut Replies<'_>, told: Told<'_>, permit: Option<Permits>) -> Option<Permits> {
+fn with_permit(
+    replies: &mut Replies<'_>,
+    told: DecisionFields<'_>,
+    permit: Option<Permits>,
+) -> Option<Permits> {
     replies.map(FIELDS + usize::from(permit.is_some()));
     fields(replies, told);
     if let Some(permit) = &permit {
@@ -63,22 +67,22 @@ fn with_permit(replies: &mut Replies<'_>, told: Told<'_>, permit: Option<Permits
 }
 
 /// Writes all fields of the remaining quota, and the result of the adjustment.
-pub(super) fn adjusted(replies: &mut Replies<'_>, told: Told<'_>, adjusted: Adjusted) {
+pub(super) fn adjusted(replies: &mut Replies<'_>, told: DecisionFields<'_>, adjusted: Adjusted) {
     replies.map(FIELDS + 1);
     fields(replies, told);
     replies.bulk(b"adjusted");
-    replies.bulk(crate::answer::adjusted(adjusted).as_bytes());
+    replies.bulk(crate::decision_fields::adjusted(adjusted).as_bytes());
 }
 
 /// Writes all fields of the binding decision, and its index.
-pub(super) fn binding(replies: &mut Replies<'_>, told: Told<'_>, index: usize) {
+pub(super) fn binding(replies: &mut Replies<'_>, told: DecisionFields<'_>, index: usize) {
     replies.map(FIELDS + 1);
     fields(replies, told);
     replies.bulk(b"binding");
     replies.integer(saturated(index as u64));
 }
 
-fn fields(replies: &mut Replies<'_>, told: Told<'_>) {
+fn fields(replies: &mut Replies<'_>, told: DecisionFields<'_>) {
     replies.bulk(b"allowed");
     replies.integer(i64::from(told.is_allowed));
     replies.bulk(b"limit");

@@ -2,7 +2,7 @@
 
 use super::parse::{Caller, Words};
 use super::reply::{Protocol, Replies, echo as shown};
-use super::session::{Call, Refused};
+use super::session::{Call, CommandResult};
 
 /// The longest name of a connection, in bytes.
 const MAX_NAME_BYTES: usize = 256;
@@ -12,7 +12,7 @@ const NO_TOKEN: &str = "ERR AUTH <password> called without any password configur
 const WRONG_TOKEN: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
 /// `PING [message]`: replies the message, or `PONG`.
-pub(super) fn ping(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn ping(call: &mut Call<'_, '_>) -> CommandResult {
     match (call.words.get(1), call.words.len()) {
         (None, _) => call.replies.simple("PONG"),
         (Some(message), 2) => call.replies.bulk(message),
@@ -22,13 +22,13 @@ pub(super) fn ping(call: &mut Call<'_, '_>) -> Refused {
 }
 
 /// `ECHO message`: replies the message.
-pub(super) fn echo(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn echo(call: &mut Call<'_, '_>) -> CommandResult {
     call.replies.bulk(call.words.get(1).unwrap_or_default());
     Ok(())
 }
 
 /// `AUTH [username] token`: authenticates the client. The username is ignored.
-pub(super) fn auth(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn auth(call: &mut Call<'_, '_>) -> CommandResult {
     let secret = match call.words.len() {
         2 => call.words.get(1),
         3 => call.words.get(2),
@@ -39,7 +39,7 @@ pub(super) fn auth(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-fn show_token(call: &mut Call<'_, '_>, secret: &[u8]) -> Refused {
+fn show_token(call: &mut Call<'_, '_>, secret: &[u8]) -> CommandResult {
     if call.post.engine.token().is_none() {
         return Err(NO_TOKEN.to_owned());
     }
@@ -47,7 +47,7 @@ fn show_token(call: &mut Call<'_, '_>, secret: &[u8]) -> Refused {
 }
 
 /// `HELLO [version [AUTH username token] [SETNAME name]]`: selects the protocol version, and describes the server.
-pub(super) fn hello(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn hello(call: &mut Call<'_, '_>) -> CommandResult {
     let protocol = match call.words.get(1) {
         None => call.session.protocol,
         Some(b"2") => Protocol::Resp2,
@@ -70,7 +70,7 @@ pub(super) fn hello(call: &mut Call<'_, '_>) -> Refused {
             return Err(format!("ERR Syntax error in HELLO option '{}'", shown(option)));
         }
     }
-    if call.session.caller == Caller::Stranger {
+    if call.session.caller == Caller::Unauthenticated {
         return Err(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO \
             <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP \
@@ -108,7 +108,7 @@ fn introduce(call: &mut Call<'_, '_>) {
 }
 
 /// `SELECT index`: accepts database 0 only.
-pub(super) fn select(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn select(call: &mut Call<'_, '_>) -> CommandResult {
     match call.words.get(1) {
         Some(b"0") => call.replies.ok(),
         _ => return Err("ERR DB index is out of range".to_owned()),
@@ -118,7 +118,7 @@ pub(super) fn select(call: &mut Call<'_, '_>) -> Refused {
 
 /// `CLIENT SETNAME|GETNAME|SETINFO|ID|INFO|LIST|NO-EVICT|NO-TOUCH|TRACKING|REPLY …`: the subcommands that stock clients
 /// send.
-pub(super) fn client(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn client(call: &mut Call<'_, '_>) -> CommandResult {
     let words = call.words;
     let subcommand = words.get(1).unwrap_or_default().to_ascii_uppercase();
     match (&*subcommand, words.len()) {
@@ -143,7 +143,7 @@ pub(super) fn client(call: &mut Call<'_, '_>) -> Refused {
 }
 
 /// `CLIENT SETINFO`: checks the library's name or version, and does not store it.
-fn set_info(words: Words<'_>, replies: &mut Replies<'_>) -> Refused {
+fn set_info(words: Words<'_>, replies: &mut Replies<'_>) -> CommandResult {
     if !is(words.get(2), "LIB-NAME") && !is(words.get(2), "LIB-VER") {
         return Err(format!("ERR Unrecognized option '{}'", shown(words.get(2).unwrap_or_default())));
     }
@@ -152,7 +152,7 @@ fn set_info(words: Words<'_>, replies: &mut Replies<'_>) -> Refused {
     Ok(())
 }
 
-fn on_or_off(words: Words<'_>, replies: &mut Replies<'_>) -> Refused {
+fn on_or_off(words: Words<'_>, replies: &mut Replies<'_>) -> CommandResult {
     if !is(words.get(2), "ON") && !is(words.get(2), "OFF") {
         return Err("ERR syntax error".to_owned());
     }
@@ -170,14 +170,14 @@ fn about(call: &Call<'_, '_>) -> Vec<u8> {
 }
 
 /// `QUIT`: closes the connection after the reply.
-pub(super) fn quit(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn quit(call: &mut Call<'_, '_>) -> CommandResult {
     call.session.ends = true;
     call.replies.ok();
     Ok(())
 }
 
 /// `RESET`: resets the session; a client of a server with a token has to authenticate again.
-pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     call.session.reset(call.post);
     call.replies.simple("RESET");
     Ok(())

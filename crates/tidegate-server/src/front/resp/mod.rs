@@ -14,8 +14,8 @@ mod fields;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod greet;
-mod later;
 mod parse;
+mod pending;
 mod reply;
 mod session;
 mod several;
@@ -23,23 +23,23 @@ mod stretch;
 mod takes;
 mod throttle;
 mod transaction;
-mod untold;
+mod unsent;
 
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
 
-use crate::worker::Post;
-use connection::{Connection, End};
+use crate::worker::WorkerContext;
+use connection::{Connection, ConnectionEnd};
 
 /// The reply to a client above the connection limit.
 pub(super) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// Serves one connection until the client or the server ends it.
-pub(super) async fn serve(stream: TcpStream, post: Arc<Post>) {
+pub(super) async fn serve(stream: TcpStream, post: Arc<WorkerContext>) {
     post.meter().resp_connections.add(1);
     let end = Connection::new(stream, &post).await;
-    if end == End::CutOff {
+    if end == ConnectionEnd::CutOff {
         post.meter().cut_off.add(1);
     }
     post.meter().closed.add(1);

@@ -30,7 +30,7 @@ pub(super) const MAX_UNAUTHENTICATED_REQUEST_BYTES: usize = 14 << 10;
 pub(super) enum Caller {
     Known,
     /// A client that has not authenticated yet.
-    Stranger,
+    Unauthenticated,
 }
 
 /// The result of parsing the next request.
@@ -78,7 +78,7 @@ impl Arguments {
     fn array(&mut self, input: &[u8], caller: Caller) -> Result<Step, ProtocolError> {
         let max_arguments = match caller {
             Caller::Known => MAX_ARGUMENTS,
-            Caller::Stranger => MAX_STRANGER_ARGUMENTS,
+            Caller::Unauthenticated => MAX_STRANGER_ARGUMENTS,
         };
         let Some((count, mut at)) = length(input, 1).ok_or(ProtocolError::ArrayLength)? else {
             return Ok(Step::More { bytes: input.len() + 1 });
@@ -117,7 +117,7 @@ impl Arguments {
     fn line(&mut self, input: &[u8], caller: Caller) -> Result<Step, ProtocolError> {
         let (max_bytes, too_long) = match caller {
             Caller::Known => (MAX_INLINE_BYTES, ProtocolError::InlineTooLong),
-            Caller::Stranger => {
+            Caller::Unauthenticated => {
                 (MAX_UNAUTHENTICATED_REQUEST_BYTES, ProtocolError::UnauthenticatedRequestTooLong)
             }
         };
@@ -222,7 +222,7 @@ fn more(input: &[u8], bytes: usize, caller: Caller) -> Result<Step, ProtocolErro
 fn fits(bytes: usize, caller: Caller) -> Result<(), ProtocolError> {
     match caller {
         Caller::Known if bytes > MAX_REQUEST_BYTES => Err(ProtocolError::RequestTooLong),
-        Caller::Stranger if bytes > MAX_UNAUTHENTICATED_REQUEST_BYTES => {
+        Caller::Unauthenticated if bytes > MAX_UNAUTHENTICATED_REQUEST_BYTES => {
             Err(ProtocolError::UnauthenticatedRequestTooLong)
         }
         _ => Ok(()),

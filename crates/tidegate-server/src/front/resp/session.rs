@@ -8,16 +8,16 @@ use tidegate::Ask;
 use tidegate_rules::Attributes;
 
 use super::command::{Run, Spec};
-use super::later::Later;
 use super::parse::{Arguments, Caller, MAX_UNAUTHENTICATED_REQUEST_BYTES, ProtocolError, Step, Words};
+use super::pending::PendingReplies;
 use super::reply::{Protocol, Replies, echo};
 use super::stretch::{Executed, Stretch};
 use super::takes::{Style, Takes};
 use super::transaction::Queue;
-use super::untold::Untold;
+use super::unsent::UnsentPermits;
 use super::{ask, throttle};
 use crate::unfinished::UNCOUNTED_BYTES;
-use crate::worker::Post;
+use crate::worker::WorkerContext;
 
 /// The bytes of replies after which they are sent before another request is executed.
 pub(super) const ENOUGH_OUTPUT: usize = 256 << 10;
@@ -46,9 +46,9 @@ pub(super) struct Session {
     /// Requests between `MULTI` and `EXEC`.
     pub(super) queue: Option<Queue>,
     /// Pending replies of a remote store.
-    pub(super) later: Later,
+    pub(super) later: PendingReplies,
     /// Permits of replies that are not written yet.
-    pub(super) untold: Untold,
+    pub(super) untold: UnsentPermits,
     /// The rest of a request that is executed a stretch at a time.
     pub(super) stretch: Stretch,
     wrong_tokens: u32,
@@ -59,7 +59,7 @@ pub(super) struct Session {
 
 /// The reusable memory of a thread while it serves one client.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct Scratch {
     arguments: Arguments,
     pub(super) takes: Takes,
     /// Always empty: keeps the allocation of the last request that the rules decided.
@@ -92,7 +92,7 @@ pub(super) enum Next {
 /// A command, with everything that it may change.
 pub(super) struct Call<'a, 'o> {
     pub(super) session: &'a mut Session,
-    pub(super) post: &'a Arc<Post>,
+    pub(super) post: &'a Arc<WorkerContext>,
     pub(super) takes: &'a mut Takes,
     pub(super) attributes: &'a mut Attributes<'static>,
     /// All bytes that were read.
@@ -104,10 +104,10 @@ pub(super) struct Call<'a, 'o> {
 }
 
 /// The result of a command; an error is the text of the error reply.
-pub(super) type Refused = Result<(), String>;
+pub(super) type CommandResult = Result<(), String>;
 
 impl Session {
-    pub(super) fn new(post: &Post) -> Session {
+    pub(super) fn new(post: &WorkerContext) -> Session {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Session {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -115,8 +115,8 @@ impl Session {
             caller: caller(post),
             name: Vec::new(),
             queue: None,
-            later: Later::default(),
-            untold: Untold::default(),
+            later: PendingReplies::default(),
+            untold: UnsentPermits::default(),
             stretch: Stretch::default(),
             wrong_tokens: 0,
             pauses: false,
@@ -128,12 +128,12 @@ impl Session {
     pub(super) fn run(
         &mut self,
         input: &[u8],
-        post: &Arc<Post>,
-        desk: &mut Desk,
+        post: &Arc<WorkerContext>,
+        desk: &mut Scratch,
         out: &mut Vec<u8>,
     ) -> Progress {
         let (mut bytes, mut commands) = (0, 0);
-        let Desk { arguments, takes, attributes } = desk;
+        let Scratch { arguments, takes, attributes } = desk;
         self.stretch.begin();
         let next = loop {
             if self.stretch.is_open() {
@@ -185,7 +185,7 @@ impl Session {
     }
 
     /// Authenticates the client if `secret` is the token, and counts a wrong token otherwise. Returns true if it is.
-    pub(super) fn knows(&mut self, post: &Post, secret: &[u8]) -> bool {
+    pub(super) fn knows(&mut self, post: &WorkerContext, secret: &[u8]) -> bool {
         let knows = post.engine.token().is_some_and(|token| token.is(secret));
         if knows {
             self.caller = Caller::Known;
@@ -199,7 +199,7 @@ impl Session {
     fn enough_output(&self) -> usize {
         match self.caller {
             Caller::Known => ENOUGH_OUTPUT,
-            Caller::Stranger => ENOUGH_UNAUTHENTICATED_OUTPUT,
+            Caller::Unauthenticated => ENOUGH_UNAUTHENTICATED_OUTPUT,
         }
     }
 
@@ -211,7 +211,7 @@ impl Session {
     }
 
     /// Resets protocol, authentication, name and transaction to those of a new connection.
-    pub(super) fn reset(&mut self, post: &Post) {
+    pub(super) fn reset(&mut self, post: &WorkerContext) {
         self.protocol = Protocol::default();
         self.caller = caller(post);
         self.name.clear();
@@ -220,8 +220,8 @@ impl Session {
 }
 
 /// Returns the initial caller: unauthenticated if the server has a token.
-fn caller(post: &Post) -> Caller {
-    if post.engine.token().is_some() { Caller::Stranger } else { Caller::Known }
+fn caller(post: &WorkerContext) -> Caller {
+    if post.engine.token().is_some() { Caller::Unauthenticated } else { Caller::Known }
 }
 
 impl Call<'_, '_> {
@@ -238,10 +238,10 @@ impl Call<'_, '_> {
     }
 
     #[inline]
-    fn execute(&mut self) -> Refused {
+    fn execute(&mut self) -> CommandResult {
         let name = self.words.get(0).unwrap_or_default();
         let Some(spec) = Spec::named(name) else { return Err(unknown(name, self.words)) };
-        if self.session.caller == Caller::Stranger && !spec.is_unauthenticated {
+        if self.session.caller == Caller::Unauthenticated && !spec.is_unauthenticated {
             return Err("NOAUTH Authentication required.".to_owned());
         }
         if self.session.queue.is_some() && !matches!(spec.run, Run::EndsQueue(_)) {
@@ -268,7 +268,7 @@ impl Call<'_, '_> {
 
     /// Queues a request for `EXEC`.
     #[cold]
-    fn put_into_queue(&mut self, spec: &Spec) -> Refused {
+    fn put_into_queue(&mut self, spec: &Spec) -> CommandResult {
         if !spec.fits(self.words.len()) {
             return Err(spec.wrong_number());
         }

@@ -4,10 +4,10 @@ use tidegate::{Algorithm, Decisions, Key};
 
 use super::ask::{self, Options, asked, unsigned};
 use super::fields::binding;
-use super::later::Way;
+use super::pending::CommandOrder;
 use super::reply::{Replies, UNDECIDED, echo};
-use super::session::{Call, Refused};
-use crate::engine::{Asked, Decided};
+use super::session::{Call, CommandResult};
+use crate::engine::{Decided, TakeRequest};
 use crate::meter::Meter;
 
 /// The maximum number of limits of one command. A map locks the shards of all of their keys at once.
@@ -15,11 +15,11 @@ pub(super) const MAX_TOGETHER: usize = 64;
 
 /// `TG.TAKEALL n key LIMIT text [COST c] …`, n times: spends under all limits if all allow it. Rejects concurrency
 /// limits, since its reply has no permits.
-pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn take_all(call: &mut Call<'_, '_>) -> CommandResult {
     let asks = read(call)?;
-    let mut prepare = |asked: &ask::Asked<'_>| {
+    let mut prepare = |asked: &ask::ParsedAsk<'_>| {
         let limit = call.takes.limit_of_text(asked.text, &call.post.engine)?.clone();
-        Ok(Asked { key: Key::new(asked.key), limit, ask: asked.ask })
+        Ok(TakeRequest { key: Key::new(asked.key), limit, ask: asked.ask })
     };
     let asks: Vec<_> = asks.iter().map(&mut prepare).collect::<Result<_, String>>()?;
     if asks.iter().any(|asked| asked.limit.limit().algorithm() == Algorithm::Concurrency) {
@@ -27,7 +27,7 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
     }
     let post = call.post.clone();
     call.ask(
-        Way::Together,
+        CommandOrder::Together,
         |post| async move { post.engine.take_all(&asks).await },
         move |replies, decisions| {
             tell(replies, &decisions, post.meter());
@@ -49,7 +49,7 @@ fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
     }
 }
 
-fn read<'a>(call: &Call<'a, '_>) -> Result<Vec<ask::Asked<'a>>, String> {
+fn read<'a>(call: &Call<'a, '_>) -> Result<Vec<ask::ParsedAsk<'a>>, String> {
     let count =
         unsigned(call.words.get(1).unwrap_or_default(), "TG.TAKEALL begins with how many limits there are")?;
     if !(1..=MAX_TOGETHER as u64).contains(&count) {
@@ -69,7 +69,7 @@ fn read<'a>(call: &Call<'a, '_>) -> Result<Vec<ask::Asked<'a>>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::later::written;
+    use super::super::pending::written;
     use super::super::reply::Protocol;
     use super::*;
 

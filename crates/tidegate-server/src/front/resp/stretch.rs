@@ -12,7 +12,7 @@ use super::parse::{Arguments, Caller, Step};
 use super::reply::Replies;
 use super::session::{Call, ENOUGH_OUTPUT, Session};
 use super::takes::Takes;
-use crate::worker::Post;
+use crate::worker::WorkerContext;
 
 /// The maximum number of keys of one stretch. Deleting them takes about a millisecond.
 pub(super) const STRETCH_KEYS: usize = 1024;
@@ -88,7 +88,7 @@ impl Session {
     /// Executes the rest of a long request, for one stretch at most.
     pub(super) fn execute_stretch(
         &mut self,
-        post: &Arc<Post>,
+        post: &Arc<WorkerContext>,
         takes: &mut Takes,
         out: &mut Vec<u8>,
     ) -> Executed {

@@ -8,17 +8,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::{AdHocAsk, Algorithm, Ask, Draft, Limit, PreparedLimit};
+use tidegate::{Algorithm, Ask, DynamicAsk, Limit, LimitBuilder, PreparedLimit};
 use tidegate_support::RecentCache;
 
 use super::fields::{decided, throttled};
-use super::later::{Reply, Way};
 use super::parse::Words;
+use super::pending::{CommandOrder, PendingReply};
 use super::reply::{Replies, UNDECIDED, echo};
 use super::session::Session;
 use crate::engine::{Decided, Engine};
 use crate::permit::Permits;
-use crate::worker::Post;
+use crate::worker::WorkerContext;
 
 /// The maximum number of takes of one batch.
 const MAX_PENDING: usize = 64;
@@ -32,7 +32,7 @@ pub(super) struct Takes {
     numbers: Recent<(Vec<u8>, [usize; 2])>,
     text: Recent<Vec<u8>>,
     /// Recently used limits of `CL.THROTTLE`, by their numbers.
-    known_numbers: RecentCache<(Numbers, PreparedLimit)>,
+    known_numbers: RecentCache<(ThrottleNumbers, PreparedLimit)>,
     /// Recently used limits, by their text.
     known_texts: RecentCache<(Box<[u8]>, PreparedLimit)>,
 }
@@ -70,7 +70,7 @@ impl Style {
 }
 
 /// The numbers of a `CL.THROTTLE`: burst (one more than its `max_burst`), count, and period in seconds.
-pub(super) type Numbers = [u64; 3];
+pub(super) type ThrottleNumbers = [u64; 3];
 
 /// One-entry parse cache: the last limit, the bytes that it was parsed from (for several words also the lengths of the
 /// first two), and its index in `limits`.
@@ -89,7 +89,7 @@ impl Takes {
         &mut self,
         words: Words<'_>,
         engine: &Engine,
-        read: impl FnOnce(Words<'_>) -> Result<Numbers, String>,
+        read: impl FnOnce(Words<'_>) -> Result<ThrottleNumbers, String>,
     ) -> Result<&PreparedLimit, String> {
         let written = (words.span(0, 2), [0, 1].map(|word| words.get(word).map_or(0, <[u8]>::len)));
         let known = &self.numbers.read;
@@ -148,7 +148,7 @@ impl Takes {
     pub(super) fn settle(
         &mut self,
         input: &[u8],
-        post: &Arc<Post>,
+        post: &Arc<WorkerContext>,
         replies: &mut Replies<'_>,
         session: &mut Session,
     ) {
@@ -157,7 +157,7 @@ impl Takes {
         }
         let (limits, meter) = (&self.limits, post.meter());
         let key = |take: &Pending| &input[take.key.clone()];
-        let asks = self.pending.iter().map(|take| AdHocAsk {
+        let asks = self.pending.iter().map(|take| DynamicAsk {
             key: key(take),
             limit: &limits[take.limit],
             ask: take.ask,
@@ -176,9 +176,9 @@ impl Takes {
             } else {
                 let (key, limit) = (key(take).to_vec(), limits[take.limit].clone());
                 let (ask, style, post, protocol) = (take.ask, take.style, post.clone(), session.protocol);
-                session.answer_when_known(replies, Way::Together, async move {
+                session.answer_when_known(replies, CommandOrder::Together, async move {
                     let decided = post.engine.take(&key, &limit, ask).await;
-                    Reply::new(decided, protocol, &post.engine, |replies, decided| {
+                    PendingReply::new(decided, protocol, &post.engine, |replies, decided| {
                         post.meter().decided(&decided.decision);
                         style.write(replies, &decided, limit.limit(), &key)
                     })
@@ -197,8 +197,8 @@ fn accepted(limit: Limit, engine: &Engine) -> Result<PreparedLimit, String> {
     engine.accept(limit).map_err(|why| format!("ERR {why}"))
 }
 
-fn throttle_limit([burst, count, period]: Numbers) -> Result<Limit, String> {
-    let draft = Draft::new(Algorithm::TokenBucket, count, Duration::from_secs(period)).burst(burst);
+fn throttle_limit([burst, count, period]: ThrottleNumbers) -> Result<Limit, String> {
+    let draft = LimitBuilder::new(Algorithm::TokenBucket, count, Duration::from_secs(period)).burst(burst);
     draft.build().map_err(|error| format!("ERR {error}"))
 }
 

@@ -6,11 +6,11 @@
 use tidegate::{Ask, Cost, Key};
 
 use super::fields::looked_at;
-use super::later::Way;
 use super::parse::{Words, integer};
+use super::pending::CommandOrder;
 use super::reply::echo;
-use super::session::{Call, Refused};
-use super::takes::{Numbers, Style};
+use super::session::{Call, CommandResult};
+use super::takes::{Style, ThrottleNumbers};
 use crate::settings::MAX_KEY_BYTES;
 
 const USAGE: &str =
@@ -18,7 +18,7 @@ const USAGE: &str =
 
 /// `CL.THROTTLE key max_burst count period [quantity]`
 #[inline]
-pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn throttle(call: &mut Call<'_, '_>) -> CommandResult {
     let words = call.words;
     let Some(key) = words.get(1).filter(|_| (5..=6).contains(&words.len())) else {
         return Err(USAGE.to_owned());
@@ -37,12 +37,12 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
 
 /// Peeks: a quantity of 0 spends nothing.
 #[cold]
-fn look(call: &mut Call<'_, '_>, key: &[u8]) -> Refused {
+fn look(call: &mut Call<'_, '_>, key: &[u8]) -> CommandResult {
     call.settle();
     let limit = call.takes.limit_of_numbers(call.words.from(2), &call.post.engine, numbers)?.clone();
     let key = Key::new(key);
     call.ask(
-        Way::Together,
+        CommandOrder::Together,
         |post| async move { post.engine.peek(&key, &limit, Ask::ONE).await },
         |replies, looked| {
             looked_at(replies, &looked.decision);
@@ -53,7 +53,7 @@ fn look(call: &mut Call<'_, '_>, key: &[u8]) -> Refused {
 }
 
 /// Parses the numbers of a limit: burst, count, and period in seconds.
-fn numbers(words: Words<'_>) -> Result<Numbers, String> {
+fn numbers(words: Words<'_>) -> Result<ThrottleNumbers, String> {
     let word = |index: usize| number(words.get(index).unwrap_or_default());
     let (burst, count, period) = (word(0)?, word(1)?, word(2)?);
     if count == 0 || period == 0 {

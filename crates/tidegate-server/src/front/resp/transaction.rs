@@ -6,7 +6,7 @@
 
 use super::command::{Run, Spec};
 use super::parse::{MAX_ARGUMENTS, MAX_REQUEST_BYTES, Words};
-use super::session::{Call, Refused};
+use super::session::{Call, CommandResult};
 
 /// The maximum number of requests between `MULTI` and `EXEC`, since their replies are one array.
 pub(super) const MAX_QUEUED: usize = 4096;
@@ -23,7 +23,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Queues a request.
-    pub(super) fn put(&mut self, spec: &Spec, words: Words<'_>) -> Refused {
+    pub(super) fn put(&mut self, spec: &Spec, words: Words<'_>) -> CommandResult {
         if matches!(spec.run, Run::Connection(_)) {
             return Err(format!("ERR '{}' is not allowed between MULTI and EXEC", spec.name));
         }
@@ -59,7 +59,7 @@ impl Queue {
 }
 
 /// `MULTI`: queues the requests up to `EXEC`. Cannot be nested.
-pub(super) fn multi(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn multi(call: &mut Call<'_, '_>) -> CommandResult {
     if call.session.queue.is_some() {
         return Err("ERR MULTI calls can not be nested".to_owned());
     }
@@ -69,14 +69,14 @@ pub(super) fn multi(call: &mut Call<'_, '_>) -> Refused {
 }
 
 /// `DISCARD`: drops the queued requests.
-pub(super) fn discard(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn discard(call: &mut Call<'_, '_>) -> CommandResult {
     call.session.queue.take().ok_or("ERR DISCARD without MULTI")?;
     call.replies.ok();
     Ok(())
 }
 
 /// `EXEC`: executes the queued requests. Replies `EXECABORT` and executes none if one of them was rejected.
-pub(super) fn exec(call: &mut Call<'_, '_>) -> Refused {
+pub(super) fn exec(call: &mut Call<'_, '_>) -> CommandResult {
     let queue = call.session.queue.take().ok_or("ERR EXEC without MULTI")?;
     if queue.is_broken {
         return Err("EXECABORT Transaction discarded because of previous errors.".to_owned());

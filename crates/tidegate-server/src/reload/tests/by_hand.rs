@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use crate::reload::Pace;
 
 /// The watcher's end: a look is due when the test triggers it.
@@ -40,12 +40,12 @@ impl Pace for ByHand {
 impl Looks {
     /// Waits until the watcher runs.
     pub(super) fn begin(&self) {
-        self.over.recv_timeout(PATIENCE).expect("the watcher asks when to look");
+        self.over.recv_timeout(TIMEOUT).expect("the watcher asks when to look");
     }
 
     /// Triggers one look, and waits until it and the read that it may cause have ended.
     pub(super) fn look(&self) {
         self.due.send(()).expect("somebody watches");
-        self.over.recv_timeout(PATIENCE).expect("a look comes to an end");
+        self.over.recv_timeout(TIMEOUT).expect("a look comes to an end");
     }
 }

@@ -34,7 +34,7 @@ impl Watching {
         let (pace, looks) = by_hand();
         let told = Arc::new(Mutex::new(Vec::new()));
         let teller = told.clone();
-        let tell = Tell::new(move |lines| {
+        let tell = ReportListener::new(move |lines| {
             teller.lock().unwrap_or_else(PoisonError::into_inner).push(lines.to_owned());
         });
         server.read_rules_from(source, loaded.text, tell, pace);
@@ -98,7 +98,7 @@ impl Watching {
 /// Sends a request on a new connection, and returns everything until the server closes it.
 fn ask(address: Option<SocketAddr>, request: &str) -> String {
     let mut client = TcpStream::connect(address.expect("it has both fronts")).expect("it listens");
-    client.set_read_timeout(Some(PATIENCE)).expect("a socket can be told");
+    client.set_read_timeout(Some(TIMEOUT)).expect("a socket can be told");
     client.write_all(request.as_bytes()).expect("it reads");
     let mut reply = String::new();
     client.read_to_string(&mut reply).expect("the server closes the connection");

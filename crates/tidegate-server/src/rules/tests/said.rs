@@ -92,13 +92,14 @@ fn whoever_asks_hears_that_it_is_still_wrong() {
 
 #[test]
 fn a_setting_that_holds_after_the_next_start_is_told_once_for_each_change() {
-    let with = |idle: &str| format!("[server]\nidle = \"{idle}\"\n{}", rule("once", "1/d"));
+    let with = |idle: &str| format!("[server]\nidle_timeout = \"{idle}\"\n{}", rule("once", "1/d"));
     let read = Read::from(&with("1h"));
     let told = |text: String| {
         read.becomes(text);
         read.told().concat()
     };
-    let once = "rules: tidegate.toml was read again\n  ~ server.idle: holds after the next start only";
+    let once =
+        "rules: tidegate.toml was read again\n  ~ server.idle_timeout: holds after the next start only";
     let nothing = "rules: tidegate.toml was read again: no rule has changed";
     assert_eq!(told(with("2h")), once);
     assert_eq!(told(with("2h") + "# more"), nothing, "it has been said");

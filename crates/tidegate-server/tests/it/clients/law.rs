@@ -59,7 +59,7 @@ const PASSING: usize = 100;
 /// A key that is not valid in any text encoding.
 const BYTES: &[u8] = b"\0\xff\xfe\r\n*1\r\n\x80'\" ";
 
-const ARITY: &str = "usage: TG.TAKE key LIMIT text [COST n] [PATIENCE ms]";
+const ARITY: &str = "usage: TG.TAKE key LIMIT text [COST n] [MAXWAIT ms]";
 
 /// Runs every check with a client, and repeats the first one after a restart.
 pub(super) fn holds(mut client: impl Client, mut place: Place, manner: Manner) {

@@ -127,7 +127,8 @@ fn sighup_ends_nothing() {
 
 #[test]
 fn a_second_signal_ends_at_once() {
-    let (process, ready) = Call::from("twice").serve(&["--grace", "1h", "--arrival", "1h"]);
+    let (process, ready) =
+        Call::from("twice").serve(&["--shutdown-timeout", "1h", "--request-timeout", "1h"]);
     let _unfinished = begin_a_request(&ready);
     process.signal(Signal::TERM);
     process.says("stopping: ");

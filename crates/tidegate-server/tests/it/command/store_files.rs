@@ -14,7 +14,7 @@ use crate::wire::resp::{Client, Value as Reply};
 /// Returns settings of a store in a file, with a named zone and rules whose states take more than one word.
 fn settings(store: &str, zone: &str) -> String {
     format!(
-        "[server]\ngrace = '1s'\n[store]\nfile = 'zone.tg'\nsize = '{store}'\n[zone.logins]\nsize = '{zone}'\n\
+        "[server]\nshutdown_timeout = '1s'\n[store]\nfile = 'zone.tg'\nsize = '{store}'\n[zone.logins]\nsize = '{zone}'\n\
          [[rule]]\nname = 'login'\nkey = ['user']\nlimit = '2/h sliding-log'\nzone = 'logins'\n\
          [[rule]]\nname = 'upload'\nkey = ['ip']\nlimit = '3/h sliding-log'\n"
     )
@@ -130,7 +130,7 @@ fn counts_of_more_than_one_word_survive_a_kill_in_every_zone() {
 fn a_server_waits_for_the_process_that_has_the_states_and_starts_when_it_ends() {
     let call = Call::from("waits_for_owner").file("tidegate.toml", &settings("64KiB", "64KiB"));
     let (first, _) = call.serve(&[]);
-    let free = ["serve", "--json", "--resp", "127.0.0.1:0", "--http", "off", "--grace", "60s"];
+    let free = ["serve", "--json", "--resp", "127.0.0.1:0", "--http", "off", "--shutdown-timeout", "60s"];
     let mut second = call.start(&free);
     let waiting = second.says("waiting up to 65 s for process ");
     assert!(waiting.contains(&format!("process {}, which has the states", first.id())), "{waiting}");
@@ -150,7 +150,7 @@ fn a_server_that_waits_in_vain_names_the_rules_and_a_signal_ends_the_wait() {
     );
     assert!(second.code == Some(1) && second.err.contains(&said), "{second:?}");
     assert_eq!(second.err.matches("waiting up to 6 s").count(), 1, "{}", second.err);
-    let third = call.start(&["serve", "--resp", "127.0.0.1:0", "--http", "off", "--grace", "60s"]);
+    let third = call.start(&["serve", "--resp", "127.0.0.1:0", "--http", "off", "--shutdown-timeout", "60s"]);
     third.says("waiting up to 65 s");
     third.signal(Signal::TERM);
     assert_eq!(third.end().code, Some(0));

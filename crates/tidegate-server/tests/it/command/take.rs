@@ -57,12 +57,12 @@ fn a_cost_that_can_never_pass_is_refused_for_good() {
 }
 
 #[test]
-fn patience_takes_a_delay() {
-    let asked = Asked::new("patience");
+fn max_wait_takes_a_delay() {
+    let asked = Asked::new("max_wait");
     let take = ["ana", "--limit", "1/h leaky-bucket queue 1"];
     assert_eq!(asked.take(&take).0, Some(0));
     assert_eq!(asked.take(&take).0, Some(3));
-    let (code, line) = asked.take(&[&take[..], &["--patience", "2h"]].concat());
+    let (code, line) = asked.take(&[&take[..], &["--max_wait", "2h"]].concat());
     assert_eq!(code, Some(0));
     assert!(line.starts_with("allowed after a wait of "), "{line}");
 }

@@ -11,7 +11,7 @@ use super::call::{Call, address};
 use crate::wire::resp::Client;
 
 /// Timeout of every wait in these tests.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const FILE: [&str; 4] = ["--store-file", "zone.tg", "--store-size", "64KiB"];
 
 /// Returns the messages of a server from its start to its end.
@@ -65,7 +65,7 @@ fn the_time_is_written_into_the_file_while_no_request_comes() {
     for _ in 0..2 {
         let before = read();
         // Only the time can be written.
-        until("the time is written", PATIENCE, || (read() != before).then_some(()));
+        until("the time is written", TIMEOUT, || (read() != before).then_some(()));
     }
 }
 

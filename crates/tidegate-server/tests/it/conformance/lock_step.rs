@@ -70,7 +70,7 @@ impl<T: Told> Keeper for LockStep<T> {
         true
     }
 
-    fn finest_patience(&self) -> Ticks {
+    fn finest_max_wait(&self) -> Ticks {
         RESOLUTION
     }
 

@@ -23,7 +23,7 @@ pub(crate) struct UnderRule {
 impl UnderRule {
     pub(crate) fn new(limit: Limit) -> UnderRule {
         let rule =
-            format!("[[rule]]\nname = 'judged'\nkey = ['user']\nlimit = '{limit}'\npatience = '365d'\n");
+            format!("[[rule]]\nname = 'judged'\nkey = ['user']\nlimit = '{limit}'\nmax_wait = '365d'\n");
         let running = Running::under(&rule);
         let talk = Talk::to(&running);
         UnderRule { running, talk, permits: HashMap::new() }
@@ -42,7 +42,7 @@ impl UnderRule {
 }
 
 fn request(key: &str, ask: Ask) -> Json {
-    json!({ "attributes": { "user": key }, "cost": ask.cost.get(), "patience_ms": ms(ask.patience) })
+    json!({ "attributes": { "user": key }, "cost": ask.cost.get(), "max_wait_ms": ms(ask.max_wait) })
 }
 
 impl Arm for UnderRule {

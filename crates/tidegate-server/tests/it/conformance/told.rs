@@ -80,9 +80,9 @@ fn adjusted(word: &str) -> Adjusted {
 }
 
 fn resp_request(verb: &str, (key, limit): (&[u8], &Limit), ask: Ask) -> Vec<u8> {
-    let (limit, cost, patience) =
-        (limit.to_string(), ask.cost.get().to_string(), ms(ask.patience).to_string());
-    let texts = [&limit, "COST", &cost, "PATIENCE", &patience].map(str::as_bytes);
+    let (limit, cost, max_wait) =
+        (limit.to_string(), ask.cost.get().to_string(), ms(ask.max_wait).to_string());
+    let texts = [&limit, "COST", &cost, "MAXWAIT", &max_wait].map(str::as_bytes);
     let words = [&[verb.as_bytes(), key, b"LIMIT"], &texts[..]].concat();
     resp::request(&words)
 }
@@ -184,7 +184,7 @@ over_resp! { Resp3, "a server over RESP3", "HELLO 3", transaction }
 impl Http {
     fn ask(&mut self, route: &str, (key, limit): (&[u8], &Limit), ask: Ask) -> http::Answer {
         let body = json!({
-            "key": text(key), "limit": limit.to_string(), "cost": ask.cost.get(), "patience_ms": ms(ask.patience),
+            "key": text(key), "limit": limit.to_string(), "cost": ask.cost.get(), "max_wait_ms": ms(ask.max_wait),
         });
         self.0.post(route, &body.to_string())
     }

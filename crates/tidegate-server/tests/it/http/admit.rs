@@ -140,17 +140,17 @@ fn what_can_never_pass_says_so_and_names_the_rule() {
 }
 
 #[test]
-fn patience_is_what_the_rule_says_and_never_more_than_the_asker_accepts() {
+fn max_wait_is_what_the_rule_says_and_never_more_than_the_asker_accepts() {
     let (_running, mut talk) =
-        Running::under("[[rule]]\nname = 'api'\nlimit = '2/2s'\npatience = '2s'").with_http();
+        Running::under("[[rule]]\nname = 'api'\nlimit = '2/2s'\nmax_wait = '2s'").with_http();
     let mut ask = |more: &str| talk.post("/v1/admit", &format!(r#"{{"attributes":{{}}{more}}}"#));
     assert_eq!(ask("").json()["delay_ms"], 0);
-    assert_eq!(ask(r#","patience_ms":0"#).json()["delay_ms"], 0);
-    assert_eq!(ask(r#","patience_ms":999"#).status, 429);
-    assert_eq!(ask(r#","patience_ms":0"#).status, 429);
-    assert_eq!(ask(r#","patience_ms":1000"#).json()["delay_ms"], 1000);
+    assert_eq!(ask(r#","max_wait_ms":0"#).json()["delay_ms"], 0);
+    assert_eq!(ask(r#","max_wait_ms":999"#).status, 429);
+    assert_eq!(ask(r#","max_wait_ms":0"#).status, 429);
+    assert_eq!(ask(r#","max_wait_ms":1000"#).json()["delay_ms"], 1000);
     assert_eq!(ask("").json()["delay_ms"], 2000);
-    assert_eq!(ask(r#","patience_ms":9000"#).status, 429);
+    assert_eq!(ask(r#","max_wait_ms":9000"#).status, 429);
 }
 
 #[test]

@@ -24,7 +24,7 @@ const WRONG: &str = r#"
 {"attributes":{"ip":"unknown"}} | attribute "ip" is no address; send one such as 192.0.2.7
 {"attributes":{"ip":""}} | attribute "ip" is no address
 {"attributes":{},"cost":0} | at least 1 (to look without spending there are /v1/peek and /v1/explain)
-{"attributes":{},"patience_ms":-1} | expected a whole number of milliseconds
+{"attributes":{},"max_wait_ms":-1} | expected a whole number of milliseconds
 "#;
 
 #[test]

@@ -13,7 +13,7 @@ const MAX_HEALTH_CONNECTIONS: usize = 16;
 
 /// Starts a server whose connections are all held by RESP clients.
 fn full(health: std::time::Duration, token: Option<Token>) -> (Running, [Client; 2]) {
-    let bounds = Bounds { max_connections: 2, arrival: NEVER, health, ..Bounds::default() };
+    let bounds = Bounds { max_connections: 2, request_timeout: NEVER, health, ..Bounds::default() };
     let is_guarded = token.is_some();
     let running = Running::with(Settings { bounds, token, ..settings() });
     let held = [running.resp(), running.resp()].map(|mut client| {

@@ -13,7 +13,7 @@ const WRONG: &str = r#"
 /v1/take | {"key":"a","key":"a","limit":"1/s"} | duplicate field `key` at line 1 column 16
 /v1/take | {"key":1,"limit":"1/s"} | invalid type: integer `1`, expected a string
 /v1/take | {"key":"a","limit":"1/s","cost":0} | expected a whole number of at least 1 (to look
-/v1/peek | {"key":"a","limit":"1/s","patience_ms":-1} | expected a whole number of milliseconds
+/v1/peek | {"key":"a","limit":"1/s","max_wait_ms":-1} | expected a whole number of milliseconds
 /v1/take | {"key":"a","limit":"60/min"} | limit "60/min": unknown unit "min"; write "60/m" or
 /v1/take | {"key":"a","limit":"60/min"} | (at character 4)
 /v1/adjust | {"key":"a","limit":"1/s","amount":0} | positive to charge and negative to give back

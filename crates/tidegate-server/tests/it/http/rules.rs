@@ -20,7 +20,7 @@ when = { path = "/login", method = ["POST", "PUT"] }
 key = ["ip", "user"]
 limit = "5/60s fixed-window"
 cost = 2
-patience = "500ms"
+max_wait = "500ms"
 on_missing = "skip"
 on_store_failure = "closed"
 when_full = "forget"
@@ -62,7 +62,7 @@ fn every_rule_is_told_with_all_that_it_says() {
         told["rules"][0],
         json!({
             "name": "office", "when": ["ip = \"10.0.0.0/8\""], "key": [], "limit": null, "mode": "enforce",
-            "decision": "allow", "candidate_for": null, "cost": null, "patience_ms": null, "on_missing": null, "on_repeated": null,
+            "decision": "allow", "candidate_for": null, "cost": null, "max_wait_ms": null, "on_missing": null, "on_repeated": null,
             "on_store_failure": null, "when_full": null, "zone": null, "ipv4_prefix": null, "ipv6_prefix": null,
             "schedule": [], "counts": counts,
         })
@@ -70,7 +70,7 @@ fn every_rule_is_told_with_all_that_it_says() {
     let login = json!({
         "name": "login", "when": ["path = \"/login\"", "method = [\"POST\", \"PUT\"]"], "key": ["ip", "user"],
         "limit": "5/m fixed-window", "mode": "enforce", "decision": null, "candidate_for": null, "cost": 2,
-        "patience_ms": 500, "on_missing": "skip", "on_repeated": "share", "on_store_failure": "closed", "when_full": "forget",
+        "max_wait_ms": 500, "on_missing": "skip", "on_repeated": "share", "on_store_failure": "closed", "when_full": "forget",
         "zone": "logins", "ipv4_prefix": 24, "ipv6_prefix": 56, "schedule": [], "counts": counts,
     });
     let mut told_login = told["rules"][1].clone();
@@ -119,9 +119,9 @@ fn every_window_is_told_with_all_that_it_says_and_what_was_said_in_shadow_is_tol
         name = "api"
         limit = "5/h"
         cost = 2
-        patience = "1s"
+        max_wait = "1s"
         schedule = [
-            { from = "2020-01-01T00:00", to = "2020-01-02T00:00", timezone = "UTC", cost = 3, patience = "500ms" },
+            { from = "2020-01-01T00:00", to = "2020-01-02T00:00", timezone = "UTC", cost = 3, max_wait = "500ms" },
             { from = "00:00", to = "24:00", timezone = "UTC", limit = "1/h", mode = "shadow", cost = 1 },
         ]
         "#,
@@ -136,13 +136,13 @@ fn every_window_is_told_with_all_that_it_says_and_what_was_said_in_shadow_is_tol
         window(0),
         json!({
             "window": "2020-01-01T00:00 to 2020-01-02T00:00 UTC", "limit": "5/h", "mode": "enforce", "cost": 3,
-            "patience_ms": 500,
+            "max_wait_ms": 500,
         })
     );
     assert_eq!(
         window(1),
         json!({
-            "window": "00:00 to 24:00 UTC", "limit": "1/h", "mode": "shadow", "cost": 1, "patience_ms": 1000,
+            "window": "00:00 to 24:00 UTC", "limit": "1/h", "mode": "shadow", "cost": 1, "max_wait_ms": 1000,
         })
     );
     let told = json!({"allowed": 1, "denied": 1, "impossible": 0, "store_full": 0, "near": 1});

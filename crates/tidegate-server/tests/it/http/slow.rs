@@ -21,7 +21,7 @@ const DROPS: usize = 8 << 10;
 
 /// Starts a server with this request timeout and no other.
 fn hasty(arrival: Duration) -> Running {
-    Running::bounded(Bounds { arrival, ..PATIENT })
+    Running::bounded(Bounds { request_timeout: arrival, ..PATIENT })
 }
 
 /// Returns a connection that has sent a message within the timeout.
@@ -138,7 +138,7 @@ fn a_connection_that_was_served_may_be_silent_for_longer_than_a_request_may_take
 #[test]
 fn a_connection_that_is_silent_for_too_long_is_closed() {
     in_time(|idle| {
-        let (_running, mut talk) = Running::bounded(Bounds { idle, ..PATIENT }).with_http();
+        let (_running, mut talk) = Running::bounded(Bounds { idle_timeout: idle, ..PATIENT }).with_http();
         let mut last = Since::now();
         for _ in 0..3 {
             let (now, answer) = (Since::now(), talk.ask_if_open(post("/v1/take", TAKE)));
@@ -153,7 +153,7 @@ fn a_connection_that_is_silent_for_too_long_is_closed() {
 
 #[test]
 fn a_client_that_does_not_read_its_answers_is_cut_off() {
-    let (running, mut talk) = Running::bounded(Bounds { unread: SHORT, ..PATIENT }).with_http();
+    let (running, mut talk) = Running::bounded(Bounds { write_timeout: SHORT, ..PATIENT }).with_http();
     let many = get("/openapi.json").repeat(100);
     // Eventually both buffers are full, and the server closes the connection.
     while talk.try_send(&many).is_ok() {}

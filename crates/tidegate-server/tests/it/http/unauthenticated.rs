@@ -24,7 +24,7 @@ fn head_of(bytes: usize) -> String {
 
 #[test]
 fn the_longest_head_is_looked_at_and_the_next_is_not() {
-    let running = guarded(Bounds { arrival: NEVER, ..Bounds::default() });
+    let running = guarded(Bounds { request_timeout: NEVER, ..Bounds::default() });
     let answer = Talk::to(&running).ask(head_of(MAX_UNAUTHENTICATED_BYTES));
     assert_eq!((answer.status, answer.field("connection")), (401, Some("close")));
     for message in [head_of(MAX_UNAUTHENTICATED_BYTES + 1), head_of(1 << 20)] {
@@ -39,7 +39,7 @@ fn the_longest_head_is_looked_at_and_the_next_is_not() {
 
 #[test]
 fn a_request_without_the_token_is_the_last_and_its_body_is_not_waited_for() {
-    let running = guarded(Bounds { arrival: NEVER, ..Bounds::default() });
+    let running = guarded(Bounds { request_timeout: NEVER, ..Bounds::default() });
     for (message, status) in [
         (get("/livez"), 200),
         (get("/readyz"), 200),
@@ -78,7 +78,7 @@ fn whoever_has_shown_the_token_keeps_the_connection_and_may_send_long_requests()
 
 #[test]
 fn what_is_no_request_is_told_at_once_also_where_there_is_a_token() {
-    let running = guarded(Bounds { arrival: NEVER, ..Bounds::default() });
+    let running = guarded(Bounds { request_timeout: NEVER, ..Bounds::default() });
     for nonsense in ["PING\r\n", "GET / HTTP/2.0\r\n", "*1\r\n$4\r\nPING\r\n", "\x16\x03\x01\x02\x00"] {
         let answer = Talk::to(&running).ask(nonsense);
         assert_eq!((answer.status, answer.field("connection")), (400, Some("close")), "{nonsense:?}");
@@ -87,7 +87,7 @@ fn what_is_no_request_is_told_at_once_also_where_there_is_a_token() {
 
 #[test]
 fn a_client_that_says_nothing_or_half_of_it_is_cut_off() {
-    let running = guarded(Bounds { arrival: SHORT, unread: NEVER, ..Bounds::default() });
+    let running = guarded(Bounds { request_timeout: SHORT, write_timeout: NEVER, ..Bounds::default() });
     assert_eq!(Talk::to(&running).rest(), "");
     let mut talk = Talk::to(&running);
     assert_eq!(talk.ask("GET /metrics HTTP/1.1\r\nho").status, 408);
@@ -96,7 +96,7 @@ fn a_client_that_says_nothing_or_half_of_it_is_cut_off() {
 
 #[test]
 fn a_client_that_hangs_up_in_the_middle_is_not_answered() {
-    let running = guarded(Bounds { arrival: NEVER, ..Bounds::default() });
+    let running = guarded(Bounds { request_timeout: NEVER, ..Bounds::default() });
     for beginning in ["", "\r\n", "GET", "GET /metrics HTTP/1.1\r\nho"] {
         let mut talk = Talk::to(&running);
         talk.send(beginning);

@@ -71,9 +71,9 @@ fn what_can_never_pass_is_refused_without_a_time_to_try_again() {
 }
 
 #[test]
-fn whoever_has_patience_is_told_how_long_to_wait() {
+fn whoever_has_max_wait_is_told_how_long_to_wait() {
     let (_running, mut talk) = Running::start().with_http();
-    let ask = |patience: u64| json!({"key": "ana", "limit": "1/s", "patience_ms": patience});
+    let ask = |max_wait: u64| json!({"key": "ana", "limit": "1/s", "max_wait_ms": max_wait});
     ok(&mut talk, "/v1/take", &ask(0));
     assert_eq!(post(&mut talk, "/v1/take", &ask(999)).status, 429);
     let patient = ok(&mut talk, "/v1/take", &ask(1000));

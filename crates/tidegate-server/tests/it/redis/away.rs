@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::Value as Json;
 use testbed::until;
 
-use super::place::{Node, PATIENCE, decided_by, outline, redis, store};
+use super::place::{Node, TIMEOUT, decided_by, outline, redis, store};
 use crate::wire::http::Answer;
 use crate::wire::resp::{Client, Value};
 
@@ -171,12 +171,12 @@ fn a_redis_that_hangs_holds_nobody_up_for_longer_than_the_deadline() {
     let node = Node::start("hangs", &store(&redis).replace("\"5s\"", "\"200ms\""));
     let mut client = node.resp();
     let mut is_by_redis = || (decided_by(&client.say("TG.TAKE bob LIMIT 1000/s")) == "redis").then_some(());
-    until("a decision by Redis", PATIENCE, &mut is_by_redis);
+    until("a decision by Redis", TIMEOUT, &mut is_by_redis);
     redis.stop();
     assert_eq!(is_by_redis(), None);
     assert!(node.metric("tidegate_store_errors_total{kind=\"timeout\"}") > 0);
     redis.resume();
-    until("a decision by Redis again", PATIENCE, is_by_redis);
+    until("a decision by Redis again", TIMEOUT, is_by_redis);
 }
 
 /// Returns the replies to takes and admissions of this cost without Redis, on both fronts: the verdict, and the retry

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use testbed::until;
 
-use super::place::{Node, PATIENCE, decided_by, outline, redis, store};
+use super::place::{Node, TIMEOUT, decided_by, outline, redis, store};
 use crate::wire::resp::{Value, request};
 
 fn take(key: &str, limit: &str) -> Vec<u8> {
@@ -112,7 +112,7 @@ fn a_server_that_is_told_to_stop_answers_what_is_in_flight() {
     assert_eq!(decided_by(&client.say("TG.TAKE ana LIMIT 9/h")), "redis");
     redis.stop();
     client.send(&take("ana", "9/h").repeat(3));
-    until("three questions in flight", PATIENCE, || {
+    until("three questions in flight", TIMEOUT, || {
         (node.metric("tidegate_store_in_flight") == 3).then_some(())
     });
     node.process.signal(Signal::TERM);

@@ -5,7 +5,7 @@ use std::thread;
 
 use testbed::until;
 
-use super::place::{Node, PATIENCE, outline, redis, store};
+use super::place::{Node, TIMEOUT, outline, redis, store};
 use crate::wire::resp::{Client, Value, request};
 
 /// Returns a session of commands that wait for Redis and commands that do not, with keys of this name.
@@ -78,7 +78,7 @@ fn whoever_reads_late_gets_every_reply_in_its_place() {
             writer.write_all(&asked.concat()).expect("the server reads");
         }
     });
-    until("a server that is full of replies, or has read all", PATIENCE, || {
+    until("a server that is full of replies, or has read all", TIMEOUT, || {
         (node.metric("tidegate_requests_total{front=\"resp\"}") > 1000).then_some(())
     });
     for nth in 0..5000 {
@@ -98,7 +98,7 @@ fn whoever_hangs_up_while_answers_are_waited_for_leaves_nothing_behind() {
         node.resp().send(&request(&["TG.TAKE", "ana", "LIMIT", "9/h"]).repeat(100));
     }
     // The only remaining connection is the one that reads the metrics.
-    until("nobody but who asks", PATIENCE, || (node.metric("tidegate_open_connections") == 1).then_some(()));
-    until("nothing in flight", PATIENCE, || (node.metric("tidegate_store_in_flight") == 0).then_some(()));
+    until("nobody but who asks", TIMEOUT, || (node.metric("tidegate_open_connections") == 1).then_some(()));
+    until("nothing in flight", TIMEOUT, || (node.metric("tidegate_store_in_flight") == 0).then_some(()));
     redis.resume();
 }

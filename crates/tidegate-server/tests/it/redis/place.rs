@@ -12,7 +12,7 @@ use crate::wire::http::Talk;
 use crate::wire::resp::{Client, Value};
 
 /// Timeout of every wait.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A server process.
 pub(super) struct Node {
@@ -60,7 +60,7 @@ impl Node {
     /// Waits until the server reports its store as available, or as unavailable.
     pub(super) fn wait_until_available(&self, is_available: bool) {
         let what = format!("a store of which it says available: {is_available}");
-        until(&what, PATIENCE, || {
+        until(&what, TIMEOUT, || {
             // An outage is detected only by a request.
             self.resp().say("TG.TAKE nobody LIMIT 1000/s");
             let ready = self.http().get("/readyz").json();

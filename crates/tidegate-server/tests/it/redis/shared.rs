@@ -33,8 +33,8 @@ fn what_one_server_spends_the_other_knows() {
 #[test]
 fn a_refusal_is_remembered_only_if_it_may_be() {
     let redis = redis();
-    for (is_cached, text) in [(true, store(&redis)), (false, store(&redis) + "refusal_cache = false\n")] {
-        let node = Node::start(&format!("refusal_cache_{is_cached}"), &text);
+    for (is_cached, text) in [(true, store(&redis)), (false, store(&redis) + "denial_cache = false\n")] {
+        let node = Node::start(&format!("denial_cache_{is_cached}"), &text);
         let mut client = node.resp();
         let key = format!("TG.TAKE {is_cached} LIMIT 1/h");
         assert_eq!((0..5).map(|_| client.say(&key).number("allowed")).sum::<i64>(), 1);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::net::sockopt::set_socket_linger;
 use testbed::{Direction, Flow, Proxy, Redis, until};
 
-use super::place::{Node, PATIENCE, redis};
+use super::place::{Node, TIMEOUT, redis};
 use crate::wire::http::post;
 use crate::wire::resp::Value;
 
@@ -61,11 +61,11 @@ fn a_client_that_resets_while_the_store_is_asked_holds_no_place() {
                 talk.writer()
             }
         };
-        until("the store is asked", PATIENCE, || (scripts(&redis) > before).then_some(()));
+        until("the store is asked", TIMEOUT, || (scripts(&redis) > before).then_some(()));
         // With linger 0 the close is a reset, so that the next write of the server fails.
         set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
         drop(socket);
         proxy.flow(Direction::Replies, Flow::Pass);
-        until("all places are free", PATIENCE, || (free(&node) == [3, 3]).then_some(()));
+        until("all places are free", TIMEOUT, || (free(&node) == [3, 3]).then_some(()));
     }
 }

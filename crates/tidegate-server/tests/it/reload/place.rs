@@ -16,7 +16,7 @@ use crate::process::Process;
 /// The rules file, or the symbolic link to it.
 pub(super) const FILE: &str = "tidegate.toml";
 /// Timeout of every wait.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) struct Place {
     pub(super) process: Process,
@@ -33,7 +33,7 @@ impl Place {
         let folder = call.folder().to_owned();
         prepare(&folder);
         let manager = UnixDatagram::bind(folder.join("socket")).expect("a socket can be made");
-        manager.set_read_timeout(Some(PATIENCE)).expect("a socket can be told");
+        manager.set_read_timeout(Some(TIMEOUT)).expect("a socket can be told");
         let (process, ready) = call.serve(&[]);
         let place = Place { process, folder, ready, manager };
         assert_eq!(place.hears(), "READY=1");

@@ -25,7 +25,7 @@ fn with_token() -> Running {
 
 /// Starts a server with a short timeout for unauthenticated clients.
 fn in_a_hurry(arrival: Duration) -> Running {
-    let bounds = Bounds { arrival, ..PATIENT };
+    let bounds = Bounds { request_timeout: arrival, ..PATIENT };
     Running::with(Settings { token: Token::new(SECRET), bounds, ..settings() })
 }
 

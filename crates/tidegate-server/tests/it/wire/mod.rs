@@ -24,11 +24,11 @@ pub(crate) const NEVER: Duration = Duration::from_secs(3600);
 pub(crate) const PATIENT: Bounds = Bounds {
     max_connections: 10_000,
     max_unfinished: 256 << 20,
-    idle: NEVER,
-    arrival: NEVER,
-    unread: NEVER,
+    idle_timeout: NEVER,
+    request_timeout: NEVER,
+    write_timeout: NEVER,
     health: NEVER,
-    grace: NEVER,
+    shutdown_timeout: NEVER,
 };
 
 /// A server on free ports of this machine, with a clock that the test controls.

@@ -7,16 +7,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tidegate::StoreError;
-use tidegate_rules::{Admission, Bill, Gate};
+use tidegate_rules::{Admission, Charges, Gate};
 
 use crate::limit::on_response::{HeldPermits, correct};
 use crate::limit::settle::Settle;
 
 /// The reply of a gate, with its takes if they may have to be corrected.
-pub(super) type Billed = Result<(Admission, Bill), StoreError>;
+pub(super) type TrackedReply = Result<(Admission, Charges), StoreError>;
 
 /// The reply of a gate on a remote store.
-type Answer = Pin<Box<dyn Future<Output = Billed> + Send>>;
+type GateReply = Pin<Box<dyn Future<Output = TrackedReply> + Send>>;
 
 /// A request to the rules on a remote store.
 pub(super) struct Asking {
@@ -25,11 +25,11 @@ pub(super) struct Asking {
     abandoned: Settle,
     cost: u64,
     /// `None` once the reply is there.
-    answer: Option<Answer>,
+    answer: Option<GateReply>,
 }
 
 impl Asking {
-    pub(super) fn new(gate: Gate, answer: Answer, abandoned: Settle, cost: u64) -> Asking {
+    pub(super) fn new(gate: Gate, answer: GateReply, abandoned: Settle, cost: u64) -> Asking {
         Asking { gate, abandoned, cost, answer: Some(answer) }
     }
 
@@ -39,9 +39,9 @@ impl Asking {
 }
 
 impl Future for Asking {
-    type Output = Billed;
+    type Output = TrackedReply;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Billed> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<TrackedReply> {
         let answer = self.answer.as_mut().expect("polled again after it was over");
         let answer = answer.as_mut().poll(context);
         if answer.is_ready() {

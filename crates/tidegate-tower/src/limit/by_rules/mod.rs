@@ -15,17 +15,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use tidegate::{DecidedBy, Verdict};
-use tidegate_rules::{Admission, Attributes, Bill, Gate};
+use tidegate_rules::{Admission, Attributes, Charges, Gate};
 
 use super::on_response::{HeldPermits, OnResponse, RuleSet, TakenByRules};
 use super::outcome::{CallOutcome, Wait};
 use super::settings::Settings;
 use super::settle::Phase;
-use crate::answer::{Reason, Refused};
+use crate::answer::{DeniedRequest, Reason};
 use crate::delay::Delay;
 use crate::head::Head;
 use crate::key::{Extract, Extracted, LaterEach, Part, peer};
-use asking::{Asking, Billed};
+use asking::{Asking, TrackedReply};
 
 /// A decider by rules; clones share the counts.
 #[derive(Clone)]
@@ -74,7 +74,7 @@ impl ByRules {
         let is_billed = settlement.may_correct();
         if self.rules.is_in_memory {
             let answer = self.with_attributes(head, parts, cost, |attributes| match is_billed {
-                true => gate.admit_billed_now(&attributes),
+                true => gate.admit_tracked_now(&attributes),
                 false => gate.admit_now(&attributes).map(without_bill),
             });
             return match answer {
@@ -110,7 +110,7 @@ impl ByRules {
                 }
             }
             Ok(use_them(match self.max_wait(head) {
-                Some(max_wait) => attributes.patience(max_wait),
+                Some(max_wait) => attributes.max_wait(max_wait),
                 None => attributes,
             }))
         })
@@ -125,7 +125,7 @@ impl ByRules {
     }
 
     /// Returns the outcome of the gate's reply.
-    fn answered(&self, head: Head<'_>, answer: Billed, cost: u64) -> CallOutcome {
+    fn answered(&self, head: Head<'_>, answer: TrackedReply, cost: u64) -> CallOutcome {
         let Ok((admission, bill)) = answer else { return self.deny_because(head, Reason::Undecided) };
         // A candidate may have granted a permit although the request is denied.
         let permits = HeldPermits::of(&self.rules.gate, admission.permits());
@@ -151,17 +151,17 @@ impl ByRules {
 
     fn deny(&self, head: Head<'_>, admission: &Admission) -> Response<Bytes> {
         let Some(binding) = admission.binding() else {
-            return self.settings.deny(&Refused::because(head, Reason::Forbidden));
+            return self.settings.deny(&DeniedRequest::because(head, Reason::Forbidden));
         };
         let promise = self.rules.promise(binding);
-        let refused = Refused::by_limit(head, &promise, binding.decision);
+        let refused = DeniedRequest::by_limit(head, &promise, binding.decision);
         // The remote store failed, and the rule fails closed.
         let is_undecided = admission.decided_by() == DecidedBy::Closed && refused.retry_after().is_some();
         self.settings.deny(&if is_undecided { refused.for_reason(Reason::Capacity) } else { refused })
     }
 
     fn deny_because(&self, head: Head<'_>, reason: Reason) -> CallOutcome {
-        CallOutcome::Deny(self.settings.deny(&Refused::because(head, reason)))
+        CallOutcome::Deny(self.settings.deny(&DeniedRequest::because(head, reason)))
     }
 }
 
@@ -206,20 +206,22 @@ impl Wait for WaitForTime {
         Poll::Ready(match waited {
             Ok(()) => CallOutcome::Pass(Some(OnResponse::ByRules(taken))),
             // The system has no timer thread to wake the request.
-            Err(_) => CallOutcome::Deny(taken.settings.deny(&Refused::because(head, Reason::Undecided))),
+            Err(_) => {
+                CallOutcome::Deny(taken.settings.deny(&DeniedRequest::because(head, Reason::Undecided)))
+            }
         })
     }
 }
 
-async fn ask_remote(gate: Gate, attributes: Attributes<'static>, is_billed: bool) -> Billed {
+async fn ask_remote(gate: Gate, attributes: Attributes<'static>, is_billed: bool) -> TrackedReply {
     match is_billed {
-        true => gate.admit_billed(&attributes).await,
+        true => gate.admit_tracked(&attributes).await,
         false => gate.admit(&attributes).await.map(without_bill),
     }
 }
 
-fn without_bill(admission: Admission) -> (Admission, Bill) {
-    (admission, Bill::default())
+fn without_bill(admission: Admission) -> (Admission, Charges) {
+    (admission, Charges::default())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use http::Response;
-use tidegate_rules::{Bill, Binding, Gate, HeldPermit};
+use tidegate_rules::{Binding, Charges, Gate, HeldPermit};
 
 use crate::answer::{Dialect, Promise, Promises};
 use crate::body::Held;
@@ -38,7 +38,7 @@ pub(in crate::limit) struct TakenByRules {
     pub(in crate::limit) rules: Arc<RuleSet>,
     pub(in crate::limit) binding: Option<Binding>,
     /// The takes, if they may have to be corrected.
-    pub(in crate::limit) bill: Bill,
+    pub(in crate::limit) bill: Charges,
     pub(in crate::limit) cost: u64,
     pub(in crate::limit) permits: Option<HeldPermits>,
     pub(in crate::limit) phase: Phase,
@@ -162,7 +162,7 @@ impl Drop for Settling {
 }
 
 /// Corrects the takes of a request of this cost.
-pub(in crate::limit) async fn correct(gate: Gate, mut bill: Bill, settle: Settle, cost: u64) {
+pub(in crate::limit) async fn correct(gate: Gate, mut bill: Charges, settle: Settle, cost: u64) {
     // A failure of the store does not stop a request that was already served.
     let _ = match settle {
         Settle::Keep => return,

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::Router;
 use http::StatusCode;
-use tidegate::{Adapt, Guard, GuardState, Limit, ManualClock, Places, SECOND};
-use tidegate_tower::{Guarded, InFlight, RateLimit, key};
+use tidegate::{AdaptiveLimit, BreakerState, CircuitBreaker, ConcurrencyLimiter, Limit, ManualClock, SECOND};
+use tidegate_tower::{CircuitBreakerLayer, ConcurrencyLimitLayer, RateLimitLayer, key};
 
 use crate::limit::{Client, Server};
 
@@ -18,7 +18,7 @@ struct Service {
 }
 
 impl Service {
-    async fn start(&self, guard: &Guard) -> Server {
+    async fn start(&self, guard: &CircuitBreaker) -> Server {
         let service = self.clone();
         let router = Router::new().fallback(move || async move {
             service.seen.fetch_add(1, Ordering::SeqCst);
@@ -27,7 +27,7 @@ impl Service {
                 false => StatusCode::OK,
             }
         });
-        Server::start(router.layer(Guarded::new(guard.clone()))).await
+        Server::start(router.layer(CircuitBreakerLayer::new(guard.clone()))).await
     }
 }
 
@@ -46,7 +46,7 @@ fn count(statuses: &[u16], status: u16) -> usize {
 #[tokio::test]
 async fn a_service_that_fails_is_asked_less_and_less_and_then_left_alone() {
     let (service, clock) = (Service::default(), Arc::new(ManualClock::new()));
-    let guard = Guard::new().with_clock(clock.clone());
+    let guard = CircuitBreaker::new().with_clock(clock.clone());
     let server = service.start(&guard).await;
     let mut client = server.connect().await;
     service.is_broken.store(true, Ordering::SeqCst);
@@ -58,11 +58,11 @@ async fn a_service_that_fails_is_asked_less_and_less_and_then_left_alone() {
     for _ in 0..60 {
         clock.advance(SECOND);
         statuses(&mut client, 40).await;
-        if matches!(guard.state(), GuardState::Shut { .. }) {
+        if matches!(guard.state(), BreakerState::Shut { .. }) {
             break;
         }
     }
-    assert!(matches!(guard.state(), GuardState::Shut { .. }), "{:?}", guard.state());
+    assert!(matches!(guard.state(), BreakerState::Shut { .. }), "{:?}", guard.state());
     let seen = service.seen.load(Ordering::SeqCst);
     let refused = client.get("/").await;
     assert_eq!(refused.status(), 503);
@@ -73,23 +73,26 @@ async fn a_service_that_fails_is_asked_less_and_less_and_then_left_alone() {
 
 #[tokio::test]
 async fn one_who_is_over_its_limit_takes_nothing_from_the_others_whatever_the_order_of_layers() {
-    let guard = Guard::new().with_clock(Arc::new(ManualClock::new()));
-    let places = Places::adaptive(Adapt::aimd(1..=100).starting_at(50));
-    let limits = RateLimit::new(Limit::per_hour(50), key::header("x-api-key"));
+    let guard = CircuitBreaker::new().with_clock(Arc::new(ManualClock::new()));
+    let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=100).starting_at(50));
+    let limits = RateLimitLayer::new(Limit::per_hour(50), key::header("x-api-key"));
     let router = Router::new().fallback(|| async { "hello" });
-    let router = router.layer(limits).layer(InFlight::new(places.clone())).layer(Guarded::new(guard.clone()));
+    let router = router
+        .layer(limits)
+        .layer(ConcurrencyLimitLayer::new(places.clone()))
+        .layer(CircuitBreakerLayer::new(guard.clone()));
     let server = Server::start(router).await;
     let mut client = server.connect().await;
     let answers = statuses(&mut client, 300).await;
     assert_eq!((count(&answers, 200), count(&answers, 429)), (50, 250));
-    assert_eq!(guard.state(), GuardState::Clear);
+    assert_eq!(guard.state(), BreakerState::Clear);
     assert!(places.limit() >= 50, "{}", places.limit());
 }
 
 #[tokio::test]
 async fn a_service_that_recovers_is_asked_more_and_more_until_nobody_is_refused() {
     let (service, clock) = (Service::default(), Arc::new(ManualClock::new()));
-    let guard = Guard::new().with_clock(clock.clone());
+    let guard = CircuitBreaker::new().with_clock(clock.clone());
     let server = service.start(&guard).await;
     let mut client = server.connect().await;
     service.is_broken.store(true, Ordering::SeqCst);
@@ -97,10 +100,10 @@ async fn a_service_that_recovers_is_asked_more_and_more_until_nobody_is_refused(
         statuses(&mut client, 40).await;
         clock.advance(SECOND);
     }
-    assert_ne!(guard.state(), GuardState::Clear);
+    assert_ne!(guard.state(), BreakerState::Clear);
     service.is_broken.store(false, Ordering::SeqCst);
     let mut seconds = 0;
-    while guard.state() != GuardState::Clear {
+    while guard.state() != BreakerState::Clear {
         statuses(&mut client, 40).await;
         clock.advance(SECOND);
         seconds += 1;

@@ -6,8 +6,8 @@ use std::task::Context;
 
 use http_body::Frame;
 use http_body_util::BodyExt as _;
-use tidegate::Places;
-use tidegate_tower::InFlight;
+use tidegate::ConcurrencyLimiter;
+use tidegate_tower::ConcurrencyLimitLayer;
 
 use super::*;
 
@@ -48,7 +48,7 @@ impl http_body::Body for Slow {
     }
 }
 
-async fn streaming(layer: InFlight) -> (Server, Slow) {
+async fn streaming(layer: ConcurrencyLimitLayer) -> (Server, Slow) {
     let slow = Slow::default();
     let body = slow.clone();
     let router = Router::new().fallback(move || async move { Response::new(Body::new(body)) });
@@ -57,8 +57,8 @@ async fn streaming(layer: InFlight) -> (Server, Slow) {
 
 #[tokio::test]
 async fn a_place_is_kept_until_the_last_byte_has_left() {
-    let places = Places::at_most(1);
-    let (server, slow) = streaming(InFlight::new(places.clone()).until_body_ends()).await;
+    let places = ConcurrencyLimiter::at_most(1);
+    let (server, slow) = streaming(ConcurrencyLimitLayer::new(places.clone()).until_body_ends()).await;
     let mut first = Stream::to(server.address).await;
     let mut answer = first.get("/").await;
     assert_eq!(answer.status(), 200);
@@ -73,8 +73,8 @@ async fn a_place_is_kept_until_the_last_byte_has_left() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_in_the_middle_gives_the_place_back() {
-    let places = Places::at_most(1);
-    let (server, _slow) = streaming(InFlight::new(places.clone()).until_body_ends()).await;
+    let places = ConcurrencyLimiter::at_most(1);
+    let (server, _slow) = streaming(ConcurrencyLimitLayer::new(places.clone()).until_body_ends()).await;
     let mut client = Stream::to(server.address).await;
     let answer = client.get("/").await;
     assert_eq!(places.in_flight(), 1);
@@ -84,8 +84,8 @@ async fn a_client_that_goes_away_in_the_middle_gives_the_place_back() {
 
 #[tokio::test]
 async fn unless_told_otherwise_a_place_is_free_when_the_head_is_there() {
-    let places = Places::at_most(1);
-    let (server, slow) = streaming(InFlight::new(places.clone())).await;
+    let places = ConcurrencyLimiter::at_most(1);
+    let (server, slow) = streaming(ConcurrencyLimitLayer::new(places.clone())).await;
     let mut client = Stream::to(server.address).await;
     let answer = client.get("/").await;
     assert_eq!((answer.status().as_u16(), places.in_flight()), (200, 0));

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use tidegate::{Adapt, Class, ManualClock, Places, SECOND};
-use tidegate_tower::InFlight;
+use tidegate::{AdaptiveLimit, Class, ConcurrencyLimiter, ManualClock, SECOND};
+use tidegate_tower::ConcurrencyLimitLayer;
 
 use super::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn never_more_than_so_many_are_in_the_service_and_the_rest_is_refused() {
-    let (work, places) = (Work::default(), Places::at_most(5));
-    let server = Server::start(work.router().layer(InFlight::new(places.clone()))).await;
+    let (work, places) = (Work::default(), ConcurrencyLimiter::at_most(5));
+    let server = Server::start(work.router().layer(ConcurrencyLimitLayer::new(places.clone()))).await;
     let first: Vec<_> = (0..5).map(|_| send(&server, "/first")).collect();
     until(|| places.in_flight() == 5).await;
     for _ in 0..50 {
@@ -26,8 +26,8 @@ async fn never_more_than_so_many_are_in_the_service_and_the_rest_is_refused() {
 
 #[tokio::test]
 async fn a_refusal_says_that_capacity_is_reduced_and_when_to_come_back() {
-    let (work, places) = (Work::default(), Places::at_most(1));
-    let server = Server::start(work.router().layer(InFlight::new(places.clone()))).await;
+    let (work, places) = (Work::default(), ConcurrencyLimiter::at_most(1));
+    let server = Server::start(work.router().layer(ConcurrencyLimitLayer::new(places.clone()))).await;
     let first = send(&server, "/first");
     until(|| places.in_flight() == 1).await;
     let refused = server.connect().await.get("/more").await;
@@ -43,9 +43,10 @@ async fn a_refusal_says_that_capacity_is_reduced_and_when_to_come_back() {
 #[tokio::test]
 async fn critical_calls_pass_while_bulk_is_refused() {
     let work = Work::default();
-    let places = Places::at_most(4).classes([Class::new("critical").share(50), Class::new("bulk")]);
-    let layer =
-        InFlight::new(places.clone()).class(|head| usize::from(!head.path().starts_with("/critical")));
+    let places =
+        ConcurrencyLimiter::at_most(4).classes([Class::new("critical").share(50), Class::new("bulk")]);
+    let layer = ConcurrencyLimitLayer::new(places.clone())
+        .class(|head| usize::from(!head.path().starts_with("/critical")));
     let server = Server::start(work.router().layer(layer)).await;
     let mut calls: Vec<_> = (0..2).map(|_| send(&server, "/bulk")).collect();
     until(|| places.in_flight() == 2).await;
@@ -62,7 +63,7 @@ async fn critical_calls_pass_while_bulk_is_refused() {
 }
 
 /// Takes the only permit and then fills the queue, one request after the other.
-async fn line_up(server: &Server, places: &Places, names: &[&str]) -> Vec<JoinHandle<u16>> {
+async fn line_up(server: &Server, places: &ConcurrencyLimiter, names: &[&str]) -> Vec<JoinHandle<u16>> {
     let mut calls = vec![send(server, "/first")];
     until(|| places.in_flight() == 1).await;
     for name in names {
@@ -76,8 +77,10 @@ async fn line_up(server: &Server, places: &Places, names: &[&str]) -> Vec<JoinHa
 #[tokio::test]
 async fn calls_that_wait_are_served_in_order() {
     let (work, clock) = (Work::default(), Arc::new(ManualClock::new()));
-    let places = Places::at_most(1).line(10).with_clock(clock);
-    let server = Server::start(work.router().layer(InFlight::new(places.clone()).wait(60 * SECOND))).await;
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock);
+    let server =
+        Server::start(work.router().layer(ConcurrencyLimitLayer::new(places.clone()).wait(60 * SECOND)))
+            .await;
     let calls = line_up(&server, &places, &["/a", "/b", "/c"]).await;
     for call in calls {
         work.finish(1);
@@ -90,8 +93,11 @@ async fn calls_that_wait_are_served_in_order() {
 #[tokio::test]
 async fn under_overload_the_newest_is_served_first_and_the_oldest_makes_room() {
     let (work, clock) = (Work::default(), Arc::new(ManualClock::new()));
-    let places = Places::at_most(1).line(3).newest_first_after(SECOND).with_clock(clock.clone());
-    let server = Server::start(work.router().layer(InFlight::new(places.clone()).wait(60 * SECOND))).await;
+    let places =
+        ConcurrencyLimiter::at_most(1).max_waiters(3).newest_first_after(SECOND).with_clock(clock.clone());
+    let server =
+        Server::start(work.router().layer(ConcurrencyLimitLayer::new(places.clone()).wait(60 * SECOND)))
+            .await;
     let mut calls = line_up(&server, &places, &["/a", "/b", "/c"]).await;
     assert_eq!(send(&server, "/too-many").await.unwrap(), 503, "no overload yet: the line is full");
     clock.advance(2 * SECOND);
@@ -112,8 +118,10 @@ async fn under_overload_the_newest_is_served_first_and_the_oldest_makes_room() {
 #[tokio::test]
 async fn a_client_that_goes_away_gives_its_place_or_its_turn_back() {
     let (work, clock) = (Work::default(), Arc::new(ManualClock::new()));
-    let places = Places::at_most(1).line(10).with_clock(clock);
-    let server = Server::start(work.router().layer(InFlight::new(places.clone()).wait(60 * SECOND))).await;
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock);
+    let server =
+        Server::start(work.router().layer(ConcurrencyLimitLayer::new(places.clone()).wait(60 * SECOND)))
+            .await;
     let mut calls = line_up(&server, &places, &["/a", "/b"]).await;
     calls.remove(1).abort();
     until(|| places.waiting() == 1).await;
@@ -127,8 +135,9 @@ async fn a_client_that_goes_away_gives_its_place_or_its_turn_back() {
 #[tokio::test]
 async fn whoever_waits_too_long_is_refused() {
     let (work, clock) = (Work::default(), Arc::new(ManualClock::new()));
-    let places = Places::at_most(1).line(10).with_clock(clock.clone());
-    let server = Server::start(work.router().layer(InFlight::new(places.clone()).wait(SECOND))).await;
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
+    let server =
+        Server::start(work.router().layer(ConcurrencyLimitLayer::new(places.clone()).wait(SECOND))).await;
     let mut calls = line_up(&server, &places, &["/a"]).await;
     clock.advance(SECOND);
     assert_eq!(calls.remove(1).await.unwrap(), 503);
@@ -139,8 +148,9 @@ async fn whoever_waits_too_long_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn places_that_adapt_shrink_when_the_service_says_that_it_is_too_much() {
     let overloaded = Router::new().fallback(|| async { http::StatusCode::SERVICE_UNAVAILABLE });
-    let places = Places::adaptive(Adapt::aimd(1..=100).starting_at(100)).line(1000);
-    let layer = InFlight::new(places.clone()).wait(Duration::from_secs(60));
+    let places =
+        ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=100).starting_at(100)).max_waiters(1000);
+    let layer = ConcurrencyLimitLayer::new(places.clone()).wait(Duration::from_secs(60));
     let server = Server::start(overloaded.layer(layer)).await;
     let mut client = server.connect().await;
     let mut calls = 0;

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 use tidegate::{Limit, Limiter, ManualClock, SECOND, Zone};
 use tidegate_rules::{Gate, Policy};
-use tidegate_tower::{RateLimit, Settle, key};
+use tidegate_tower::{RateLimitLayer, Settle, key};
 use tower::Service;
 use tower_layer::Layer as _;
 
@@ -67,14 +67,14 @@ const ABANDONED: [&str; 5] =
     ["error", "panic", "panic in the call", "hang up", "dropped before it is polled"];
 
 /// Returns layers with 100 units an hour for each user, each with a function that returns the remaining quota.
-fn ways() -> Vec<(RateLimit, Box<dyn Fn() -> u64>)> {
+fn ways() -> Vec<(RateLimitLayer, Box<dyn Fn() -> u64>)> {
     let clock = || Arc::new(ManualClock::new());
     let limit = Limit::per_hour(100);
     let limiter = Limiter::with_clock(limit, clock());
-    let fixed = RateLimit::with(limiter.clone(), key::header("x-user"));
+    let fixed = RateLimitLayer::with(limiter.clone(), key::header("x-user"));
     let policy = Policy::from_toml("[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '100/h'").unwrap();
     let gate = Gate::new(policy, Zone::with_clock(1 << 16, clock()));
-    let rules = RateLimit::rules(gate.clone()).attribute("user", key::header("x-user"));
+    let rules = RateLimitLayer::rules(gate.clone()).attribute("user", key::header("x-user"));
     let left_by_rules = move || {
         let ana = tidegate_rules::Attributes::new().set("user", "ana");
         gate.explain_now(&ana).unwrap().rules[0].decision.unwrap().remaining()
@@ -148,9 +148,9 @@ fn a_request_that_is_gone_before_it_was_served_is_not_charged() {
     for (abandoned, waits) in [(None, 2), (Some(Settle::Charge(5)), 2), (Some(Settle::Refund), 1)] {
         let clock = Arc::new(ManualClock::new());
         let gate = Gate::new(Policy::from_toml(waiting).unwrap(), Zone::with_clock(1 << 16, clock.clone()));
-        let layer = RateLimit::rules(gate.clone()).attribute("user", key::header("x-user"));
+        let layer = RateLimitLayer::rules(gate.clone()).attribute("user", key::header("x-user"));
         let layer = layer.after(|_| Settle::Charge(4)).with_clock(clock);
-        let mut service = abandoned.into_iter().fold(layer, RateLimit::abandoned).layer(Scripted);
+        let mut service = abandoned.into_iter().fold(layer, RateLimitLayer::abandoned).layer(Scripted);
         let ana = tidegate_rules::Attributes::new().set("user", "ana");
         assert!(gate.admit_now(&ana).unwrap().is_allowed());
         end(&mut service, "hang up while it is delayed");

@@ -7,7 +7,7 @@ use http::{HeaderMap, Request, StatusCode};
 use serde_json::Value;
 use tidegate::{Limit, Limiter, ManualClock};
 use tidegate_tower::key::{self, Extract as _};
-use tidegate_tower::{RateLimit, Reason};
+use tidegate_tower::{RateLimitLayer, Reason};
 use tonic::Code;
 use tonic_types::StatusExt as _;
 
@@ -23,8 +23,8 @@ fn grpc() -> Request<()> {
 }
 
 /// Returns a layer with one key for all requests and a clock that stands still.
-fn still(limit: Limit) -> RateLimit {
-    RateLimit::with(Limiter::with_clock(limit, Arc::new(ManualClock::new())), key::everyone())
+fn still(limit: Limit) -> RateLimitLayer {
+    RateLimitLayer::with(Limiter::with_clock(limit, Arc::new(ManualClock::new())), key::everyone())
 }
 
 /// Returns the status that tonic reads.
@@ -50,7 +50,7 @@ fn a_refusal_is_a_problem_that_names_the_policy() {
 
 #[test]
 fn what_can_never_pass_has_no_time_to_try_again_and_says_why() {
-    let layer = RateLimit::new(Limit::per_hour(2), key::everyone()).cost(|_| 3);
+    let layer = RateLimitLayer::new(Limit::per_hour(2), key::everyone()).cost(|_| 3);
     let mut service = Counting::default().behind(&layer);
     let response = now(&mut service, of("ana"));
     assert_eq!((response.status(), field(&response, "retry-after")), (StatusCode::TOO_MANY_REQUESTS, None));
@@ -92,26 +92,27 @@ fn what_only_looks_like_a_call_of_grpc_is_refused_by_its_status() {
 
 #[test]
 fn whoever_lacks_what_it_is_counted_by_is_refused_let_alone_or_counted_with_its_like() {
-    let by = |extract: Box<dyn Fn() -> RateLimit>| {
+    let by = |extract: Box<dyn Fn() -> RateLimitLayer>| {
         let mut service = Counting::default().behind(&extract());
         let nobody = || Request::builder().uri("/x").body(()).unwrap();
         [now(&mut service, nobody()), now(&mut service, nobody()), now(&mut service, of("ana"))]
             .map(|response| (response.status().as_u16(), field(&response, "ratelimit").is_some()))
     };
     let limit = Limit::per_hour(1);
-    let shared = by(Box::new(move || RateLimit::new(limit, key::header("x-user"))));
+    let shared = by(Box::new(move || RateLimitLayer::new(limit, key::header("x-user"))));
     assert_eq!(shared, [(200, true), (429, true), (200, true)]);
-    let skipped = by(Box::new(move || RateLimit::new(limit, key::header("x-user").or_skip())));
+    let skipped = by(Box::new(move || RateLimitLayer::new(limit, key::header("x-user").or_skip())));
     assert_eq!(skipped, [(200, false), (200, false), (200, true)]);
-    let refused = by(Box::new(move || RateLimit::new(limit, key::header("x-user").or_refuse())));
+    let refused = by(Box::new(move || RateLimitLayer::new(limit, key::header("x-user").or_refuse())));
     assert_eq!(refused, [(400, false), (400, false), (200, true)]);
-    let tuple = by(Box::new(move || RateLimit::new(limit, (key::path(), key::header("x-user").or_refuse()))));
+    let tuple =
+        by(Box::new(move || RateLimitLayer::new(limit, (key::path(), key::header("x-user").or_refuse()))));
     assert_eq!(tuple, [(400, false), (400, false), (200, true)]);
 }
 
 #[test]
 fn who_lacks_it_is_told_so() {
-    let layer = RateLimit::new(Limit::per_hour(1), key::header("x-user").or_refuse());
+    let layer = RateLimitLayer::new(Limit::per_hour(1), key::header("x-user").or_refuse());
     let response = now(&mut Counting::default().behind(&layer), Request::builder().body(()).unwrap());
     let told = problem(&response);
     assert_eq!((&told["status"], &told["title"]), (&400.into(), &"Bad Request".into()));
@@ -120,8 +121,9 @@ fn who_lacks_it_is_told_so() {
 
 #[test]
 fn an_answer_of_one_s_own_takes_the_place_of_ours_and_the_fields_are_added() {
-    let layer = RateLimit::new(Limit::per_hour(1), key::header("x-user").or_refuse()).named("api").otherwise(
-        |refused| {
+    let layer = RateLimitLayer::new(Limit::per_hour(1), key::header("x-user").or_refuse())
+        .named("api")
+        .otherwise(|refused| {
             let status = match refused.reason() {
                 Reason::Quota => StatusCode::IM_A_TEAPOT,
                 _ => refused.status(),
@@ -133,8 +135,7 @@ fn an_answer_of_one_s_own_takes_the_place_of_ours_and_the_fields_are_added() {
                 refused.head().path()
             );
             http::Response::builder().status(status).body(told.into()).unwrap()
-        },
-    );
+        });
     let mut service = Counting::default().behind(&layer);
     assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK);
     let refused = now(&mut service, of("ana"));
@@ -162,10 +163,10 @@ fn an_answer_of_one_s_own_that_says_when_to_try_again_is_left_as_it_is() {
 /// A lock that is held while the program's function runs would deadlock here.
 #[test]
 fn an_answer_of_one_s_own_may_ask_the_same_layer_also_after_its_limit_was_replaced() {
-    static LAYER: std::sync::OnceLock<RateLimit> = std::sync::OnceLock::new();
+    static LAYER: std::sync::OnceLock<RateLimitLayer> = std::sync::OnceLock::new();
     let limiter = Limiter::with_clock(Limit::per_hour(2), Arc::new(ManualClock::new()));
     limiter.set_limit(Limit::per_hour(1));
-    let layer = RateLimit::with(limiter, key::header("x-user")).otherwise(|refused| {
+    let layer = RateLimitLayer::with(limiter, key::header("x-user")).otherwise(|refused| {
         let asks_for_another = refused.head().header("x-user").is_some_and(|user| user == "ana");
         let mut service = Counting::default().behind(LAYER.get().unwrap());
         let told = match asks_for_another {
@@ -184,14 +185,14 @@ fn an_answer_of_one_s_own_may_ask_the_same_layer_also_after_its_limit_was_replac
 #[test]
 fn a_body_of_ours_may_be_empty_by_default() {
     let body = tidegate_tower::Answered::<axum::body::Body>::default();
-    assert!(body.is_refusal() && http_body::Body::is_end_stream(&body));
+    assert!(body.is_denial() && http_body::Body::is_end_stream(&body));
 }
 
 #[test]
 fn a_store_without_room_is_a_denial_and_never_an_error_of_the_server() {
     let map = tidegate::Map::new().max_keys(1);
     let limiter = Limiter::on(&map, "", Limit::per_hour(5));
-    let mut service = Counting::default().behind(&RateLimit::with(limiter, key::header("x-user")));
+    let mut service = Counting::default().behind(&RateLimitLayer::with(limiter, key::header("x-user")));
     assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK);
     let refused = now(&mut service, of("bob"));
     assert_eq!(
@@ -207,7 +208,7 @@ fn a_store_without_room_is_a_denial_and_never_an_error_of_the_server() {
 #[test]
 fn a_store_without_room_is_resource_exhausted_in_grpc_and_has_a_reason_of_its_own() {
     let limiter = || Limiter::on(&tidegate::Map::new().max_keys(1), "", Limit::per_hour(5));
-    let mut service = Counting::default().behind(&RateLimit::with(limiter(), key::header("x-user")));
+    let mut service = Counting::default().behind(&RateLimitLayer::with(limiter(), key::header("x-user")));
     let call = |user: &'static str| {
         let mut request = grpc();
         request.headers_mut().insert("x-user", http::HeaderValue::from_static(user));
@@ -218,7 +219,7 @@ fn a_store_without_room_is_resource_exhausted_in_grpc_and_has_a_reason_of_its_ow
     assert_eq!(status(refused.headers()).code(), Code::ResourceExhausted);
     assert_eq!(field(&refused, "grpc-retry-pushback-ms"), Some("1000"));
 
-    let layer = RateLimit::with(limiter(), key::header("x-user")).otherwise(|refused| {
+    let layer = RateLimitLayer::with(limiter(), key::header("x-user")).otherwise(|refused| {
         http::Response::new(format!("{:?} {:?}", refused.reason(), refused.retry_after()).into())
     });
     let mut service = Counting::default().behind(&layer);

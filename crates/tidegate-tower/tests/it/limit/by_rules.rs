@@ -13,7 +13,7 @@ use http::{Request, StatusCode};
 use tidegate::{ManualClock, SECOND, Zone};
 use tidegate_rules::{Attributes, Gate, Policy};
 use tidegate_tower::key::{self, Extract as _};
-use tidegate_tower::{RateLimit, Settle};
+use tidegate_tower::{RateLimitLayer, Settle};
 use tower::Service;
 
 use super::{Counting, Server, Task, at_once, field, now, request, whole};
@@ -38,8 +38,8 @@ fn gate(text: &str) -> (Gate, Arc<ManualClock>) {
     (Gate::new(policy, Zone::with_clock(1 << 18, clock.clone())), clock)
 }
 
-fn by(gate: &Gate) -> RateLimit {
-    RateLimit::rules(gate.clone()).attribute("user", key::header("x-user"))
+fn by(gate: &Gate) -> RateLimitLayer {
+    RateLimitLayer::rules(gate.clone()).attribute("user", key::header("x-user"))
 }
 
 fn from(user: &str, ip: &str, path: &str) -> Request<()> {
@@ -96,7 +96,7 @@ fn rules_see_method_host_header_cookie_and_query() {
         "[[rule]]\nname = 'a'\nlimit = '1/h'\n\
          when = { method = 'POST', host = 'example.com', 'cookie.kind' = 'x', 'query.page' = '7', 'header.x-a' = 'b*' }\n",
     );
-    let mut service = Counting::default().behind(&RateLimit::rules(gate));
+    let mut service = Counting::default().behind(&RateLimitLayer::rules(gate));
     let whole = || {
         Request::builder()
             .method("POST")
@@ -125,7 +125,7 @@ fn rules_see_method_host_header_cookie_and_query() {
 #[test]
 fn other_rules_hold_from_the_next_request_on_and_counts_stay() {
     let (gate, clock) = gate("[[rule]]\nname = 'a'\nlimit = '10/h'\n");
-    let mut service = Counting::default().behind(&RateLimit::rules(gate.clone()));
+    let mut service = Counting::default().behind(&RateLimitLayer::rules(gate.clone()));
     assert_eq!(field(&now(&mut service, Request::new(())), "ratelimit"), Some("\"a\";r=9;t=360"));
     let other = "[[rule]]\nname = 'a'\nkey = ['header.x-user']\nlimit = '10/h'\n";
     gate.replace(Policy::from_toml(other).unwrap()).unwrap();
@@ -138,10 +138,10 @@ fn other_rules_hold_from_the_next_request_on_and_counts_stay() {
 }
 
 #[test]
-fn a_rule_that_delays_delays_and_whoever_has_no_patience_is_refused() {
+fn a_rule_that_delays_delays_and_whoever_has_no_max_wait_is_refused() {
     let (gate, clock) = gate("[[rule]]\nname = 'even'\nlimit = '1/s leaky-bucket queue 5'\n");
     let counting = Counting::default();
-    let mut service = counting.behind(&RateLimit::rules(gate).with_clock(clock.clone()));
+    let mut service = counting.behind(&RateLimitLayer::rules(gate).with_clock(clock.clone()));
     let call = |timeout: Option<&str>| {
         let request = Request::builder();
         match timeout {
@@ -214,7 +214,8 @@ async fn attributes_that_have_to_be_asked_for_are_waited_for_and_may_refuse() {
             user
         }
     });
-    let mut service = Counting::default().behind(&RateLimit::rules(gate).attribute("user", user.or_refuse()));
+    let mut service =
+        Counting::default().behind(&RateLimitLayer::rules(gate).attribute("user", user.or_refuse()));
     let mut statuses = Vec::new();
     for request in [super::of("ana"), super::of("bob"), super::of("ana"), Request::new(())] {
         statuses.push(service.call(request).await.unwrap().status().as_u16());

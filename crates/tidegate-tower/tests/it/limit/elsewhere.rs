@@ -9,11 +9,11 @@ use std::task::{Poll, Waker};
 
 use http::{Request, StatusCode};
 use tidegate::{
-    Adjusted, Adjustment, Answer, Ask, Cost, Decision, Decisions, FallbackStore, ManualClock, Map,
-    OpenReceipt, PermitId, PreparedLimit, Store, StoreError, Subject, Zone,
+    Adjusted, Adjustment, Ask, Cost, Decision, Decisions, FallbackStore, ManualClock, Map, OpenReceipt,
+    PermitId, PreparedLimit, Store, StoreError, StoreFuture, Subject, Zone,
 };
 use tidegate_rules::{Gate, Policy};
-use tidegate_tower::{RateLimit, Settle, key};
+use tidegate_tower::{RateLimitLayer, Settle, key};
 use tokio::sync::watch;
 use tower::Service;
 use tower_layer::Layer as _;
@@ -86,16 +86,16 @@ impl Slow {
 }
 
 impl Store for Slow {
-    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
-        Answer::later(self.later(move |map| map.take_all(asks)))
+    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> StoreFuture<'a, Decisions> {
+        StoreFuture::later(self.later(move |map| map.take_all(asks)))
     }
 
-    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
-        Answer::later(self.later(move |map| map.peek(subject, ask)))
+    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> StoreFuture<'a, Decision> {
+        StoreFuture::later(self.later(move |map| map.peek(subject, ask)))
     }
 
-    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
-        Answer::later(self.later(move |map| map.adjust(subject, adjustment)))
+    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> StoreFuture<'a, Adjusted> {
+        StoreFuture::later(self.later(move |map| map.adjust(subject, adjustment)))
     }
 
     fn refund<'a>(
@@ -103,12 +103,12 @@ impl Store for Slow {
         subject: Subject<'a>,
         receipt: &'a mut OpenReceipt,
         cost: Cost,
-    ) -> Answer<'a, Adjusted> {
-        Answer::later(self.later(move |map| map.refund(subject, receipt, cost)))
+    ) -> StoreFuture<'a, Adjusted> {
+        StoreFuture::later(self.later(move |map| map.refund(subject, receipt, cost)))
     }
 
-    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-        Answer::later(self.later(move |map| map.release(subject, permit)))
+    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
+        StoreFuture::later(self.later(move |map| map.release(subject, permit)))
     }
 
     fn release_later(&self, subject: Subject<'_>, permit: PermitId) {
@@ -119,23 +119,23 @@ impl Store for Slow {
         self.background.lock().unwrap().push(task);
     }
 
-    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-        Answer::later(self.later(move |map| map.renew(subject, permit)))
+    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
+        StoreFuture::later(self.later(move |map| map.renew(subject, permit)))
     }
 
-    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-        Answer::later(async move { self.later(move |map| map.reset(subject)).await? })
+    fn reset<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool> {
+        StoreFuture::later(async move { self.later(move |map| map.reset(subject)).await? })
     }
 
-    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-        Answer::later(self.later(move |map| map.reset_limit(subject)))
+    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool> {
+        StoreFuture::later(self.later(move |map| map.reset_limit(subject)))
     }
 }
 
-fn by(store: &Arc<Slow>, text: &str) -> RateLimit {
+fn by(store: &Arc<Slow>, text: &str) -> RateLimitLayer {
     let policy = Policy::from_toml(text).unwrap_or_else(|error| panic!("{error}"));
     let gate = Gate::new(policy, FallbackStore::new(store.clone(), &Zone::new(1 << 16)));
-    RateLimit::rules(gate).attribute("user", key::header("x-user"))
+    RateLimitLayer::rules(gate).attribute("user", key::header("x-user"))
 }
 
 const HOURLY: &str = "[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '2/h'\n";
@@ -210,7 +210,7 @@ fn while_it_fails(policy: &str, cost: u64) -> (u16, Option<String>) {
     let rules = Policy::from_toml(&text).unwrap_or_else(|error| panic!("{error}"));
     let two = std::num::NonZeroU64::new(2).unwrap();
     let gate = Gate::new(rules, FallbackStore::new(store, &Zone::new(1 << 16)).nodes(two));
-    let mut service = Counting::default().behind(&RateLimit::rules(gate).cost(move |_| cost));
+    let mut service = Counting::default().behind(&RateLimitLayer::rules(gate).cost(move |_| cost));
     let over = Task::new([service.call(of("ana"))]).run();
     let response = over[0].1.as_ref().unwrap();
     (response.status().as_u16(), field(response, "retry-after").map(ToOwned::to_owned))
@@ -234,7 +234,7 @@ fn a_place_in_flight_goes_back_with_the_response_and_one_that_was_dropped_at_onc
     let store = Slow::new();
     let mut service = Counting::default()
         .behind(&by(&store, "[[rule]]\nname = 'few'\nkey = ['user']\nlimit = '1/60s concurrency'\n"));
-    let call = |service: &mut tidegate_tower::RateLimited<Counting>, answers| {
+    let call = |service: &mut tidegate_tower::RateLimit<Counting>, answers| {
         let mut task = Task::new([service.call(of("ana"))]);
         let mut over = task.run();
         for _ in 0..answers {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use sfv::{BareItem, List, ListEntry, Parser};
 use tidegate::{Limit, Limiter, MILLISECOND, ManualClock};
-use tidegate_tower::{Dialect, RateLimit, key};
+use tidegate_tower::{Dialect, RateLimitLayer, key};
 
 use super::{Counting, Got, field, now, of};
 
@@ -28,10 +28,10 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// Returns the responses to three requests under a limit of two, half a second apart.
-fn answers(layer: impl Fn(RateLimit) -> RateLimit) -> [Got; 3] {
+fn answers(layer: impl Fn(RateLimitLayer) -> RateLimitLayer) -> [Got; 3] {
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(Limit::per_minute(30).burst(2), clock.clone());
-    let mut service = Counting::default().behind(&layer(RateLimit::with(limiter, key::everyone())));
+    let mut service = Counting::default().behind(&layer(RateLimitLayer::with(limiter, key::everyone())));
     [(); 3].map(|()| {
         let response = now(&mut service, of("ana"));
         clock.advance(500 * MILLISECOND);
@@ -97,7 +97,7 @@ fn without_fields_only_a_refusal_says_anything() {
 #[test]
 fn a_limit_that_is_replaced_is_told_as_it_is_now() {
     let limiter = Limiter::with_clock(Limit::per_second(10), Arc::new(ManualClock::new()));
-    let mut service = Counting::default().behind(&RateLimit::with(limiter.clone(), key::everyone()));
+    let mut service = Counting::default().behind(&RateLimitLayer::with(limiter.clone(), key::everyone()));
     let mut policy = || field(&now(&mut service, of("ana")), "ratelimit-policy").unwrap().to_owned();
     assert_eq!(policy(), "\"default\";q=10;w=1");
     limiter.set_limit(Limit::per_minute(10));
@@ -113,7 +113,7 @@ fn a_limit_that_is_replaced_is_told_as_it_is_now() {
 fn a_name_is_told_so_that_everybody_can_read_it() {
     let long = "x".repeat(100);
     for (name, told) in [("a\"b\\c\n", "a_b_c_"), ("käse", "k_se"), (&long, &*long), ("", "")] {
-        let layer = RateLimit::new(Limit::per_second(5), key::everyone()).named(name);
+        let layer = RateLimitLayer::new(Limit::per_second(5), key::everyone()).named(name);
         let response = now(&mut Counting::default().behind(&layer), of("ana"));
         assert_eq!(read(field(&response, "ratelimit").unwrap()).0, told);
         assert_eq!(read(field(&response, "ratelimit-policy").unwrap()).0, told);
@@ -133,7 +133,7 @@ fn every_algorithm_says_what_it_promises_and_the_largest_numbers_can_be_read() {
         "8/30s concurrency",
     ] {
         let limit: Limit = text.parse().unwrap();
-        let mut service = Counting::default().behind(&RateLimit::new(limit, key::header("x-user")));
+        let mut service = Counting::default().behind(&RateLimitLayer::new(limit, key::header("x-user")));
         let response = now(&mut service, of("ana"));
         assert_eq!(response.status(), StatusCode::OK, "{text}");
         let (_, state) = read(field(&response, "ratelimit").unwrap());
@@ -144,7 +144,7 @@ fn every_algorithm_says_what_it_promises_and_the_largest_numbers_can_be_read() {
 }
 
 /// Returns the responses of a layer around another one.
-fn nested(outer: RateLimit, inner: RateLimit) -> impl FnMut() -> Got {
+fn nested(outer: RateLimitLayer, inner: RateLimitLayer) -> impl FnMut() -> Got {
     let mut service =
         tower_layer::Layer::layer(&outer.named("outer"), Counting::default().behind(&inner.named("inner")));
     move || {
@@ -157,7 +157,8 @@ fn nested(outer: RateLimit, inner: RateLimit) -> impl FnMut() -> Got {
 fn layers_around_each_other_tell_their_limits_in_one_list() {
     let inner = Limiter::with_clock(Limit::per_hour(1), Arc::new(ManualClock::new()));
     let outer = Limiter::with_clock(Limit::per_hour(9), Arc::new(ManualClock::new()));
-    let mut answer = nested(RateLimit::with(outer, key::everyone()), RateLimit::with(inner, key::everyone()));
+    let mut answer =
+        nested(RateLimitLayer::with(outer, key::everyone()), RateLimitLayer::with(inner, key::everyone()));
     let all = |response: &Got, name| {
         let values = response.headers().get_all(name).iter().map(|value| value.to_str().unwrap());
         values.collect::<Vec<_>>().join(", ")
@@ -182,7 +183,7 @@ fn where_only_one_limit_can_be_told_it_is_that_of_the_innermost_layer() {
         (Dialect::Draft03, "ratelimit-limit", "1"),
         (Dialect::XRateLimit, "x-ratelimit-limit", "1"),
     ] {
-        let layer = |limit| RateLimit::new(limit, key::everyone()).fields(dialect);
+        let layer = |limit| RateLimitLayer::new(limit, key::everyone()).fields(dialect);
         let mut answer = nested(layer(Limit::per_hour(9)), layer(Limit::per_hour(1)));
         for status in [200, 429] {
             let response = answer();

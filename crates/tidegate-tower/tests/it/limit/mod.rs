@@ -29,7 +29,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tidegate_tower::{Answered, RateLimit, RateLimited};
+use tidegate_tower::{Answered, RateLimit, RateLimitLayer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tower::Service;
@@ -97,7 +97,7 @@ pub(crate) fn field<'r, B>(response: &'r Response<B>, name: &str) -> Option<&'r 
 pub(crate) struct Counting(Arc<AtomicUsize>);
 
 impl Counting {
-    pub(crate) fn behind(&self, layer: &RateLimit) -> RateLimited<Counting> {
+    pub(crate) fn behind(&self, layer: &RateLimitLayer) -> RateLimit<Counting> {
         layer.layer(self.clone())
     }
 

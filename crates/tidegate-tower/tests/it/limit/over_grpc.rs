@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tidegate::{HOUR, Limit, Limiter};
-use tidegate_tower::{RateLimit, key};
+use tidegate_tower::{RateLimitLayer, key};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::transport::server::{TcpConnectInfo, TcpIncoming};
@@ -21,7 +21,7 @@ pub(super) struct Health {
 }
 
 impl Health {
-    pub(super) async fn behind(layer: RateLimit) -> Health {
+    pub(super) async fn behind(layer: RateLimitLayer) -> Health {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (_, health) = tonic_health::server::health_reporter();
@@ -67,7 +67,7 @@ fn peer() -> impl key::Extract {
 async fn of_1500_calls_over_many_channels_exactly_five_pass_and_the_others_know_when() {
     const CALLS: usize = 1500;
     const CHANNELS: usize = 16;
-    let server = Health::behind(RateLimit::new(Limit::per_hour(5), peer()).named("calls")).await;
+    let server = Health::behind(RateLimitLayer::new(Limit::per_hour(5), peer()).named("calls")).await;
     let mut channels = Vec::new();
     for _ in 0..CHANNELS {
         channels.push(server.connect().await);
@@ -97,7 +97,7 @@ async fn of_1500_calls_over_many_channels_exactly_five_pass_and_the_others_know_
 
 #[tokio::test]
 async fn what_can_never_pass_is_not_to_be_tried_again() {
-    let server = Health::behind(RateLimit::new(Limit::per_hour(5), peer()).cost(|_| 6)).await;
+    let server = Health::behind(RateLimitLayer::new(Limit::per_hour(5), peer()).cost(|_| 6)).await;
     let status = check(&mut server.connect().await, None).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
     assert_eq!(status.metadata().get("grpc-retry-pushback-ms").unwrap(), "-1");
@@ -107,7 +107,7 @@ async fn what_can_never_pass_is_not_to_be_tried_again() {
 #[tokio::test]
 async fn a_call_waits_no_longer_than_its_caller_would() {
     let limiter = Limiter::new(Limit::per_hour(1));
-    let server = Health::behind(RateLimit::with(limiter.clone(), key::everyone()).wait(2 * HOUR)).await;
+    let server = Health::behind(RateLimitLayer::with(limiter.clone(), key::everyone()).wait(2 * HOUR)).await;
     let mut client = server.connect().await;
     check(&mut client, None).await.unwrap();
     // An hour is within the two hours of the layer, but not within the minute of this caller.
@@ -126,7 +126,7 @@ async fn a_call_waits_no_longer_than_its_caller_would() {
 
 #[tokio::test]
 async fn a_caller_who_does_not_say_who_it_is_is_told_so() {
-    let layer = RateLimit::new(Limit::per_hour(1), key::Extract::or_refuse(key::header("x-api-key")));
+    let layer = RateLimitLayer::new(Limit::per_hour(1), key::Extract::or_refuse(key::header("x-api-key")));
     let server = Health::behind(layer).await;
     let status = check(&mut server.connect().await, None).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument);

@@ -18,7 +18,7 @@ use http_body::Frame;
 use http_body_util::Empty;
 use tidegate::{HOUR, Limit, Zone};
 use tidegate_rules::{Gate, Policy};
-use tidegate_tower::{Dialect, RateLimit, key};
+use tidegate_tower::{Dialect, RateLimitLayer, key};
 
 use super::{Server, field, request};
 
@@ -34,7 +34,7 @@ async fn of_1500_requests_over_64_connections_exactly_five_pass() {
     let count = Arc::clone(&asked);
     let router = Router::new()
         .route("/", get(move || async move { count.fetch_add(1, Ordering::SeqCst).to_string() }))
-        .layer(RateLimit::new(Limit::per_hour(5), peer()));
+        .layer(RateLimitLayer::new(Limit::per_hour(5), peer()));
     let server = Arc::new(Server::start(router).await);
 
     let left = Arc::new(AtomicUsize::new(REQUESTS));
@@ -74,7 +74,7 @@ async fn bodies_pass_as_they_are_streamed_or_not_and_head_has_none() {
     let router = Router::new()
         .route("/streamed", get(streamed))
         .route("/fixed", get(|| async { "0123456789" }))
-        .layer(RateLimit::new(Limit::per_hour(100), peer()));
+        .layer(RateLimitLayer::new(Limit::per_hour(100), peer()));
     let server = Server::start(router).await;
     let mut client = server.connect().await;
 
@@ -98,7 +98,7 @@ async fn bodies_pass_as_they_are_streamed_or_not_and_head_has_none() {
 async fn within_a_nested_router_rules_see_the_whole_path_if_they_are_told() {
     let rules = || {
         let policy = "[[rule]]\nname = 'api'\nwhen = { path = '/api/{*rest}' }\nlimit = '2/h'";
-        RateLimit::rules(Gate::new(Policy::from_toml(policy).unwrap(), Zone::new(1 << 16)))
+        RateLimitLayer::rules(Gate::new(Policy::from_toml(policy).unwrap(), Zone::new(1 << 16)))
     };
     let whole_path = key::extension(|uri: &OriginalUri| uri.path().to_owned());
     let orders = || Router::new().route("/orders", get(|| async { "orders" }));
@@ -133,7 +133,7 @@ impl http_body::Body for Frames {
 async fn a_refusal_has_its_length_and_leaves_the_connection_open() {
     let router = Router::new()
         .route("/", get(|| async { "hello" }))
-        .layer(RateLimit::new(Limit::per_hour(1), peer()).named("hourly"));
+        .layer(RateLimitLayer::new(Limit::per_hour(1), peer()).named("hourly"));
     let server = Server::start(router).await;
     let mut client = server.connect().await;
     assert_eq!(client.get("/").await.status(), StatusCode::OK);
@@ -156,7 +156,7 @@ async fn a_refusal_has_its_length_and_leaves_the_connection_open() {
 
 #[tokio::test]
 async fn routes_with_the_same_layer_share_what_was_counted_and_clones_do() {
-    let layer = RateLimit::new(Limit::per_hour(2), peer()).fields(Dialect::None);
+    let layer = RateLimitLayer::new(Limit::per_hour(2), peer()).fields(Dialect::None);
     let again = layer.clone();
     let router = Router::new()
         .route("/a", get(|| async { "a" }))
@@ -181,7 +181,7 @@ async fn a_client_that_hangs_up_while_it_waits_gives_its_place_to_the_next() {
     let count = Arc::clone(&asked);
     let router = Router::new()
         .route("/", get(move || async move { count.fetch_add(1, Ordering::SeqCst).to_string() }))
-        .layer(RateLimit::with(limiter.clone(), key::everyone()).wait(10 * HOUR));
+        .layer(RateLimitLayer::with(limiter.clone(), key::everyone()).wait(10 * HOUR));
     let server = Server::start(router).await;
     let mut client = server.connect().await;
     assert_eq!(client.get("/").await.status(), StatusCode::OK);

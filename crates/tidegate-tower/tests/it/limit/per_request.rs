@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{Request, StatusCode};
 use tidegate::{Limit, ManualClock, SECOND, Zone};
-use tidegate_tower::{RateLimit, key};
+use tidegate_tower::{RateLimitLayer, key};
 use tower::Service;
 
 use super::{Counting, Task, field, now, of};
@@ -14,10 +14,10 @@ fn plan(plan: &str) -> Request<()> {
 }
 
 /// Returns a layer whose limit is written in a header field, with a manual clock.
-fn by_plan() -> (RateLimit, Arc<ManualClock>) {
+fn by_plan() -> (RateLimitLayer, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     let zone = Zone::with_clock(1 << 16, clock.clone());
-    let layer = RateLimit::each_on(&zone, key::header("x-user"), |head| {
+    let layer = RateLimitLayer::each_on(&zone, key::header("x-user"), |head| {
         head.header("x-plan").map_or(Limit::per_hour(1), |plan| plan.to_str().unwrap().parse().unwrap())
     });
     (layer.with_clock(clock.clone()), clock)
@@ -150,7 +150,7 @@ fn whoever_would_wait_too_long_is_refused_and_reserves_nothing() {
 
 #[test]
 fn without_a_zone_of_one_s_own_there_is_one() {
-    let layer = RateLimit::each(key::header("x-user"), |head| match head.path() {
+    let layer = RateLimitLayer::each(key::header("x-user"), |head| match head.path() {
         "/x" => Limit::per_hour(2),
         _ => Limit::per_hour(1),
     });

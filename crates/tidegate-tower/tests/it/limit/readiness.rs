@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use tidegate::{Limit, Limiter, ManualClock, SECOND};
-use tidegate_tower::{RateLimit, RateLimited, key};
+use tidegate_tower::{RateLimit, RateLimitLayer, key};
 use tower::Service;
 use tower_layer::Layer as _;
 
@@ -91,10 +91,10 @@ fn layered(
     strict: &Strict,
     limit: Limit,
     wait: std::time::Duration,
-) -> (RateLimited<Strict>, Arc<ManualClock>) {
+) -> (RateLimit<Strict>, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(limit, clock.clone());
-    (RateLimit::with(limiter, key::everyone()).wait(wait).layer(strict.clone()), clock)
+    (RateLimitLayer::with(limiter, key::everyone()).wait(wait).layer(strict.clone()), clock)
 }
 
 fn ready(service: &mut impl Service<Request<()>, Error = &'static str>) -> Poll<Result<(), &'static str>> {
@@ -198,18 +198,19 @@ where
 #[test]
 fn a_refused_request_leaves_the_readiness_that_was_asked_for_to_others() {
     let answered = (vec![true, true], 1);
-    assert_eq!(free_after_two(&RateLimit::new(Limit::per_hour(1), key::everyone())), answered);
+    assert_eq!(free_after_two(&RateLimitLayer::new(Limit::per_hour(1), key::everyone())), answered);
 
-    let places = tidegate::Places::at_most(1);
-    let held = places.enter(0).unwrap();
-    assert_eq!(free_after_two(&tidegate_tower::InFlight::new(places)), answered);
+    let places = tidegate::ConcurrencyLimiter::at_most(1);
+    let held = places.admit(0).unwrap();
+    assert_eq!(free_after_two(&tidegate_tower::ConcurrencyLimitLayer::new(places)), answered);
     drop(held);
 
-    let guard = tidegate::Guard::new().at_least(1).percent(1).with_clock(Arc::new(ManualClock::new()));
+    let guard =
+        tidegate::CircuitBreaker::new().at_least(1).percent(1).with_clock(Arc::new(ManualClock::new()));
     while let Ok(passage) = guard.admit() {
         passage.done(tidegate::Outcome::Failed);
     }
-    assert_eq!(free_after_two(&tidegate_tower::Guarded::new(guard)), answered);
+    assert_eq!(free_after_two(&tidegate_tower::CircuitBreakerLayer::new(guard)), answered);
 }
 
 #[test]
@@ -230,7 +231,7 @@ fn whoever_waits_is_told_when_the_service_cannot_be_ready() {
 fn an_error_of_the_service_goes_on_as_it_is() {
     static SETTLED: AtomicUsize = AtomicUsize::new(0);
     let strict = Strict::new(1);
-    let layer = RateLimit::new(Limit::per_hour(9), key::everyone()).after(|response| {
+    let layer = RateLimitLayer::new(Limit::per_hour(9), key::everyone()).after(|response| {
         assert_eq!(response.status(), 499, "there is no response");
         SETTLED.fetch_add(1, Ordering::SeqCst);
         tidegate_tower::Settle::Refund

@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::{Request, Response, StatusCode};
 use tidegate::{Limit, Limiter, ManualClock, Map, Zone};
 use tidegate_rules::{Gate, Policy};
-use tidegate_tower::{Answered, RateLimit, RateLimited, Settle, key};
+use tidegate_tower::{Answered, RateLimit, RateLimitLayer, Settle, key};
 use tower::Service;
 use tower_layer::Layer as _;
 
@@ -57,7 +57,7 @@ type Answer = Pin<Box<dyn Future<Output = Result<Response<Answered<()>>, Infalli
 
 /// A site on which one user logs in.
 struct Site {
-    service: RateLimited<Logins>,
+    service: RateLimit<Logins>,
     clock: Arc<ManualClock>,
 }
 
@@ -76,12 +76,12 @@ impl Site {
             Policy::from_toml(&text).unwrap()
         };
         let layer = match way {
-            "zone" => RateLimit::with(Limiter::on(&zone, "", limit), user()),
-            "map" => RateLimit::with(Limiter::on(&map, "", limit), user()),
-            "alone" => RateLimit::with(Limiter::on(&zone, "", limit), key::everyone()),
-            "each" => RateLimit::each_on(&zone, user(), move |_| limit),
-            "rules in a zone" => RateLimit::rules(Gate::new(policy(), zone)).attribute("user", user()),
-            _ => RateLimit::rules(Gate::new(policy(), map)).attribute("user", user()),
+            "zone" => RateLimitLayer::with(Limiter::on(&zone, "", limit), user()),
+            "map" => RateLimitLayer::with(Limiter::on(&map, "", limit), user()),
+            "alone" => RateLimitLayer::with(Limiter::on(&zone, "", limit), key::everyone()),
+            "each" => RateLimitLayer::each_on(&zone, user(), move |_| limit),
+            "rules in a zone" => RateLimitLayer::rules(Gate::new(policy(), zone)).attribute("user", user()),
+            _ => RateLimitLayer::rules(Gate::new(policy(), map)).attribute("user", user()),
         };
         let layer = layer.after(|response| match response.status().is_success() {
             true => Settle::Refund,
@@ -191,7 +191,7 @@ fn twenty_right_passwords_in_flight_cost_nothing_in_any_order() {
 fn a_login_that_waited_in_line_costs_nothing_when_it_is_right() {
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock("1/s burst 1".parse().unwrap(), clock.clone());
-    let layer = RateLimit::with(limiter.clone(), key::header("x-user"))
+    let layer = RateLimitLayer::with(limiter.clone(), key::header("x-user"))
         .wait(Duration::from_secs(5))
         .after(|response| if response.status().is_success() { Settle::Refund } else { Settle::Keep });
     let mut site = Site { service: layer.layer(Logins), clock };

@@ -10,7 +10,7 @@ use http::{HeaderMap, Request, StatusCode};
 use tidegate::{Limit, Zone};
 use tidegate_rules::{Gate, Policy};
 use tidegate_tower::key::Extract as _;
-use tidegate_tower::{OnRepeated, RateLimit, key};
+use tidegate_tower::{OnRepeated, RateLimitLayer, key};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -20,14 +20,14 @@ use super::{Counting, Server, now};
 /// The number of times that the application received each value.
 type Tried = Arc<Mutex<HashMap<String, u32>>>;
 
-fn by_rules(rule: &str) -> RateLimit {
+fn by_rules(rule: &str) -> RateLimitLayer {
     let text = format!("[[rule]]\nname = 'per-account'\nlimit = '2/h'\n{rule}\n");
     let policy = Policy::from_toml(&text).unwrap_or_else(|error| panic!("{error}"));
-    RateLimit::rules(Gate::new(policy, Zone::new(1 << 20))).peer(key::peer().or_skip())
+    RateLimitLayer::rules(Gate::new(policy, Zone::new(1 << 20))).peer(key::peer().or_skip())
 }
 
 /// Starts a server whose application reads the last value; returns it with the values received.
-async fn reads_the_last(layer: RateLimit) -> (Server, Tried) {
+async fn reads_the_last(layer: RateLimitLayer) -> (Server, Tried) {
     let tried = Tried::default();
     let seen = Arc::clone(&tried);
     let login = move |Query(query): Query<Vec<(String, String)>>, headers: HeaderMap| async move {
@@ -57,8 +57,8 @@ async fn whoever_repeats_a_name_tries_no_more_often_than_others() {
         by_rules("key = ['query.account']"),
         by_rules("key = ['header.x-account']"),
         by_rules("key = ['account']").attribute("account", key::query("account")),
-        RateLimit::new(Limit::per_hour(2), key::query("account")),
-        RateLimit::new(Limit::per_hour(2), key::header("x-account")),
+        RateLimitLayer::new(Limit::per_hour(2), key::query("account")),
+        RateLimitLayer::new(Limit::per_hour(2), key::header("x-account")),
     ];
     for (number, layer) in layers.into_iter().enumerate() {
         let (server, tried) = reads_the_last(layer).await;
@@ -103,7 +103,7 @@ fn a_condition_looks_at_every_value() {
     let free = "[[rule]]\nname = 'vip'\nwhen = { 'header.x-plan' = 'vip' }\ndecision = 'allow'\n\
         [[rule]]\nname = 'all'\nlimit = '2/h'\n";
     let gate = Gate::new(Policy::from_toml(free).unwrap(), Zone::new(1 << 16));
-    let exempt = RateLimit::rules(gate).peer(key::peer().or_skip());
+    let exempt = RateLimitLayer::rules(gate).peer(key::peer().or_skip());
     for layer in [limited, exempt] {
         let mut service = Counting::default().behind(&layer);
         let mut send = || {
@@ -117,7 +117,7 @@ fn a_condition_looks_at_every_value() {
 #[test]
 fn an_extractor_says_what_happens_where_there_are_no_rules() {
     let of = |on_repeated, values: &[&str]| {
-        let layer = RateLimit::new(Limit::per_hour(1), key::cookie("session").on_repeated(on_repeated));
+        let layer = RateLimitLayer::new(Limit::per_hour(1), key::cookie("session").on_repeated(on_repeated));
         let mut service = Counting::default().behind(&layer);
         let mut send = |cookie: &str| {
             let request = Request::builder().header("cookie", cookie).body(()).unwrap();
@@ -134,7 +134,7 @@ fn an_extractor_says_what_happens_where_there_are_no_rules() {
 
 #[tokio::test]
 async fn metadata_of_grpc_is_repeated_in_the_same_way() {
-    let server = Health::behind(RateLimit::new(Limit::per_hour(2), key::header("x-user"))).await;
+    let server = Health::behind(RateLimitLayer::new(Limit::per_hour(2), key::header("x-user"))).await;
     let mut client = server.connect().await;
     let mut passed = 0;
     for guess in 0..10 {

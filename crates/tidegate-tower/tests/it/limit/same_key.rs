@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::Request;
 use tidegate::{Limit, Limiter, ManualClock, Zone};
 use tidegate_rules::{Gate, Policy};
-use tidegate_tower::RateLimit;
+use tidegate_tower::RateLimitLayer;
 use tidegate_tower::key::{self, Extract as _};
 
 use super::{Counting, now};
@@ -48,9 +48,9 @@ fn a_request_is_the_same_key_in_a_layer_and_in_a_rule() {
         let zone = Zone::with_clock(1 << 18, Arc::new(ManualClock::new()));
         let parts = (key::header("x-user"), key::query("q"), key::peer().or_share());
         let limiter = Limiter::on(&zone, "api", Limit::per_hour(1));
-        let by_key = Counting::default().behind(&RateLimit::with(limiter, parts));
+        let by_key = Counting::default().behind(&RateLimitLayer::with(limiter, parts));
         let gate = Gate::new(Policy::from_toml(RULE).unwrap(), zone);
-        let by_rule = Counting::default().behind(&RateLimit::rules(gate).peer(key::peer().or_share()));
+        let by_rule = Counting::default().behind(&RateLimitLayer::rules(gate).peer(key::peer().or_share()));
         let (mut first, mut second) = if is_rule_first { (by_rule, by_key) } else { (by_key, by_rule) };
         for (users, path, ip) in cases {
             let case = format!("{users:?} {path} {ip:?}, rule first: {is_rule_first}");

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use tidegate::{Clock, Enqueued, Limit, Limiter, MILLISECOND, ManualClock, SECOND, Timestamp};
-use tidegate_tower::{RateLimit, key};
+use tidegate_tower::{RateLimitLayer, key};
 use tower::Service;
 use tower_layer::Layer as _;
 
@@ -50,7 +50,8 @@ fn ten_thousand_wait_in_one_task_and_leave_in_order_also_when_a_tenth_goes_away(
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(Limit::per_second(1000).burst(1), clock.clone());
     let noting = Noting::default();
-    let mut service = RateLimit::with(limiter, key::header("x-user")).wait(20 * SECOND).layer(noting.clone());
+    let mut service =
+        RateLimitLayer::with(limiter, key::header("x-user")).wait(20 * SECOND).layer(noting.clone());
     let before = threads();
 
     let request = |number| Request::builder().header("x-user", "ana").body(number).unwrap();
@@ -115,12 +116,12 @@ impl Clock for CountingClock {
 #[test]
 fn a_request_that_waits_is_decided_by_joining_the_queue_and_not_once_more() {
     let (limiter, clock) = CountingClock::behind_spent_limiter();
-    let queued = limiter.acquire("ana").within(9 * SECOND).enqueue();
+    let queued = limiter.acquire("ana").max_wait(9 * SECOND).enqueue();
     assert!(matches!(queued, Enqueued::Waiting(_)));
     let joining = clock.readings.load(Ordering::SeqCst);
 
     let (limiter, clock) = CountingClock::behind_spent_limiter();
-    let layer = RateLimit::with(limiter, key::header("x-user")).wait(9 * SECOND);
+    let layer = RateLimitLayer::with(limiter, key::header("x-user")).wait(9 * SECOND);
     let mut task = Task::new([Counting::default().behind(&layer).call(of("ana"))]);
     assert_eq!(task.run().len(), 0, "it waits");
     assert_eq!(clock.readings.load(Ordering::SeqCst), joining);
@@ -131,7 +132,7 @@ fn whoever_would_wait_too_long_is_refused_at_once_and_told_how_long_it_would_be(
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone());
     let counting = Counting::default();
-    let mut service = counting.behind(&RateLimit::with(limiter, key::header("x-user")).wait(2 * SECOND));
+    let mut service = counting.behind(&RateLimitLayer::with(limiter, key::header("x-user")).wait(2 * SECOND));
     let mut task = Task::new((0..5).map(|_| service.call(of("ana"))));
     let over = task.run();
     let statuses: Vec<_> =
@@ -155,7 +156,7 @@ fn each_waits_in_its_own_line_and_everyone_in_one() {
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone());
     let counting = Counting::default();
-    let mut service = counting.behind(&RateLimit::with(limiter, key::header("x-user")).wait(9 * SECOND));
+    let mut service = counting.behind(&RateLimitLayer::with(limiter, key::header("x-user")).wait(9 * SECOND));
     let mut task = Task::new(["ana", "bob", "ana", "bob", "ana"].map(|user| service.call(of(user))));
     assert_eq!(task.run().len(), 2);
     clock.advance(SECOND);
@@ -172,7 +173,7 @@ fn a_caller_s_timeout_shortens_the_wait_and_nonsense_does_not() {
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock);
     let counting = Counting::default();
-    let mut service = counting.behind(&RateLimit::with(limiter, key::everyone()).wait(9 * SECOND));
+    let mut service = counting.behind(&RateLimitLayer::with(limiter, key::everyone()).wait(9 * SECOND));
     let mut call = |timeout: &str| {
         let request = Request::builder().header("grpc-timeout", timeout).body(()).unwrap();
         let mut task = Task::new([service.call(request)]);
@@ -192,10 +193,11 @@ fn a_heavy_request_is_not_overtaken_by_light_ones() {
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(Limit::per_second(1).burst(5), clock.clone());
     let counting = Counting::default();
-    let layer = RateLimit::with(limiter, key::everyone()).wait(60 * SECOND).cost(|head| match head.path() {
-        "/heavy" => 5,
-        _ => 1,
-    });
+    let layer =
+        RateLimitLayer::with(limiter, key::everyone()).wait(60 * SECOND).cost(|head| match head.path() {
+            "/heavy" => 5,
+            _ => 1,
+        });
     let mut service = counting.behind(&layer);
     let paths = ["/light", "/heavy", "/light"];
     let mut task = Task::new(paths.map(|path| service.call(Request::builder().uri(path).body(()).unwrap())));
@@ -217,7 +219,7 @@ fn a_log_that_counts_refusals_counts_none_for_one_who_waits() {
     let limit: Limit = "1/1s sliding-log count-denied".parse().unwrap();
     let limiter = Limiter::with_clock(limit, clock.clone());
     let counting = Counting::default();
-    let mut service = counting.behind(&RateLimit::with(limiter, key::everyone()).wait(10 * SECOND));
+    let mut service = counting.behind(&RateLimitLayer::with(limiter, key::everyone()).wait(10 * SECOND));
     let mut task = Task::new((0..2).map(|_| service.call(of("ana"))));
     assert_eq!(task.run().len(), 1);
     clock.advance(SECOND);
@@ -228,7 +230,7 @@ fn a_log_that_counts_refusals_counts_none_for_one_who_waits() {
 fn a_single_subject_waits_by_the_process_s_own_clock() {
     // No clock is set here: the timer of the process wakes the task.
     let counting = Counting::default();
-    let layer = RateLimit::new(Limit::per_second(200).burst(1), key::everyone()).wait(10 * SECOND);
+    let layer = RateLimitLayer::new(Limit::per_second(200).burst(1), key::everyone()).wait(10 * SECOND);
     let mut service = counting.behind(&layer);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {

@@ -17,7 +17,7 @@ fn at(after: Duration) -> Timestamp {
 const MONDAY: Duration = Duration::from_secs(700 * 86_400);
 
 fn ask(units: u64) -> Ask {
-    Ask { cost: Cost::of(units), patience: Ticks::MAX }
+    Ask { cost: Cost::of(units), max_wait: Ticks::MAX }
 }
 
 /// Returns the state after a take of so many units at this time.

@@ -1,7 +1,7 @@
 use std::num::NonZeroU64;
 
 use super::*;
-use crate::algorithm::{LeakyBucket, Pacer, TokenBucket};
+use crate::algorithm::{LeakyBucket, PacerParams, TokenBucket};
 use crate::ask::Ask;
 use crate::limit::{DelayAfter, Pay};
 
@@ -16,7 +16,12 @@ fn queued((begin, end): (u64, u64), last_end: u64) -> Claim {
 }
 
 /// Returns the refund of one unit and true if it is whole, or `None` if the claim is invalid.
-fn back(limit: &impl Queue<State = Timestamp>, clear_at: u64, now: u64, claim: Claim) -> Option<(u64, bool)> {
+fn back(
+    limit: &impl DebtQueue<State = Timestamp>,
+    clear_at: u64,
+    now: u64,
+    claim: Claim,
+) -> Option<(u64, bool)> {
     let mut state = at(clear_at);
     let taken_off = limit.take_off(&mut state, at(now), &claim, Cost::ONE)?;
     assert_eq!(state, at(clear_at).saturating_sub(taken_off.back));
@@ -105,9 +110,9 @@ fn where_others_share_the_state_the_price_less_the_time_since_comes_back() {
 
 /// Returns the refund of the first unit of a pacer with five saved units that granted so many at once, after a while.
 fn back_of_pacer(pay: Pay, grants: u64, after: u64) -> (u64, bool) {
-    let pacer = Pacer::steady(Some(INTERVAL), Ticks::new(500), pay).unwrap();
+    let pacer = PacerParams::steady(Some(INTERVAL), Ticks::new(500), pay).unwrap();
     let (mut state, now) = (Default::default(), 1 << 30);
-    let ask = Ask { cost: Cost::of(grants), patience: Ticks::MAX };
+    let ask = Ask { cost: Cost::of(grants), max_wait: Ticks::MAX };
     assert!(pacer.decide(&mut state, at(now), ask).is_allowed());
     let claim = queued((now, now + 100), now + grants * 100);
     let before = pacer.clear_at(&state);
@@ -130,9 +135,9 @@ fn a_steady_pacer_gives_back_what_is_not_saved_again() {
 
 #[test]
 fn a_warming_pacer_gives_back_the_last_grant_only() {
-    let pacer = Pacer::warming_up(Some(INTERVAL), Ticks::new(800), 3, Pay::Next).unwrap();
+    let pacer = PacerParams::warming_up(Some(INTERVAL), Ticks::new(800), 3, Pay::Next).unwrap();
     let mut state = Default::default();
-    let take = |state: &mut _| pacer.decide(state, at(0), Ask { cost: Cost::ONE, patience: Ticks::MAX });
+    let take = |state: &mut _| pacer.decide(state, at(0), Ask { cost: Cost::ONE, max_wait: Ticks::MAX });
     assert!(take(&mut state).is_allowed());
     let (one, first_end) = (state, pacer.clear_at(&state));
     assert!(take(&mut state).is_allowed());

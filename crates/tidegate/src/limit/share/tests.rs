@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::limit::{Alignment, Most, Pay, WindowMode};
+use crate::limit::{Alignment, Pay, WindowMode, WorstCase};
 
 const LONGEST_MICROS: u64 = 3650 * 24 * 3600 * 1_000_000;
 
@@ -63,7 +63,7 @@ fn what_would_need_more_than_ten_years_is_as_slow_as_a_limit_can_be() {
     assert_eq!(share("1/3650d sliding-log", 9), "1/3650d sliding-log");
     assert_eq!(share("1/500d warm-up 1d pacer", 7), "1/500w burst 0w pacer", "too slow to warm up");
     for algorithm in Algorithm::ALL {
-        assert!(Draft::new(algorithm, 1, LONGEST).valid().is_ok(), "{algorithm}");
+        assert!(LimitBuilder::new(algorithm, 1, LONGEST).valid().is_ok(), "{algorithm}");
     }
 }
 
@@ -89,7 +89,7 @@ fn limits() -> impl Strategy<Value = Limit> {
     let beside = (maybe(numbers()), maybe(numbers()), maybe(numbers()), maybe(spans()), any::<[bool; 4]>());
     let draft = (prop::sample::select(&Algorithm::ALL[..]), numbers(), spans(), beside).prop_map(
         |(algorithm, amount, period, (most, debt, after, span, [one, two, three, four]))| {
-            let mut draft = Draft::new(algorithm, amount, Duration::from_micros(period));
+            let mut draft = LimitBuilder::new(algorithm, amount, Duration::from_micros(period));
             match algorithm {
                 Algorithm::TokenBucket => {
                     (draft.burst, draft.max_debt) = (most.map(Burst::Units), debt);
@@ -129,16 +129,18 @@ fn limits() -> impl Strategy<Value = Limit> {
 /// Returns the amount and the period in ticks, or `None` if there is no rate.
 fn rate(limit: &Limit) -> Option<(u128, u128)> {
     match limit.draft.rate {
-        Rate::Per { amount, period } => Some((amount.into(), period.as_nanos() * 16)),
-        Rate::Unlimited => None,
+        WrittenRate::Per { amount, period } => Some((amount.into(), period.as_nanos() * 16)),
+        WrittenRate::Unlimited => None,
     }
 }
 
 /// Returns the quota of a limit at one instant from rest: its burst, its queue and the unit in service, or its amount.
 fn at_once(limit: &Limit) -> u128 {
-    match limit.most_in(Duration::ZERO) {
-        Most::Units(units) | Most::UnitsAndOneGrant(units) | Most::InFlight(units) => units.into(),
-        Most::Unbounded => u128::MAX,
+    match limit.worst_case(Duration::ZERO) {
+        WorstCase::Units(units) | WorstCase::UnitsAndOneGrant(units) | WorstCase::InFlight(units) => {
+            units.into()
+        }
+        WorstCase::Unbounded => u128::MAX,
     }
 }
 
@@ -163,11 +165,11 @@ proptest! {
     #[test]
     fn a_share_is_never_more_than_the_whole(limit in limits(), count in counts(), span in spans()) {
         let (share, span) = (limit.shared_among(count), Duration::from_micros(span));
-        let units = |most: Most| match most {
-            Most::Units(units) | Most::UnitsAndOneGrant(units) | Most::InFlight(units) => units,
-            Most::Unbounded => u64::MAX,
+        let units = |most: WorstCase| match most {
+            WorstCase::Units(units) | WorstCase::UnitsAndOneGrant(units) | WorstCase::InFlight(units) => units,
+            WorstCase::Unbounded => u64::MAX,
         };
-        prop_assert!(units(share.most_in(span)) <= units(limit.most_in(span)), "{limit} -> {share}");
+        prop_assert!(units(share.worst_case(span)) <= units(limit.worst_case(span)), "{limit} -> {share}");
     }
 
     /// The bound of LAWS D-d, n · (1/n) · (B + r · p), and one per node if there are more nodes than units.
@@ -193,10 +195,10 @@ proptest! {
         );
         let span = Duration::from_micros(span);
         let ticks = span.as_nanos() * 16;
-        let passed = |most: Most| if let Most::Units(units) | Most::UnitsAndOneGrant(units) = most {
+        let passed = |most: WorstCase| if let WorstCase::Units(units) | WorstCase::UnitsAndOneGrant(units) = most {
             u128::from(units)
         } else { 0 };
-        let (own, whole) = (passed(share.most_in(span)), passed(limit.most_in(span)));
+        let (own, whole) = (passed(share.worst_case(span)), passed(limit.worst_case(span)));
         if own == u64::MAX.into() {
             return Ok(());
         }
@@ -208,7 +210,7 @@ proptest! {
             }
             // The savings are a span, in which all nodes together get so many.
             Algorithm::Pacer => {
-                let saved = limit.regained_in().as_nanos() * 16;
+                let saved = limit.time_to_full().as_nanos() * 16;
                 prop_assert!(all.saturating_mul(period) <= amount.saturating_mul(saved + ticks));
             }
             _ if amount >= all_nodes => prop_assert!(all <= whole, "{} -> {}", limit, share),
@@ -225,7 +227,7 @@ proptest! {
         period in 1_000_000_u64..100_000_000_000,
         count in 1_u64..3000,
     ) {
-        let Ok(limit) = Draft::new(Algorithm::TokenBucket, amount, Duration::from_micros(period)).build() else {
+        let Ok(limit) = LimitBuilder::new(Algorithm::TokenBucket, amount, Duration::from_micros(period)).build() else {
             return Ok(());
         };
         let (shared_amount, shared_period) = rate(&limit.shared_among(nodes(count))).expect("a rate");

@@ -26,7 +26,9 @@ use std::num::NonZeroU64;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::{Answer, Fallback, Memory, OpenReceipt, PreparedLimit, Store, StoreError, Subject, Zones};
+use super::{
+    Fallback, MemoryStore, OpenReceipt, PreparedLimit, Store, StoreError, StoreFuture, Subject, Zones,
+};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::decisions::{DecidedBy, Decisions};
@@ -64,7 +66,7 @@ pub struct FallbackStore {
 
 impl FallbackStore {
     /// Creates a store with a fallback, for one node and with the policy `local`.
-    pub fn new(remote: Arc<dyn Store>, local: impl Into<Memory>) -> FallbackStore {
+    pub fn new(remote: Arc<dyn Store>, local: impl Into<MemoryStore>) -> FallbackStore {
         let (nodes, policy) = (NonZeroU64::MIN, OnStoreFailure::Local);
         FallbackStore { remote, local: Zones::new(local), nodes, policy, meter: Arc::default() }
     }
@@ -160,23 +162,27 @@ impl FallbackStore {
 }
 
 impl Store for FallbackStore {
-    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
+    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> StoreFuture<'a, Decisions> {
         self.remote.take(asks).then(|answer| self.decided(asks, answer))
     }
 
-    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
+    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> StoreFuture<'a, Decision> {
         self.remote.peek(subject, ask)
     }
 
-    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
+    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> StoreFuture<'a, Adjusted> {
         self.remote.adjust(subject, adjustment)
     }
 
     /// Charges in the store that decided the take. If the remote store fails and the policy is `local`, the local store
     /// is charged and the error is still returned. The local store decides about the key from now on.
-    fn charge<'a>(&'a self, subject: Subject<'a>, cost: Cost) -> Answer<'a, (Adjusted, Option<OpenReceipt>)> {
+    fn charge<'a>(
+        &'a self,
+        subject: Subject<'a>,
+        cost: Cost,
+    ) -> StoreFuture<'a, (Adjusted, Option<OpenReceipt>)> {
         if subject.is_local {
-            return Answer::ready(self.local.charge_tracked(subject.under(&self.share(&subject)), cost));
+            return StoreFuture::ready(self.local.charge_tracked(subject.under(&self.share(&subject)), cost));
         }
         self.remote.charge(subject, cost).then(move |charged| {
             if charged.is_err() && self.policy_of(&subject) == Some(OnStoreFailure::Local) {
@@ -191,16 +197,20 @@ impl Store for FallbackStore {
         subject: Subject<'a>,
         receipt: &'a mut OpenReceipt,
         cost: Cost,
-    ) -> Answer<'a, Adjusted> {
+    ) -> StoreFuture<'a, Adjusted> {
         if subject.is_local {
-            return Answer::ready(self.local.refund(subject.under(&self.share(&subject)), receipt, cost));
+            return StoreFuture::ready(self.local.refund(
+                subject.under(&self.share(&subject)),
+                receipt,
+                cost,
+            ));
         }
         self.remote.refund(subject, receipt, cost)
     }
 
-    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
         if subject.is_local {
-            return Answer::ready(self.local.release(subject.under(&self.share(&subject)), permit));
+            return StoreFuture::ready(self.local.release(subject.under(&self.share(&subject)), permit));
         }
         self.remote.release(subject, permit)
     }
@@ -217,21 +227,21 @@ impl Store for FallbackStore {
         self.remote.in_background(task);
     }
 
-    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
         if subject.is_local {
-            return Answer::ready(self.local.renew(subject.under(&self.share(&subject)), permit));
+            return StoreFuture::ready(self.local.renew(subject.under(&self.share(&subject)), permit));
         }
         self.remote.renew(subject, permit)
     }
 
     /// Removes the states of the key in both stores. Returns true if the remote store had any.
-    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+    fn reset<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool> {
         let forgotten = self.local.reset(subject);
         self.remote.reset(subject).then(|was_known| was_known.and_then(|known| forgotten.map(|_| known)))
     }
 
     /// Removes the state of the key under this limit in both stores. Returns true if the remote store had one.
-    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> StoreFuture<'a, bool> {
         self.local.reset_limit(subject.under(&self.share(&subject)));
         self.remote.reset_limit(subject)
     }

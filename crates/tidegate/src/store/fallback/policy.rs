@@ -54,7 +54,7 @@ fn open(limit: &Limit, ask: Ask) -> Decision {
 }
 
 fn closed(limit: &Limit, ask: Ask) -> Decision {
-    open(limit, ask).put_off(RETRY_AFTER)
+    open(limit, ask).denied_for(RETRY_AFTER)
 }
 
 #[cfg(all(test, not(tidegate_models)))]

@@ -126,7 +126,10 @@ fn a_limit_without_live_states_stays_while_an_older_one_has_some() {
 fn a_rule_whose_record_was_used_for_another_limit_is_listed_again() {
     let table = LimitTable::new();
     let (since, _) = announce(&table, "5/s", 0);
-    table.open(1).expect("a lock of one thread").replace(0, Record { numbers: [1; 5], ..Record::default() });
+    table
+        .open(1)
+        .expect("a lock of one thread")
+        .replace(0, LimitRecord { numbers: [1; 5], ..LimitRecord::default() });
     table.note("rule", &limit("5/s"), Some(since), at(30_001), at(30_000));
     assert_eq!(announce(&table, "7/s", 30_000), (at(30_000), vec![numbers("5/s")]));
 }
@@ -166,7 +169,7 @@ fn a_record_of_no_limit_is_no_predecessor() {
     let table = LimitTable::new();
     announce(&table, "5/h", 0);
     let mut open = table.open(1).expect("a lock of one thread");
-    let damaged = Record { numbers: [5, 0, 7, 0, 9], until: u64::MAX, ..open.get(0) };
+    let damaged = LimitRecord { numbers: [5, 0, 7, 0, 9], until: u64::MAX, ..open.get(0) };
     open.replace(0, damaged);
     drop(open);
     assert_eq!(announce(&table, "6/h", 10).1, Vec::<[u64; 5]>::new());

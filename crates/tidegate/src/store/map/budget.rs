@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::shard::{Entry, StateRef};
-use crate::limit::Terms;
-use crate::store::zone::memory::states::{StateFile, StateName};
+use crate::limit::AlgorithmParams;
+use crate::store::zone::memory::states::{BlockName, StateFile};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// The limits of a map, and the counters that they apply to.
@@ -38,13 +38,13 @@ impl Budget {
     }
 
     /// Counts an entry and writes its state to the file. Returns false if there is no room.
-    pub(super) fn add(&self, entry: &mut Entry, named: StateRef<'_>, terms: &Terms) -> bool {
+    pub(super) fn add(&self, entry: &mut Entry, named: StateRef<'_>, terms: &AlgorithmParams) -> bool {
         let bytes = entry.bytes();
         if !self.add_key(bytes) {
             return false;
         }
         let Some(states) = &self.states else { return true };
-        let name = StateName { digest: named.limit, name: named.name, algorithm: terms.algorithm() };
+        let name = BlockName { digest: named.limit, name: named.name, algorithm: terms.algorithm() };
         let words = terms.words_after(entry.state());
         let (state, clear_at, block) = entry.parts_mut();
         *block = states.insert(name, state, clear_at, words);
@@ -65,7 +65,7 @@ impl Budget {
 
     /// Reserves a block that holds the state after one more take. Returns false if the file has no room for that.
     #[inline]
-    pub(super) fn reserve_block(&self, entry: &mut Entry, terms: &Terms) -> bool {
+    pub(super) fn reserve_block(&self, entry: &mut Entry, terms: &AlgorithmParams) -> bool {
         self.states.is_none() || self.reserve_words(entry, terms.words_after(entry.state()))
     }
 

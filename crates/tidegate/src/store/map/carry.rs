@@ -1,15 +1,15 @@
 //! The state that a key starts with after the limit of its rule was changed: counts from its states under earlier
 //! limits, which are in the same shard.
 
-use super::accounts::{Moment, named};
 use super::shard::{Entry, Shard, StateRef};
-use super::{Inner, Place};
+use super::states::{Moment, named};
+use super::{Inner, StateLocation};
 use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::history::{Begun, OwnDecision};
 use crate::store::Reported;
-use crate::store::name::Account;
+use crate::store::state_key::StateKey;
 use crate::time::Timestamp;
 
 impl Inner {
@@ -18,7 +18,7 @@ impl Inner {
     pub(super) fn change_carrying<R: Reported>(
         &self,
         shard: &mut Shard,
-        account: &Account,
+        account: &StateKey,
         moment: Moment,
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
@@ -46,7 +46,13 @@ impl Inner {
 
 impl Shard {
     /// Returns the decision that an ask would get, without spending.
-    pub(super) fn peek(&self, place: Place, account: &Account, now: Timestamp, ask: Ask) -> Decision {
+    pub(super) fn peek(
+        &self,
+        place: StateLocation,
+        account: &StateKey,
+        now: Timestamp,
+        ask: Ask,
+    ) -> Decision {
         let own = self.find(place.hash, named(account)).map(Entry::state);
         let decision = match own {
             Some(state) => account.terms().peek(state, now, ask),
@@ -64,7 +70,7 @@ impl Shard {
 
     /// Returns the states that a key starts with, from those under earlier limits; [`Begun::FULL`] if it has a live
     /// one.
-    fn begun(&self, place: Place, account: &Account, now: Timestamp) -> Begun {
+    fn begun(&self, place: StateLocation, account: &StateKey, now: Timestamp) -> Begun {
         let own = self.find(place.hash, named(account));
         if own.is_some_and(|own| own.clear_at() > now) {
             return Begun::FULL;
@@ -74,7 +80,7 @@ impl Shard {
     }
 
     /// Returns the state of a key under one of the earlier limits.
-    fn state_before(&self, place: Place, account: &Account, before: usize) -> State {
+    fn state_before(&self, place: StateLocation, account: &StateKey, before: usize) -> State {
         let limit = account.limit().name_before(before).digest;
         let state = StateRef { limit, name: account.name().bytes() };
         let entry = self.find(place.hash_under(limit), state);
@@ -85,8 +91,8 @@ impl Shard {
     /// clear.
     fn report_own(
         &self,
-        place: Place,
-        account: &Account,
+        place: StateLocation,
+        account: &StateKey,
         now: Timestamp,
         ask: Ask,
         decision: Decision,

@@ -5,16 +5,16 @@
 //! sweep or a rehash. A map has a maximum number of keys and bytes. When it is full of live keys, new keys are denied
 //! and the decision reports a full store. A live state is never evicted.
 
-mod accounts;
 mod budget;
 mod carry;
 mod shard;
 mod size;
+mod states;
 #[cfg(all(test, not(tidegate_models)))]
 mod tests;
 mod together;
 
-pub(crate) use together::{Bid, Held};
+pub(crate) use together::{LockedShards, MapBid};
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::limit_table::LimitTable;
 use super::receipts::Receipts;
 use super::zone::memory::Flaw;
 use super::zone::memory::states::StateFile;
-use crate::sync::{Apart, AtomicUsize, Mutex};
+use crate::sync::{AtomicUsize, CachePadded, Mutex};
 use crate::time::{Clock, Source};
 use budget::Budget;
 use shard::Shard;
@@ -57,7 +57,7 @@ pub struct Map {
 }
 
 struct Inner {
-    shards: Box<[Apart<Mutex<Shard>>]>,
+    shards: Box<[CachePadded<Mutex<Shard>>]>,
     hashing: Hashing,
     clock: Source,
     budget: Budget,
@@ -77,7 +77,7 @@ type Hashing = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
 
 /// The location of a key's state. All states of a key are in one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct StateLocation {
     shard: usize,
     /// The hash of namespace and key.
     base: u64,
@@ -85,7 +85,7 @@ struct Place {
     hash: u64,
 }
 
-impl Place {
+impl StateLocation {
     /// Returns the hash of the state of the same key under the limit with this digest.
     fn hash_under(&self, limit: u64) -> u64 {
         self.base ^ limit
@@ -162,7 +162,7 @@ impl Map {
     fn with_budget(clock: Source, limits: Arc<LimitTable>, budget: Budget, keys: usize) -> Map {
         let shards = (keys / KEYS_PER_SHARD).clamp(FEWEST_SHARDS, MOST_SHARDS).next_power_of_two();
         let inner = Inner {
-            shards: (0..shards).map(|_| Apart(Mutex::new(Shard::default()))).collect(),
+            shards: (0..shards).map(|_| CachePadded(Mutex::new(Shard::default()))).collect(),
             hashing: Hashing::default(),
             clock,
             budget,

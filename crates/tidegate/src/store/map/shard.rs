@@ -19,8 +19,8 @@ use hashbrown::HashTable;
 
 use super::budget::Budget;
 use crate::algorithm::State;
-use crate::limit::Terms;
-use crate::store::name::StoredName;
+use crate::limit::AlgorithmParams;
+use crate::store::state_key::StoredName;
 use crate::store::zone::memory::states::{Block, Loaded};
 use crate::time::{OUT_OF_ORDER, Timestamp};
 
@@ -94,7 +94,7 @@ impl Entry {
 
     /// Changes the state, and updates its clear time.
     #[inline]
-    pub(super) fn change<R>(&mut self, terms: &Terms, change: impl FnOnce(&mut State) -> R) -> R {
+    pub(super) fn change<R>(&mut self, terms: &AlgorithmParams, change: impl FnOnce(&mut State) -> R) -> R {
         let answer = change(&mut self.state);
         self.clear_at = terms.clear_at(&self.state);
         answer
@@ -106,7 +106,7 @@ impl Entry {
 pub(super) struct Newcomer<'a> {
     pub(super) hash: u64,
     pub(super) named: StateRef<'a>,
-    pub(super) terms: &'a Terms,
+    pub(super) terms: &'a AlgorithmParams,
 }
 
 /// The name of a state: the digest of its limit, and the bytes of the namespace and the key.

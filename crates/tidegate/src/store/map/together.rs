@@ -4,33 +4,33 @@
 //! is possible. Room in the map is reserved next. An ask that has room and is allowed cannot fail any more. Only if the
 //! same state is asked twice may the first leave too little for the second. Then both are restored.
 
-use super::accounts::{Moment, named, note};
 use super::shard::{Entry, Newcomer, Now};
-use super::{Inner, Map, Place, Shard};
+use super::states::{Moment, named, note};
+use super::{Inner, Map, Shard, StateLocation};
 use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::receipt::Receipt;
-use crate::store::name::Account;
 use crate::store::nonce_for;
+use crate::store::state_key::StateKey;
 use crate::sync::MutexGuard;
 use crate::time::{RECENT, Timestamp};
 
 /// One of several asks of maps that are allowed or denied together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bid<'a> {
+pub(crate) struct MapBid<'a> {
     pub(crate) map: &'a Map,
-    pub(crate) account: &'a Account,
+    pub(crate) account: &'a StateKey,
     pub(crate) ask: Ask,
 }
 
 /// The locked shards of all bids.
-pub(crate) struct Held<'a> {
-    bids: &'a [Bid<'a>],
-    places: Vec<Place>,
+pub(crate) struct LockedShards<'a> {
+    bids: &'a [MapBid<'a>],
+    places: Vec<StateLocation>,
     /// The index of each bid's shard in `shards`.
     owner: Vec<usize>,
-    shards: Vec<HeldShard<'a>>,
+    shards: Vec<LockedShard<'a>>,
     /// True if two bids are for the same state.
     has_twins: bool,
     /// The receipt of each take, if receipts are requested.
@@ -39,7 +39,7 @@ pub(crate) struct Held<'a> {
     pinned: Vec<Option<Timestamp>>,
 }
 
-struct HeldShard<'a> {
+struct LockedShard<'a> {
     inner: &'a Inner,
     index: usize,
     now: Now,
@@ -48,8 +48,8 @@ struct HeldShard<'a> {
     shard: MutexGuard<'a, Shard>,
 }
 
-impl<'a> Held<'a> {
-    pub(crate) fn lock(at: Option<Timestamp>, bids: &'a [Bid<'a>]) -> Held<'a> {
+impl<'a> LockedShards<'a> {
+    pub(crate) fn lock(at: Option<Timestamp>, bids: &'a [MapBid<'a>]) -> LockedShards<'a> {
         let places: Vec<_> = bids.iter().map(|bid| bid.map.place(bid.account)).collect();
         let address = |bid: usize| std::ptr::from_ref::<Inner>(&bids[bid].map.inner) as usize;
         let lock = |bid: usize| (address(bid), places[bid].shard);
@@ -72,11 +72,11 @@ impl<'a> Held<'a> {
         let held = |(inner, index, shard): (&'a Inner, _, _)| {
             let now = inner.now();
             let at = at.filter(|at| now.time.since(*at) < RECENT).unwrap_or(now.time);
-            HeldShard { inner, index, now, at, shard }
+            LockedShard { inner, index, now, at, shard }
         };
         let shards = locked.into_iter().map(held).collect();
         let pinned = vec![None; bids.len()];
-        Held { bids, places, owner, shards, has_twins, receipts: None, pinned }
+        LockedShards { bids, places, owner, shards, has_twins, receipts: None, pinned }
     }
 
     /// Keeps the receipt of each take from now on.
@@ -123,8 +123,8 @@ impl<'a> Held<'a> {
 
     /// Spends on one bid.
     fn take(&mut self, bid: usize) -> Decision {
-        let Bid { account, ask, .. } = &self.bids[bid];
-        let HeldShard { inner, now, at, shard, .. } = &mut self.shards[self.owner[bid]];
+        let MapBid { account, ask, .. } = &self.bids[bid];
+        let LockedShard { inner, now, at, shard, .. } = &mut self.shards[self.owner[bid]];
         let is_tracked = self.receipts.is_some();
         let (decision, receipt) = inner.change(
             shard,
@@ -140,7 +140,7 @@ impl<'a> Held<'a> {
     /// Applies the denial to each limit that denied, as if it had been asked alone. Other limits are not changed. A
     /// denial may shorten a debt that is too large and free quota for a second ask of the same state, which is denied
     /// nevertheless.
-    pub(crate) fn record_refusals(&mut self, decisions: &mut [Decision]) {
+    pub(crate) fn record_denials(&mut self, decisions: &mut [Decision]) {
         for (bid, decision) in decisions.iter_mut().enumerate() {
             if !decision.is_allowed() && !self.peek(bid).is_allowed() {
                 *decision = self.take(bid);
@@ -167,16 +167,16 @@ impl<'a> Held<'a> {
 
     /// Returns the entry of a bid for a change, and the map that it is in.
     fn entry_mut(&mut self, bid: usize) -> Option<(&'a Inner, &mut Entry)> {
-        let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
+        let LockedShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
         let entry = shard.find_mut(self.places[bid].hash, named(self.bids[bid].account));
         entry.map(|entry| (*inner, entry))
     }
 
     /// Reserves the room of one take: an entry for a new key, the growth of a state.
     fn reserve(&mut self, bid: usize) -> bool {
-        let Bid { account, .. } = &self.bids[bid];
+        let MapBid { account, .. } = &self.bids[bid];
         let is_new = self.entry(bid).is_none();
-        let HeldShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
+        let LockedShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
         // Until its take, the entry must not count as clear and be dropped.
         let hash = self.places[bid].hash;
         let newcomer = Newcomer { hash, named: named(account), terms: account.terms() };
@@ -201,8 +201,8 @@ impl<'a> Held<'a> {
     }
 
     fn take_reserved(&mut self, bid: usize) -> Decision {
-        let Bid { account, ask, .. } = &self.bids[bid];
-        let HeldShard { now, at, .. } = self.shards[self.owner[bid]];
+        let MapBid { account, ask, .. } = &self.bids[bid];
+        let LockedShard { now, at, .. } = self.shards[self.owner[bid]];
         let is_tracked = self.receipts.is_some();
         let decide = |state: &mut State| decide(account, state, at, *ask, is_tracked);
         let (decision, receipt) = match self.entry_mut(bid) {
@@ -232,7 +232,7 @@ impl<'a> Held<'a> {
     }
 
     fn forget(&mut self, bid: usize) {
-        let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
+        let LockedShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
         shard.remove(self.places[bid].hash, named(self.bids[bid].account), &inner.budget);
     }
 
@@ -280,7 +280,7 @@ impl<'a> Held<'a> {
 
     /// Unlocks everything. Returns the receipt of each take, if receipts were requested.
     pub(crate) fn tend(self) -> Vec<Option<Receipt>> {
-        for HeldShard { inner, index, now, shard, .. } in self.shards {
+        for LockedShard { inner, index, now, shard, .. } in self.shards {
             inner.tend(shard, index, now);
         }
         self.receipts.unwrap_or_default()
@@ -289,7 +289,7 @@ impl<'a> Held<'a> {
 
 /// Decides, and spends if allowed. Returns a receipt of the take, if requested.
 fn decide(
-    account: &Account,
+    account: &StateKey,
     state: &mut State,
     now: Timestamp,
     ask: Ask,

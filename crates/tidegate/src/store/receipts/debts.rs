@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 
 use crate::algorithm::{Claim, Interval};
-use crate::limit::Terms;
+use crate::limit::AlgorithmParams;
 use crate::time::{Ticks, Timestamp};
 
 /// The tracked takes of one state, oldest first. Untracked takes are between and after them.
 #[derive(Debug)]
 pub(super) struct Debts {
     /// The limit by which the debts were taken.
-    terms: Terms,
+    terms: AlgorithmParams,
     entries: VecDeque<Entry>,
 }
 
@@ -22,18 +22,18 @@ struct Entry {
 }
 
 impl Debts {
-    pub(super) fn new(terms: Terms) -> Debts {
+    pub(super) fn new(terms: AlgorithmParams) -> Debts {
         Debts { terms, entries: VecDeque::new() }
     }
 
     /// Returns true if the intervals before a take by this limit are still valid: the same limit has made them, and the
     /// take begins after them. If not, debt was removed without this queue.
-    pub(super) fn precede(&self, terms: &Terms, interval: Interval) -> bool {
+    pub(super) fn precede(&self, terms: &AlgorithmParams, interval: Interval) -> bool {
         self.terms == *terms && self.last_end() <= interval.begin
     }
 
     /// Appends the last take.
-    pub(super) fn push(&mut self, number: u64, terms: &Terms, interval: Option<Interval>) {
+    pub(super) fn push(&mut self, number: u64, terms: &AlgorithmParams, interval: Option<Interval>) {
         if interval.is_some() {
             self.terms = *terms;
         }
@@ -41,7 +41,7 @@ impl Debts {
     }
 
     /// Returns the claim of a take; `None` if it was dropped, or another limit has made the queue.
-    pub(super) fn claim(&self, number: u64, terms: &Terms, seen: Timestamp) -> Option<Claim> {
+    pub(super) fn claim(&self, number: u64, terms: &AlgorithmParams, seen: Timestamp) -> Option<Claim> {
         let own = self.entries[self.find(number)?].interval?;
         (self.terms == *terms).then_some(Claim::Queued { own, last_end: self.last_end(), seen })
     }

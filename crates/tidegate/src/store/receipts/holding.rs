@@ -1,25 +1,25 @@
 //! Tracked takes and their refunds, for every holder of states.
 
-use super::{Locked, OpenReceipt, Receipts, Ticket, Whereabouts};
+use super::{Locked, OpenReceipt, ReceiptEntry, Receipts, Whereabouts};
 use crate::algorithm::{Claim, Interval, TakenOff};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
-use crate::limit::Terms;
+use crate::limit::AlgorithmParams;
 use crate::receipt::Receipt;
-use crate::store::Holder;
-use crate::store::name::Account;
+use crate::store::LimitStore;
+use crate::store::state_key::StateKey;
 use crate::time::Timestamp;
 
-impl Holder<'_> {
+impl LimitStore<'_> {
     /// Decides, and spends if allowed. Returns a receipt by which the take can be refunded.
-    pub(crate) fn take_tracked(self, account: &Account, ask: Ask) -> (Decision, Option<OpenReceipt>) {
+    pub(crate) fn take_tracked(self, account: &StateKey, ask: Ask) -> (Decision, Option<OpenReceipt>) {
         self.tracked(account, || self.take_from(account, ask))
     }
 
     /// Takes if allowed, now or as of the given time, and returns a receipt. A denial changes nothing.
     pub(crate) fn take_if_free_tracked(
         self,
-        account: &Account,
+        account: &StateKey,
         ask: Ask,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
@@ -27,7 +27,7 @@ impl Holder<'_> {
     }
 
     /// Charges additional cost. Returns a receipt if all of it was charged.
-    pub(crate) fn charge_tracked(self, account: &Account, cost: Cost) -> (Adjusted, Option<OpenReceipt>) {
+    pub(crate) fn charge_tracked(self, account: &StateKey, cost: Cost) -> (Adjusted, Option<OpenReceipt>) {
         self.tracked(account, || {
             let (adjusted, receipt) = self.adjust_unlocked(account, Adjustment::Charge(cost));
             (adjusted, receipt.filter(|_| adjusted == Adjusted::Whole))
@@ -38,7 +38,7 @@ impl Holder<'_> {
     /// back before it is used. A denial changes nothing.
     pub(crate) fn take_for_waiter(
         self,
-        account: &Account,
+        account: &StateKey,
         ask: Ask,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
@@ -46,7 +46,7 @@ impl Holder<'_> {
     }
 
     /// Refunds units of one take, as far as they are still owed; all of them, if the take was not used.
-    pub(crate) fn refund(self, account: &Account, open: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
+    pub(crate) fn refund(self, account: &StateKey, open: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         open.settle(
             account.terms(),
             cost,
@@ -58,7 +58,7 @@ impl Holder<'_> {
 
     fn tracked<T>(
         self,
-        account: &Account,
+        account: &StateKey,
         take: impl FnOnce() -> (T, Option<Receipt>),
     ) -> (T, Option<OpenReceipt>) {
         self.receipts().tracking(account, || self.clock().now(), take)
@@ -69,7 +69,7 @@ impl Receipts {
     /// Creates a receipt of a take, which is made under the lock of its state, so that the order of debts is known.
     pub(crate) fn tracking<T>(
         &self,
-        account: &Account,
+        account: &StateKey,
         now: impl FnOnce() -> Timestamp,
         take: impl FnOnce() -> (T, Option<Receipt>),
     ) -> (T, Option<OpenReceipt>) {
@@ -83,7 +83,7 @@ impl Receipts {
     /// the table, because it always identifies its units.
     pub(crate) fn noting<T>(
         &self,
-        account: &Account,
+        account: &StateKey,
         now: impl FnOnce() -> Timestamp,
         take: impl FnOnce() -> (T, Option<Receipt>),
     ) -> (T, Option<OpenReceipt>) {
@@ -105,7 +105,7 @@ impl Receipts {
 
     /// Applies a change that forgets or removes units without a receipt: the open receipts of this state become
     /// invalid.
-    pub(crate) fn without<R>(&self, account: &Account, change: impl FnOnce() -> R) -> R {
+    pub(crate) fn without<R>(&self, account: &StateKey, change: impl FnOnce() -> R) -> R {
         let mut locked = self.lock_account(account);
         let answer = change();
         locked.forget();
@@ -116,7 +116,7 @@ impl Receipts {
     /// it move.
     pub(crate) fn out_of_order<R>(
         &self,
-        account: &Account,
+        account: &StateKey,
         era: u64,
         give_back: impl FnOnce() -> R,
     ) -> Option<R> {
@@ -137,7 +137,7 @@ impl Receipts {
         self.forgotten.count()
     }
 
-    fn lock_account(&self, account: &Account) -> Locked<'_> {
+    fn lock_account(&self, account: &StateKey) -> Locked<'_> {
         self.lock(account.digest(), account.name().bytes())
     }
 
@@ -145,9 +145,9 @@ impl Receipts {
     /// Returns `None` for a permit, which is released, not refunded.
     pub(super) fn open(
         &self,
-        account: &Account,
+        account: &StateKey,
         receipt: Receipt,
-        enter: impl FnOnce(Option<Interval>) -> Ticket,
+        enter: impl FnOnce(Option<Interval>) -> ReceiptEntry,
     ) -> Option<OpenReceipt> {
         let (cost, terms) = (receipt.cost, account.terms());
         let whereabouts = if receipt.permit.is_some() {
@@ -172,7 +172,7 @@ impl OpenReceipt {
     /// gives back all units, of a take that was not used.
     pub(crate) fn settle(
         &mut self,
-        terms: &Terms,
+        terms: &AlgorithmParams,
         cost: Option<Cost>,
         now: impl FnOnce() -> Timestamp,
         give_back: impl FnOnce(Receipt) -> Adjusted,

@@ -23,12 +23,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::algorithm::{Claim, Interval, TakenOff};
-use crate::limit::Terms;
+use crate::limit::AlgorithmParams;
 use crate::store::zone::{memory::fresh_seed, sip::Sip};
-use crate::sync::{Apart, Mutex, MutexGuard};
+use crate::sync::{CachePadded, Mutex, MutexGuard};
 use crate::time::Timestamp;
 use forgotten::Forgotten;
-use shard::Shard;
+use shard::ReceiptShard;
 
 /// The number of shards of a store's keys, each with a lock of its own.
 const SHARDS: usize = 16;
@@ -63,7 +63,7 @@ pub(crate) struct Receipts {
     seed: [u64; 2],
     /// True if the order of debts is known; false if other processes use the same states.
     knows_order: bool,
-    shards: Arc<[Apart<Mutex<Shard>>]>,
+    shards: Arc<[CachePadded<Mutex<ReceiptShard>>]>,
     forgotten: Forgotten,
 }
 
@@ -85,7 +85,7 @@ impl Receipts {
 
     fn of_parts(parts: usize) -> Receipts {
         let (seed, forgotten) = (fresh_seed(), Forgotten::new());
-        let shards = (0..parts).map(|_| Apart(Mutex::new(Shard::default()))).collect();
+        let shards = (0..parts).map(|_| CachePadded(Mutex::new(ReceiptShard::default()))).collect();
         Receipts { seed, knows_order: true, shards, forgotten }
     }
 
@@ -108,13 +108,13 @@ impl Receipts {
         sip.finish()
     }
 
-    fn shard(&self, [hash, _]: StateId) -> (usize, &Apart<Mutex<Shard>>) {
+    fn shard(&self, [hash, _]: StateId) -> (usize, &CachePadded<Mutex<ReceiptShard>>) {
         let index = (hash % self.shards.len() as u64) as usize;
         (index, &self.shards[index])
     }
 
-    fn ticket(&self, index: usize, number: u64) -> Ticket {
-        Ticket { shards: Arc::clone(&self.shards), index, number }
+    fn ticket(&self, index: usize, number: u64) -> ReceiptEntry {
+        ReceiptEntry { shards: Arc::clone(&self.shards), index, number }
     }
 }
 
@@ -130,12 +130,12 @@ pub(crate) struct Locked<'a> {
     receipts: &'a Receipts,
     id: StateId,
     index: usize,
-    shard: MutexGuard<'a, Shard>,
+    shard: MutexGuard<'a, ReceiptShard>,
 }
 
 impl Locked<'_> {
     /// Enters the take that was made under this lock.
-    fn enter(&mut self, terms: &Terms, at: Timestamp, interval: Option<Interval>) -> Ticket {
+    fn enter(&mut self, terms: &AlgorithmParams, at: Timestamp, interval: Option<Interval>) -> ReceiptEntry {
         self.shard.see(at);
         let number = self.shard.enter(self.id, terms, interval);
         self.receipts.ticket(self.index, number)
@@ -171,17 +171,17 @@ impl Locked<'_> {
 }
 
 /// The entry of one open receipt, which is removed when the ticket is dropped.
-pub(crate) struct Ticket {
-    shards: Arc<[Apart<Mutex<Shard>>]>,
+pub(crate) struct ReceiptEntry {
+    shards: Arc<[CachePadded<Mutex<ReceiptShard>>]>,
     index: usize,
     number: u64,
 }
 
-impl Ticket {
+impl ReceiptEntry {
     /// Removes the debt that is still owed of the take. `take_off` removes it from the state, by the claim of the take.
     pub(crate) fn settle(
         &self,
-        terms: &Terms,
+        terms: &AlgorithmParams,
         now: impl FnOnce() -> Timestamp,
         take_off: impl FnOnce(&Claim) -> Option<TakenOff>,
     ) -> TakenOff {
@@ -204,7 +204,7 @@ impl Ticket {
     /// debts after it.
     fn give_back<R>(
         &self,
-        terms: &Terms,
+        terms: &AlgorithmParams,
         now: impl FnOnce() -> Timestamp,
         give_back: impl FnOnce() -> R,
     ) -> Option<R> {
@@ -218,13 +218,13 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for ReceiptEntry {
     fn drop(&mut self) {
         self.shards[self.index].0.lock().remove(self.number);
     }
 }
 
-impl fmt::Debug for Ticket {
+impl fmt::Debug for ReceiptEntry {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Ticket({})", self.number)
     }

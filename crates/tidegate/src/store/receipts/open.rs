@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
-use super::Ticket;
+use super::ReceiptEntry;
 use crate::ask::Cost;
 use crate::receipt::Receipt;
 
@@ -21,13 +21,13 @@ pub struct OpenReceipt {
 /// The location of the units of a take.
 pub(crate) enum Whereabouts {
     /// The units are in a window, an entry or a slot that the receipt locates, while its ticket is open.
-    Named(Receipt, Ticket),
+    Named(Receipt, ReceiptEntry),
     /// The units are in flight, identified by the permit.
     Held(Receipt),
     /// The units are a debt, whose place in the queue is in a table.
-    Queued(Ticket),
+    Queued(ReceiptEntry),
     /// The units are a debt in a queue that other processes use as well, while its ticket is open.
-    Unordered(Receipt, Ticket),
+    Unordered(Receipt, ReceiptEntry),
     /// The units cannot be found again.
     Lost,
     /// The data of a store outside of this crate.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::debts::Debts;
 use super::{MOST_IN_SHARD, MOST_OF_KEY, ReceiptCounts, StateId};
 use crate::algorithm::{Claim, Interval};
-use crate::limit::Terms;
+use crate::limit::AlgorithmParams;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// Open receipts by state, and in the order of their age.
 #[derive(Debug, Default)]
-pub(super) struct Shard {
+pub(super) struct ReceiptShard {
     states: BTreeMap<StateId, Debts>,
     /// The state of each open receipt, oldest first.
     open: BTreeMap<u64, StateId>,
@@ -21,7 +21,7 @@ pub(super) struct Shard {
     dropped: u64,
 }
 
-impl Shard {
+impl ReceiptShard {
     /// Records the time. If the clock has stepped back, debts may have been shortened, and all receipts become invalid.
     pub(super) fn see(&mut self, now: Timestamp) {
         if self.seen.since(now) > OUT_OF_ORDER {
@@ -33,7 +33,7 @@ impl Shard {
 
     /// Enters the last take of a state, and returns its number. `interval` is its place in the queue of debts, if it is
     /// to be found there.
-    pub(super) fn enter(&mut self, id: StateId, terms: &Terms, interval: Option<Interval>) -> u64 {
+    pub(super) fn enter(&mut self, id: StateId, terms: &AlgorithmParams, interval: Option<Interval>) -> u64 {
         let precede = |debts: &Debts| interval.is_none_or(|interval| debts.precede(terms, interval));
         if self.states.get(&id).is_some_and(|debts| !precede(debts)) {
             self.forget_order(id);
@@ -53,7 +53,7 @@ impl Shard {
     }
 
     /// Returns the claim of a take; `None` if its receipt is invalid.
-    pub(super) fn claim(&self, number: u64, terms: &Terms) -> Option<Claim> {
+    pub(super) fn claim(&self, number: u64, terms: &AlgorithmParams) -> Option<Claim> {
         self.states.get(self.open.get(&number)?)?.claim(number, terms, self.seen)
     }
 

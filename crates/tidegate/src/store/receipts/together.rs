@@ -1,7 +1,7 @@
 //! Several tracked takes that are allowed or denied together.
 
-use super::shard::Shard;
-use super::{Receipts, StateId, Ticket};
+use super::shard::ReceiptShard;
+use super::{ReceiptEntry, Receipts, StateId};
 use crate::algorithm::Interval;
 use crate::decisions::Decisions;
 use crate::store::together::{Bid, take_with_receipts};
@@ -20,11 +20,11 @@ pub(crate) fn take_all_tracked(bids: &[Bid<'_>]) -> Decisions {
 }
 
 /// A shard of the table of some store.
-type Part = (usize, usize);
+type ReceiptPart = (usize, usize);
 
 /// The receipts of all bids, which all threads lock in one order.
 struct Locks<'a> {
-    parts: Vec<(Part, MutexGuard<'a, Shard>)>,
+    parts: Vec<(ReceiptPart, MutexGuard<'a, ReceiptShard>)>,
 }
 
 impl<'a> Locks<'a> {
@@ -32,12 +32,13 @@ impl<'a> Locks<'a> {
         let mut places: Vec<_> = bids.iter().map(place).collect();
         places.sort_unstable_by_key(|(part, ..)| *part);
         places.dedup_by_key(|(part, ..)| *part);
-        let lock =
-            |(part, receipts, _): (Part, &'a Receipts, StateId)| (part, receipts.shards[part.1].0.lock());
+        let lock = |(part, receipts, _): (ReceiptPart, &'a Receipts, StateId)| {
+            (part, receipts.shards[part.1].0.lock())
+        };
         Locks { parts: places.into_iter().map(lock).collect() }
     }
 
-    fn enter(&mut self, bid: &Bid<'a>, interval: Option<Interval>) -> Ticket {
+    fn enter(&mut self, bid: &Bid<'a>, interval: Option<Interval>) -> ReceiptEntry {
         let (part, receipts, id) = place(bid);
         let found = self.parts.binary_search_by_key(&part, |(part, _)| *part);
         let shard = &mut self.parts[found.expect("every bid is locked")].1;
@@ -48,7 +49,7 @@ impl<'a> Locks<'a> {
 }
 
 /// Returns the location of a bid's receipt.
-fn place<'a>(bid: &Bid<'a>) -> (Part, &'a Receipts, StateId) {
+fn place<'a>(bid: &Bid<'a>) -> (ReceiptPart, &'a Receipts, StateId) {
     let receipts = bid.holder.receipts();
     let id = receipts.id(bid.account.digest(), bid.account.name().bytes());
     let (index, _) = receipts.shard(id);

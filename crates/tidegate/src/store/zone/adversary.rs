@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cell::{Content, Fingerprint, Kind};
 use super::change::Take;
-use super::core::Who;
+use super::core::CellOp;
 use super::table::BUCKET;
 use super::*;
-use crate::limit::Terms;
+use crate::limit::AlgorithmParams;
 use crate::store::bound::BoundLimit;
-use crate::store::name::Namespace;
+use crate::store::state_key::Namespace;
 use crate::{
     Adjusted, Ask, Cost, Decision, HOUR, Key, Limiter, MILLISECOND, ManualClock, SECOND, Subject, Ticks,
     Timestamp,
@@ -61,9 +61,9 @@ impl fmt::Debug for Hook {
 
 /// The times at which one key was admitted.
 #[derive(Clone, Default)]
-struct Passed(Arc<Mutex<Vec<Timestamp>>>);
+struct AdmittedTimes(Arc<Mutex<Vec<Timestamp>>>);
 
-impl Passed {
+impl AdmittedTimes {
     fn admit(&self, limiter: &Limiter, key: u32, hook: &Hook) {
         if limiter.admit(key).is_allowed() {
             self.0.lock().expect("nobody panics").push(hook.clock.now());
@@ -85,7 +85,7 @@ impl Passed {
 #[test]
 fn an_undo_after_a_pause_forgives_only_what_is_still_owed() {
     for reading in (0..40).step_by(if cfg!(miri) { 9 } else { 1 }) {
-        let (hook, passed) = (Hook::new(), Passed::default());
+        let (hook, passed) = (Hook::new(), AdmittedTimes::default());
         let zone = Zone::with_clock(1 << 16, hook.clone());
         let user = Limiter::on(&zone, "user", Limit::per_second(1).burst(2));
         let once = Limiter::on(&zone, "once", Limit::per_hour(1));
@@ -111,7 +111,7 @@ fn an_undo_after_a_pause_forgives_only_what_is_still_owed() {
 fn what_is_shared_is_given_back_once() {
     let all = (0..4_u32).flat_map(|key| (0..80).map(move |reading| (key, reading)));
     for (key, reading) in all.step_by(if cfg!(miri) { 97 } else { 1 }) {
-        let (hook, passed) = (Hook::new(), Passed::default());
+        let (hook, passed) = (Hook::new(), AdmittedTimes::default());
         let zone = Zone::with_clock(0, hook.clone());
         let before = Limiter::on(&zone, "before", Limit::token_bucket(1, 300 * MILLISECOND));
         assert!((0..2 * BUCKET as u32).all(|key| before.admit(key).is_allowed()));
@@ -138,7 +138,7 @@ fn a_batch_that_was_slept_on_admits_nobody_too_much() {
     for ((key, reading), slept) in
         all.flat_map(|one| [40, 450].map(|ms| (one, ms))).step_by(if cfg!(miri) { 97 } else { 1 })
     {
-        let (hook, passed) = (Hook::new(), Passed::default());
+        let (hook, passed) = (Hook::new(), AdmittedTimes::default());
         let zone = Zone::with_clock(0, hook.clone());
         let before = Limiter::on(&zone, "before", Limit::token_bucket(1, 300 * MILLISECOND));
         assert!((0..2 * BUCKET as u32).all(|key| before.admit(key).is_allowed()));
@@ -211,9 +211,9 @@ fn a_reading_that_somebody_has_slept_on_forgives_nothing() {
     assert_eq!(limiter.charge(ask("ana").cost(10)), Adjusted::Whole);
     let bound = BoundLimit::of_rule(zone.limits(), "", &limit, before);
     let spot = bound.name().prefix.spot(&zone.inner.core.table, "ana");
-    let Terms::TokenBucket(terms) = limit.terms() else { unreachable!("it is one") };
+    let AlgorithmParams::TokenBucket(terms) = limit.terms() else { unreachable!("it is one") };
     let who =
-        Who { spot: &spot, terms, limit: &bound, key: None, when_full: WhenFull::Share, at: Some(before) };
+        CellOp { spot: &spot, terms, limit: &bound, key: None, when_full: WhenFull::Share, at: Some(before) };
     assert!(!zone.inner.core.settle(&who, &Take(Ask::ONE)).0.is_allowed());
     assert_eq!(limiter.peek("ana").reset_after(), 10 * SECOND);
 }

@@ -6,21 +6,21 @@
 //! well. Nothing is carried here: while counts of earlier limits matter, asks are decided by their names.
 
 use super::change::{Spend, SpendAsOf};
-use super::core::{Core, Who};
-use super::table::Spot;
+use super::core::{CellOp, Core};
+use super::table::BucketPair;
 use super::{WhenFull, Zone};
 use crate::algorithm::OneWord;
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::key::IntoKey;
-use crate::limit::Terms;
+use crate::limit::AlgorithmParams;
 use crate::store::bound::BoundLimit;
 use crate::time::Timestamp;
 
 /// An ask whose cells are prefetched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
-    spot: Spot,
+    spot: BucketPair,
     /// The ask; `None` if its cost is 0.
     ask: Option<Ask>,
 }
@@ -54,7 +54,7 @@ impl Zone {
         let mut at = core.clock.now();
         super::subjects::with_word!(limit.terms(), terms => {
             for (placed, decided) in placed.iter().flatten().zip(decided) {
-                let who = Who { spot: &placed.spot, terms, limit, key: None, when_full, at: None };
+                let who = CellOp { spot: &placed.spot, terms, limit, key: None, when_full, at: None };
                 *decided = Some(core.settle_placed(&mut at, &who, placed.ask));
             }
         });
@@ -71,7 +71,7 @@ impl Zone {
         when_full: WhenFull,
     ) -> Decision {
         super::subjects::with_word!(limit.terms(), terms => {
-            let who = Who { spot: &placed.spot, terms, limit, key: None, when_full, at: None };
+            let who = CellOp { spot: &placed.spot, terms, limit, key: None, when_full, at: None };
             self.inner.core.settle_placed(at, &who, placed.ask)
         })
     }
@@ -80,10 +80,15 @@ impl Zone {
 impl Core {
     /// Decides like [`Core::settle_as_of`]. An ask of cost 0 only peeks.
     #[inline(always)]
-    fn settle_placed<W: OneWord>(&self, at: &mut Timestamp, who: &Who<'_, W>, ask: Option<Ask>) -> Decision {
+    fn settle_placed<W: OneWord>(
+        &self,
+        at: &mut Timestamp,
+        who: &CellOp<'_, W>,
+        ask: Option<Ask>,
+    ) -> Decision {
         match ask {
             Some(ask) => self.settle_as_of(at, who, ask),
-            None => self.look(&Who { at: Some(*at), ..*who }, Ask::ONE).asking_nothing(),
+            None => self.look(&CellOp { at: Some(*at), ..*who }, Ask::ONE).asking_nothing(),
         }
     }
 
@@ -93,7 +98,7 @@ impl Core {
     pub(super) fn settle_as_of<W: OneWord>(
         &self,
         at: &mut Timestamp,
-        who: &Who<'_, W>,
+        who: &CellOp<'_, W>,
         ask: Ask,
     ) -> Decision {
         if let Some((cell, content)) = self.table.find(who.spot) {
@@ -109,8 +114,13 @@ impl Core {
 
     /// Decides for a key whose cell was not found, or was changed by another thread.
     #[inline(never)]
-    fn settle_newcomer_as_of<W: OneWord>(&self, at: &mut Timestamp, who: &Who<'_, W>, ask: Ask) -> Decision {
-        let who = Who { at: Some(*at), ..*who };
+    fn settle_newcomer_as_of<W: OneWord>(
+        &self,
+        at: &mut Timestamp,
+        who: &CellOp<'_, W>,
+        ask: Ask,
+    ) -> Decision {
+        let who = CellOp { at: Some(*at), ..*who };
         let (decision, decided_at) = self.settle_slowly(&who, &SpendAsOf(ask));
         *at = decided_at;
         decision

@@ -6,14 +6,14 @@
 use super::WhenFull;
 use super::cell::Content;
 use super::change::Change;
-use super::core::{Core, Who, change_own};
+use super::core::{CellOp, Core, change_own};
 use super::subjects::FindUnder;
-use super::table::{Sighting, View};
+use super::table::{CellSnapshot, View};
 use crate::algorithm::{OneWord, State};
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::history::{Begun, OwnDecision, Predecessor};
-use crate::limit::Terms;
+use crate::limit::AlgorithmParams;
 use crate::store::Reported as _;
 use crate::store::bound::BoundLimit;
 use crate::time::Timestamp;
@@ -22,10 +22,10 @@ impl Core {
     /// Changes the key's own state, which may be clear while counts of earlier limits are not.
     pub(super) fn change_carrying<W: OneWord, C: Change<W>>(
         &self,
-        who: &Who<'_, W>,
+        who: &CellOp<'_, W>,
         change: &C,
         view: &View<'_>,
-        own: Sighting,
+        own: CellSnapshot,
         now: Timestamp,
     ) -> Option<C::Answer> {
         let content = own.content;
@@ -53,7 +53,7 @@ impl Core {
     /// Returns the states that a change of a key without a live state starts with.
     pub(super) fn begun_by<W: OneWord, C: Change<W>>(
         &self,
-        who: &Who<'_, W>,
+        who: &CellOp<'_, W>,
         change: &C,
         now: Timestamp,
     ) -> Begun {
@@ -61,7 +61,7 @@ impl Core {
     }
 
     /// Returns the states that a key without a live state starts with, from its cells under earlier limits.
-    pub(super) fn begun<W: OneWord>(&self, who: &Who<'_, W>, now: Timestamp) -> Begun {
+    pub(super) fn begun<W: OneWord>(&self, who: &CellOp<'_, W>, now: Timestamp) -> Begun {
         match who.key {
             Some(key) if who.limit.carries_at(now) => {
                 who.limit.history().begin_terms(who.limit.terms(), now, |place, before| {
@@ -83,9 +83,9 @@ impl Core {
         let spot = key.spot_under(&self.table, limit.name_before(place));
         let terms = before.terms();
         let word = match terms {
-            Terms::TokenBucket(bucket) => self.word(&spot, bucket),
-            Terms::LeakyBucket(bucket) => self.word(&spot, bucket),
-            Terms::FixedWindow(window) if window.fits_word() => self.word(&spot, window),
+            AlgorithmParams::TokenBucket(bucket) => self.word(&spot, bucket),
+            AlgorithmParams::LeakyBucket(bucket) => self.word(&spot, bucket),
+            AlgorithmParams::FixedWindow(window) if window.fits_word() => self.word(&spot, window),
             // The map beside the zone has it, and nothing is carried from one to the other.
             _ => None,
         };
@@ -96,7 +96,7 @@ impl Core {
     /// clear.
     pub(super) fn report_own<W: OneWord>(
         &self,
-        who: &Who<'_, W>,
+        who: &CellOp<'_, W>,
         state: &W::State,
         decision: Decision,
         now: Timestamp,
@@ -117,7 +117,7 @@ impl Core {
 /// Applies a change to a key that starts with counts of earlier limits and with the possible debt of shared cells.
 /// Returns the new word too, if it differs.
 pub(super) fn begin_carried<W: OneWord, C: Change<W>>(
-    who: &Who<'_, W>,
+    who: &CellOp<'_, W>,
     change: &C,
     begun: &Begun,
     shared_until: Timestamp,

@@ -14,13 +14,13 @@ mod mapped {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::super::memory::{Mapping, Part, ZoneFile};
+    use super::super::memory::{MappedPart, Mapping, ZoneFile};
     use super::Bucket;
 
     /// The buckets of a zone, in memory or in a file.
     #[derive(Debug)]
     pub(in crate::store::zone) struct Cells {
-        buckets: Part<Bucket>,
+        buckets: MappedPart<Bucket>,
         file: Option<Arc<ZoneFile>>,
         /// The longest debt of any limit in use, unless the file stores it.
         deepest: AtomicU64,

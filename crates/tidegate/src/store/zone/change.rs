@@ -1,6 +1,6 @@
 //! The changes of one key: of its own state, or of a cell that it shares with other keys.
 
-use crate::algorithm::{Claim, OneWord, Queue, TakenOff};
+use crate::algorithm::{Claim, DebtQueue, OneWord, TakenOff};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
 use crate::receipt::Receipt;
@@ -182,7 +182,7 @@ pub(super) struct TakeOff {
     pub(super) units: Cost,
 }
 
-impl<W: OneWord + Queue> Change<W> for TakeOff {
+impl<W: OneWord + DebtQueue> Change<W> for TakeOff {
     type Answer = Option<TakenOff>;
 
     fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Self::Answer {

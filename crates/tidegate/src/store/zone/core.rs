@@ -26,7 +26,7 @@ use super::cell::{Content, Kind};
 use super::change::Change;
 use super::counters::{Counters, Stripe, count};
 use super::subjects::FindUnder;
-use super::table::{Sighting, Spot, Survey, Table, View};
+use super::table::{BucketPair, CellSnapshot, Survey, Table, View};
 use crate::algorithm::{OneWord, worst_word};
 use crate::ask::Ask;
 use crate::decision::Decision;
@@ -47,8 +47,8 @@ pub(super) struct Core {
 }
 
 /// The key, the limit and the time of one cell operation.
-pub(super) struct Who<'a, W> {
-    pub(super) spot: &'a Spot,
+pub(super) struct CellOp<'a, W> {
+    pub(super) spot: &'a BucketPair,
     pub(super) terms: &'a W,
     /// The limit whose parameters `terms` are.
     pub(super) limit: &'a BoundLimit,
@@ -59,7 +59,7 @@ pub(super) struct Who<'a, W> {
     pub(super) at: Option<Timestamp>,
 }
 
-impl<W> Who<'_, W> {
+impl<W> CellOp<'_, W> {
     /// Returns the time to decide as of, or `now` if that time is at least `long_ago` old: the thread was suspended
     /// since it read the clock.
     #[inline(always)]
@@ -85,14 +85,14 @@ impl Core {
     /// Lists the limit of a key before the first state under it is written, or before a state that outlasts the listed
     /// expiry is written. From then on no debt of that length is mistaken for the trace of a clock that was set back.
     #[cold]
-    pub(super) fn note<W: OneWord>(&self, who: &Who<'_, W>, word: u64, now: Timestamp) {
+    pub(super) fn note<W: OneWord>(&self, who: &CellOp<'_, W>, word: u64, now: Timestamp) {
         self.table.cells.deepest(who.terms.longest_debt().get());
         who.limit.note(word, now);
     }
 
     /// Applies a change to one key.
     #[inline(always)]
-    pub(super) fn settle<W: OneWord, C: Change<W>>(&self, who: &Who<'_, W>, change: &C) -> C::Answer {
+    pub(super) fn settle<W: OneWord, C: Change<W>>(&self, who: &CellOp<'_, W>, change: &C) -> C::Answer {
         if let Some((cell, content)) = self.table.find(who.spot) {
             if content.is_state() && !who.limit.may_carry_to(content.word) {
                 // The clock is read after the cell: a decision as of a time before the state's would forgive too much.
@@ -103,7 +103,7 @@ impl Core {
             }
         }
         // A copy, so that rarely used fields are not written to memory in every call.
-        self.settle_slowly(&Who { ..*who }, change)
+        self.settle_slowly(&CellOp { ..*who }, change)
     }
 
     /// Changes the state in the key's own cell. Returns `None` if the cell has changed since it was read.
@@ -112,7 +112,7 @@ impl Core {
         &self,
         cell: &Cell,
         content: Content,
-        who: &Who<'_, W>,
+        who: &CellOp<'_, W>,
         now: Timestamp,
         change: &C,
     ) -> Option<C::Answer> {
@@ -121,14 +121,18 @@ impl Core {
             return Some(answer);
         }
         if who.limit.is_unnoted(after.word) {
-            self.note(&Who { ..*who }, after.word, now);
+            self.note(&CellOp { ..*who }, after.word, now);
         }
         if self.table.replace(cell, content, after) { Some(answer) } else { None }
     }
 
     /// Applies a change to a key whose cell was not found, or was changed by another thread.
     #[inline(never)]
-    pub(super) fn settle_slowly<W: OneWord, C: Change<W>>(&self, who: &Who<'_, W>, change: &C) -> C::Answer {
+    pub(super) fn settle_slowly<W: OneWord, C: Change<W>>(
+        &self,
+        who: &CellOp<'_, W>,
+        change: &C,
+    ) -> C::Answer {
         let stripe = self.counters.of(who.spot.place());
         loop {
             let view = self.table.view(who.spot);
@@ -143,7 +147,7 @@ impl Core {
     /// Makes one attempt as of `now`, a recent reading of the clock. Returns `None` if another thread was faster.
     fn step<W: OneWord, C: Change<W>>(
         &self,
-        who: &Who<'_, W>,
+        who: &CellOp<'_, W>,
         change: &C,
         view: &View<'_>,
         now: Timestamp,
@@ -168,10 +172,10 @@ impl Core {
     /// Reserves a cell for a new key, unless the change leaves nothing to store.
     fn move_in<W: OneWord, C: Change<W>>(
         &self,
-        who: &Who<'_, W>,
+        who: &CellOp<'_, W>,
         change: &C,
         view: &View<'_>,
-        free: Sighting,
+        free: CellSnapshot,
         now: Timestamp,
     ) -> Option<C::Answer> {
         let (answer, left) = self.begin(who, change, view, now);
@@ -193,9 +197,9 @@ impl Core {
     /// Confirms a tentative cell of a key and charges it.
     fn confirm<W: OneWord, C: Change<W>>(
         &self,
-        who: &Who<'_, W>,
+        who: &CellOp<'_, W>,
         change: &C,
-        wanted: Sighting,
+        wanted: CellSnapshot,
     ) -> Option<C::Answer> {
         let view = self.table.view(who.spot);
         if !view.own().any(|own| own == wanted) {
@@ -229,7 +233,7 @@ impl Core {
     /// Decides a key without a cell by the shared cells of its buckets, and charges the first of them.
     fn share<W: OneWord, C: Change<W>>(
         &self,
-        who: &Who<'_, W>,
+        who: &CellOp<'_, W>,
         change: &C,
         view: &View<'_>,
         survey: &Survey,
@@ -269,7 +273,7 @@ impl Core {
     }
 
     /// Returns true if a key that was just charged in a shared cell has no other debt that the decision did not see.
-    fn is_alone(&self, spot: &Spot, shared: Sighting, until: Timestamp, now: Timestamp) -> bool {
+    fn is_alone(&self, spot: &BucketPair, shared: CellSnapshot, until: Timestamp, now: Timestamp) -> bool {
         let after = self.table.view(spot);
         after.own().next().is_none()
             && after.is_charged_in(shared, until)
@@ -281,7 +285,7 @@ impl Core {
     /// leaves one.
     fn begin<W: OneWord, C: Change<W>>(
         &self,
-        who: &Who<'_, W>,
+        who: &CellOp<'_, W>,
         change: &C,
         view: &View<'_>,
         now: Timestamp,
@@ -290,7 +294,7 @@ impl Core {
     }
 
     /// Returns the decision that an ask would get, without writing anything.
-    pub(super) fn look<W: OneWord>(&self, who: &Who<'_, W>, ask: Ask) -> Decision {
+    pub(super) fn look<W: OneWord>(&self, who: &CellOp<'_, W>, ask: Ask) -> Decision {
         if let Some((_, content)) = self.table.find(who.spot) {
             if content.is_state() && !who.limit.may_carry_to(content.word) {
                 let now = who.as_of(self.clock.now(), OUT_OF_ORDER);
@@ -326,7 +330,7 @@ impl Core {
     }
 
     /// Returns the state of a key as a word, or `None` if nothing is stored about it.
-    pub(super) fn word<W: OneWord>(&self, spot: &Spot, terms: &W) -> Option<u64> {
+    pub(super) fn word<W: OneWord>(&self, spot: &BucketPair, terms: &W) -> Option<u64> {
         let view = self.table.view(spot);
         let state = view.own().find(|own| own.content.is_state());
         let (until, now) = (view.shared_until(), self.clock.now());
@@ -338,7 +342,7 @@ impl Core {
     }
 
     /// Removes the state of a key that has a cell of its own. Returns true if it had debt.
-    pub(super) fn forget(&self, spot: &Spot) -> bool {
+    pub(super) fn forget(&self, spot: &BucketPair) -> bool {
         let mut was_live = false;
         loop {
             let view = self.table.view(spot);
@@ -366,7 +370,7 @@ impl Core {
 #[inline(always)]
 pub(super) fn change_own<W: OneWord, C: Change<W>>(
     content: Content,
-    who: &Who<'_, W>,
+    who: &CellOp<'_, W>,
     now: Timestamp,
     change: &C,
 ) -> (C::Answer, Content) {

@@ -3,7 +3,7 @@
 //! Nothing is counted for a key that has a cell and no contention there. All other events are counted in stripes,
 //! chosen by the key's bucket, so that threads do not contend for one counter.
 
-use crate::sync::{Apart, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, CachePadded, Ordering};
 
 const STRIPES: usize = if cfg!(any(tidegate_models, miri)) { 1 } else { 32 };
 
@@ -54,12 +54,12 @@ pub(super) struct Stripe {
 
 #[derive(Debug)]
 pub(super) struct Counters {
-    stripes: Box<[Apart<Stripe>]>,
+    stripes: Box<[CachePadded<Stripe>]>,
 }
 
 impl Counters {
     pub(super) fn new() -> Counters {
-        Counters { stripes: (0..STRIPES).map(|_| Apart::default()).collect() }
+        Counters { stripes: (0..STRIPES).map(|_| CachePadded::default()).collect() }
     }
 
     pub(super) fn of(&self, place: usize) -> &Stripe {

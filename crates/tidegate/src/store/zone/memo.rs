@@ -7,7 +7,7 @@
 use std::cell::Cell;
 
 use super::sip::short_word;
-use super::table::Spot;
+use super::table::BucketPair;
 
 /// The longest key that is cached: two words, which overlap.
 pub(super) const LONGEST: usize = 16;
@@ -25,7 +25,7 @@ thread_local! {
 struct Memo {
     owner: Cell<Owner>,
     name: Cell<ShortName>,
-    spot: Cell<Spot>,
+    spot: Cell<BucketPair>,
 }
 
 impl Memo {
@@ -33,7 +33,7 @@ impl Memo {
         Memo {
             owner: Cell::new(Owner(u64::MAX)),
             name: Cell::new(ShortName { first: 0, last: 0, length: 0 }),
-            spot: Cell::new(Spot::NOWHERE),
+            spot: Cell::new(BucketPair::NOWHERE),
         }
     }
 }
@@ -81,7 +81,7 @@ impl ShortName {
 
 /// Returns the buckets of a key, from the cache or by hashing it.
 #[inline(always)]
-pub(super) fn spot_of(owner: Owner, name: ShortName, hash: impl FnOnce() -> Spot) -> Spot {
+pub(super) fn spot_of(owner: Owner, name: ShortName, hash: impl FnOnce() -> BucketPair) -> BucketPair {
     remembered(owner, name).unwrap_or_else(|| {
         let spot = hash();
         remember(owner, name, spot);
@@ -90,7 +90,7 @@ pub(super) fn spot_of(owner: Owner, name: ShortName, hash: impl FnOnce() -> Spot
 }
 
 #[inline(always)]
-fn remembered(owner: Owner, name: ShortName) -> Option<Spot> {
+fn remembered(owner: Owner, name: ShortName) -> Option<BucketPair> {
     // Not `with`, which the compiler does not inline.
     let recall = |recent: &[Memo; NAMES]| {
         let memo = &recent[place(owner, name)];
@@ -100,7 +100,7 @@ fn remembered(owner: Owner, name: ShortName) -> Option<Spot> {
 }
 
 #[inline(always)]
-fn remember(owner: Owner, name: ShortName, spot: Spot) {
+fn remember(owner: Owner, name: ShortName, spot: BucketPair) {
     RECENT.with(|recent| {
         let memo = &recent[place(owner, name)];
         memo.owner.set(owner);

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use super::change::{Adjust, Change, GiveBack, Refuse, Spend, Take, TakeOff};
-use super::core::Who;
+use super::core::CellOp;
 use super::memo::{Owner, ShortName, spot_of};
 use super::sip::Sip;
-use super::table::{Spot, Table};
+use super::table::{BucketPair, Table};
 use super::{WhenFull, Zone};
 use crate::algorithm::{Claim, FixedWindow, LeakyBucket, State, TakenOff, TokenBucket};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
 use crate::key::IntoKey;
-use crate::limit::Terms;
+use crate::limit::AlgorithmParams;
 use crate::receipt::Receipt;
 use crate::store::bound::{BoundLimit, StateName};
 use crate::store::limit_table::{LimitTable, StateLimit};
-use crate::store::name::{Account, Name};
 use crate::store::receipts::Receipts;
+use crate::store::state_key::{EncodedKey, StateKey};
 use crate::store::{Map, ReceiptCounts};
 use crate::time::{Source, Timestamp};
 
@@ -28,9 +28,9 @@ const LEAST_PER_KEY: usize = 64;
 macro_rules! with_word {
     ($all:expr, $terms:ident => $line:expr) => {
         match $all {
-            Terms::TokenBucket($terms) => $line,
-            Terms::LeakyBucket($terms) => $line,
-            Terms::FixedWindow($terms) => $line,
+            AlgorithmParams::TokenBucket($terms) => $line,
+            AlgorithmParams::LeakyBucket($terms) => $line,
+            AlgorithmParams::FixedWindow($terms) => $line,
             _ => unreachable!("a map holds states that do not fit a word"),
         }
     };
@@ -57,7 +57,7 @@ impl StatePrefix {
 
     /// Returns the buckets of a key. Its cells are prefetched, unless its hash was still in the memo.
     #[inline(always)]
-    pub(super) fn spot(&self, table: &Table, key: &(impl IntoKey + ?Sized)) -> Spot {
+    pub(super) fn spot(&self, table: &Table, key: &(impl IntoKey + ?Sized)) -> BucketPair {
         let Some(part) = key.only_part() else { return self.begin(table, key) };
         match ShortName::new(part) {
             Some(name) => spot_of(Owner::of_parts(self.of_no_part), name, || self.begin(table, part)),
@@ -67,7 +67,7 @@ impl StatePrefix {
 
     /// Returns the buckets of an encoded key.
     #[inline(always)]
-    pub(super) fn spot_encoded(&self, table: &Table, key: &[u8]) -> Spot {
+    pub(super) fn spot_encoded(&self, table: &Table, key: &[u8]) -> BucketPair {
         match ShortName::new(key) {
             Some(name) => spot_of(Owner::of_keys(self.of_no_part), name, || self.begin_encoded(table, key)),
             None => self.begin_encoded(table, key),
@@ -75,7 +75,7 @@ impl StatePrefix {
     }
 
     /// Hashes an encoded key, and prefetches the cells where its state may be.
-    fn begin_encoded(&self, table: &Table, key: &[u8]) -> Spot {
+    fn begin_encoded(&self, table: &Table, key: &[u8]) -> BucketPair {
         let spot = table.spot(self.hash_encoded(key));
         table.prefetch(&spot);
         spot
@@ -83,7 +83,7 @@ impl StatePrefix {
 
     /// Hashes a key, and prefetches the cells where its state may be.
     #[inline(never)]
-    fn begin(&self, table: &Table, key: &(impl IntoKey + ?Sized)) -> Spot {
+    fn begin(&self, table: &Table, key: &(impl IntoKey + ?Sized)) -> BucketPair {
         let spot = table.spot(self.hash(key));
         table.prefetch(&spot);
         spot
@@ -158,16 +158,16 @@ impl Zone {
         let spot = limit.name().prefix.spot(&core.table, key);
         let key = KeyParts(key);
         with_word!(limit.terms(), terms => {
-            core.settle(&Who { spot: &spot, terms, limit, key: Some(&key), when_full, at: None }, &Spend(ask))
+            core.settle(&CellOp { spot: &spot, terms, limit, key: Some(&key), when_full, at: None }, &Spend(ask))
         })
     }
 
-    pub(crate) fn spend(&self, account: &Account, ask: Ask) -> Decision {
+    pub(crate) fn spend(&self, account: &StateKey, ask: Ask) -> Decision {
         self.settle(account, None, &Spend(ask))
     }
 
     /// Decides as of `at`, a recent reading of the clock. Sets `at` to a later reading if it is too old.
-    pub(crate) fn spend_as_of(&self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
+    pub(crate) fn spend_as_of(&self, account: &StateKey, ask: Ask, at: &mut Timestamp) -> Decision {
         let spot = self.spot(account);
         with_word!(account.terms(), terms => {
             self.inner.core.settle_as_of(at, &who(&spot, account, terms), ask)
@@ -177,7 +177,7 @@ impl Zone {
     /// Takes if allowed, now or as of the given time, and returns a receipt.
     pub(crate) fn take_if_free(
         &self,
-        account: &Account,
+        account: &StateKey,
         ask: Ask,
         at: Option<Timestamp>,
     ) -> (Decision, Option<Receipt>) {
@@ -187,26 +187,30 @@ impl Zone {
     }
 
     /// Returns the decision that an ask would get, without spending, now or as of the given time.
-    pub(crate) fn look(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
+    pub(crate) fn look(&self, account: &StateKey, ask: Ask, at: Option<Timestamp>) -> Decision {
         let spot = self.spot(account);
         with_word!(account.terms(), terms => {
-            self.inner.core.look(&Who { at, ..who(&spot, account, terms) }, ask)
+            self.inner.core.look(&CellOp { at, ..who(&spot, account, terms) }, ask)
         })
     }
 
     /// Applies a denial to a limit's state, now or as of the given time.
-    pub(crate) fn refuse(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
+    pub(crate) fn deny(&self, account: &StateKey, ask: Ask, at: Option<Timestamp>) -> Decision {
         self.settle(account, at, &Refuse(ask))
     }
 
     /// Charges additional cost and returns a receipt, or refunds unused cost.
-    pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> (Adjusted, Option<Receipt>) {
+    pub(crate) fn adjust_in(
+        &self,
+        account: &StateKey,
+        adjustment: Adjustment,
+    ) -> (Adjusted, Option<Receipt>) {
         let (adjusted, receipt) = self.settle(account, None, &Adjust(adjustment));
         let (algorithm, terms) = (Some(account.terms().algorithm()), account.terms());
         (adjusted, receipt.map(|receipt| Receipt { algorithm, paid: terms.price(receipt.cost), ..receipt }))
     }
 
-    pub(crate) fn give_back_to(&self, account: &Account, receipt: Receipt) -> Adjusted {
+    pub(crate) fn give_back_to(&self, account: &StateKey, receipt: Receipt) -> Adjusted {
         if receipt.algorithm.is_some_and(|algorithm| algorithm != account.terms().algorithm()) {
             return Adjusted::Capped;
         }
@@ -214,23 +218,27 @@ impl Zone {
     }
 
     /// Undoes one of several takes, of which another was denied.
-    pub(crate) fn undo(&self, account: &Account, receipt: Receipt) -> Adjusted {
+    pub(crate) fn undo(&self, account: &StateKey, receipt: Receipt) -> Adjusted {
         self.settle(account, None, &GiveBack::Undo(receipt))
     }
 
     /// Removes units of one take from its debt, as far as they are still owed.
-    pub(crate) fn take_off(&self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
+    pub(crate) fn take_off(&self, account: &StateKey, claim: Claim, units: Cost) -> Option<TakenOff> {
         let (spot, change) = (self.spot(account), TakeOff { claim, units });
         match account.terms() {
-            Terms::TokenBucket(terms) => self.inner.core.settle(&who(&spot, account, terms), &change),
-            Terms::LeakyBucket(terms) => self.inner.core.settle(&who(&spot, account, terms), &change),
+            AlgorithmParams::TokenBucket(terms) => {
+                self.inner.core.settle(&who(&spot, account, terms), &change)
+            }
+            AlgorithmParams::LeakyBucket(terms) => {
+                self.inner.core.settle(&who(&spot, account, terms), &change)
+            }
             _ => None,
         }
     }
 
     /// Changes the state of an account, now or as of the given time.
     #[inline]
-    fn settle<R, C>(&self, account: &Account, at: Option<Timestamp>, change: &C) -> R
+    fn settle<R, C>(&self, account: &StateKey, at: Option<Timestamp>, change: &C) -> R
     where
         C: Change<TokenBucket, Answer = R>
             + Change<LeakyBucket, Answer = R>
@@ -238,18 +246,18 @@ impl Zone {
     {
         let spot = self.spot(account);
         with_word!(account.terms(), terms => {
-            self.inner.core.settle(&Who { at, ..who(&spot, account, terms) }, change)
+            self.inner.core.settle(&CellOp { at, ..who(&spot, account, terms) }, change)
         })
     }
 
-    pub(crate) fn state_of(&self, account: &Account) -> State {
+    pub(crate) fn state_of(&self, account: &StateKey) -> State {
         let spot = self.spot(account);
         let word = with_word!(account.terms(), terms => self.inner.core.word(&spot, terms));
         word.map_or_else(State::default, |word| account.terms().state_of_word(word))
     }
 
     /// Removes the state of a key under one limit. Returns true if there was one with debt.
-    pub(crate) fn forget_state(&self, name: &Name, state: &StateName) -> bool {
+    pub(crate) fn forget_state(&self, name: &EncodedKey, state: &StateName) -> bool {
         let spot = self.inner.core.table.spot(state.prefix.hash_encoded(name.key()));
         let mut receipts = self.inner.receipts.lock(state.digest, name.bytes());
         let was_known = self.inner.core.forget(&spot);
@@ -259,7 +267,7 @@ impl Zone {
     }
 
     /// Returns the buckets of an account's state.
-    fn spot(&self, account: &Account) -> Spot {
+    fn spot(&self, account: &StateKey) -> BucketPair {
         self.inner.core.table.spot(account.hash())
     }
 }
@@ -267,7 +275,7 @@ impl Zone {
 /// A key whose cells under other limits can be found.
 pub(super) trait FindUnder {
     /// Returns the buckets of the key under this limit.
-    fn spot_under(&self, table: &Table, name: &StateName) -> Spot;
+    fn spot_under(&self, table: &Table, name: &StateName) -> BucketPair;
 }
 
 /// A key that is not encoded.
@@ -275,19 +283,19 @@ struct KeyParts<'a, K: ?Sized>(&'a K);
 
 impl<K: IntoKey + ?Sized> FindUnder for KeyParts<'_, K> {
     #[cold]
-    fn spot_under(&self, table: &Table, name: &StateName) -> Spot {
+    fn spot_under(&self, table: &Table, name: &StateName) -> BucketPair {
         table.spot(name.prefix.hash(self.0))
     }
 }
 
-impl FindUnder for Account {
+impl FindUnder for StateKey {
     #[cold]
-    fn spot_under(&self, table: &Table, name: &StateName) -> Spot {
+    fn spot_under(&self, table: &Table, name: &StateName) -> BucketPair {
         table.spot(name.prefix.hash_encoded(self.name().key()))
     }
 }
 
-fn who<'a, W>(spot: &'a Spot, account: &'a Account, terms: &'a W) -> Who<'a, W> {
+fn who<'a, W>(spot: &'a BucketPair, account: &'a StateKey, terms: &'a W) -> CellOp<'a, W> {
     let (limit, when_full) = (account.limit(), account.fate_when_full());
-    Who { spot, terms, limit, key: Some(account), when_full, at: None }
+    CellOp { spot, terms, limit, key: Some(account), when_full, at: None }
 }

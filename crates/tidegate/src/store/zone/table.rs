@@ -47,15 +47,16 @@ impl Bucket {
 
 /// The two buckets of a key, and its fingerprint.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
+pub(super) struct BucketPair {
     pub(super) fingerprint: Fingerprint,
     first: usize,
     second: usize,
 }
 
-impl Spot {
+impl BucketPair {
     /// A placeholder that matches no key.
-    pub(super) const NOWHERE: Spot = Spot { fingerprint: Fingerprint::NOBODY, first: 0, second: 0 };
+    pub(super) const NOWHERE: BucketPair =
+        BucketPair { fingerprint: Fingerprint::NOBODY, first: 0, second: 0 };
 
     /// Returns a number that spreads keys over the stripes of striped counters.
     pub(super) fn place(&self) -> usize {
@@ -89,19 +90,19 @@ impl Table {
 
     /// Returns the buckets and the fingerprint of the key with this hash.
     #[inline(always)]
-    pub(super) fn spot(&self, [place, rest]: [u64; 2]) -> Spot {
+    pub(super) fn spot(&self, [place, rest]: [u64; 2]) -> BucketPair {
         let buckets = self.buckets();
         let share = |bits: u64| ((u128::from(bits) * buckets as u128) >> 64) as usize;
         let (first, mut second) = (share(place), share(place.rotate_left(32)));
         if second == first {
             second = if first == 0 { 1 } else { first - 1 };
         }
-        Spot { fingerprint: Fingerprint::new(rest), first, second }
+        BucketPair { fingerprint: Fingerprint::new(rest), first, second }
     }
 
     /// Prefetches the cache lines in which a key nearly always is.
     #[inline]
-    pub(super) fn prefetch(&self, spot: &Spot) {
+    pub(super) fn prefetch(&self, spot: &BucketPair) {
         let buckets = self.cells.buckets();
         Cell::prefetch(&buckets[spot.first].0[0]);
         Cell::prefetch(&buckets[spot.second].0[0]);
@@ -109,14 +110,14 @@ impl Table {
 
     /// Returns the cell of a key and its content. A tentative cell of the key counts.
     #[inline(always)]
-    pub(super) fn find(&self, spot: &Spot) -> Option<(&Cell, Content)> {
+    pub(super) fn find(&self, spot: &BucketPair) -> Option<(&Cell, Content)> {
         let found = self.find_in(spot.first, 0, spot.fingerprint);
         if found.is_some() { found } else { self.find_elsewhere(spot) }
     }
 
     /// Searches the other cache lines: new keys go into the first line of a bucket while it has a free cell.
     #[inline]
-    fn find_elsewhere(&self, spot: &Spot) -> Option<(&Cell, Content)> {
+    fn find_elsewhere(&self, spot: &BucketPair) -> Option<(&Cell, Content)> {
         let find = |bucket, line| self.find_in(bucket, line, spot.fingerprint);
         let both = |line| find(spot.first, line).or_else(|| find(spot.second, line));
         find(spot.second, 0).or_else(|| (1..LINES).find_map(both))
@@ -135,7 +136,7 @@ impl Table {
     }
 
     /// Reads all cells of both buckets of a key.
-    pub(super) fn view(&self, spot: &Spot) -> View<'_> {
+    pub(super) fn view(&self, spot: &BucketPair) -> View<'_> {
         let buckets = self.cells.buckets();
         let lines = [spot.first, spot.second].map(|bucket| &buckets[bucket].0);
         let mut seen = [Content::NOTHING; REACH];
@@ -155,29 +156,29 @@ impl Table {
 #[derive(Debug)]
 pub(super) struct View<'a> {
     table: &'a Table,
-    spot: Spot,
+    spot: BucketPair,
     seen: [Content; REACH],
 }
 
 /// One cell of a view: a snapshot of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sighting {
+pub(super) struct CellSnapshot {
     index: usize,
     pub(super) content: Content,
     /// The number of the cell among all cells, by which all threads order cells in the same way.
     pub(super) number: usize,
 }
 
-impl Sighting {
+impl CellSnapshot {
     /// Returns the same cell after `content` was written to it.
-    pub(super) fn with(self, content: Content) -> Sighting {
-        Sighting { content, ..self }
+    pub(super) fn with(self, content: Content) -> CellSnapshot {
+        CellSnapshot { content, ..self }
     }
 }
 
 impl<'a> View<'a> {
     /// Returns all cells, those of the first bucket first.
-    fn all(&self) -> impl Iterator<Item = Sighting> + '_ {
+    fn all(&self) -> impl Iterator<Item = CellSnapshot> + '_ {
         (0..REACH).map(|index| self.sighting(index))
     }
 
@@ -185,18 +186,18 @@ impl<'a> View<'a> {
         if index < BUCKET { self.spot.first } else { self.spot.second }
     }
 
-    fn cell(&self, sighting: Sighting) -> &'a Cell {
-        let Sighting { index, .. } = sighting;
+    fn cell(&self, sighting: CellSnapshot) -> &'a Cell {
+        let CellSnapshot { index, .. } = sighting;
         &self.table.cells.buckets()[self.bucket(index)].0[index % BUCKET / LINE][index % LINE]
     }
 
     /// Replaces the content of a cell by compare-and-swap. Returns false if it has changed since it was read.
-    pub(super) fn replace(&self, sighting: Sighting, new: Content) -> bool {
+    pub(super) fn replace(&self, sighting: CellSnapshot, new: Content) -> bool {
         self.table.replace(self.cell(sighting), sighting.content, new)
     }
 
     /// Returns the key's own cells; there is more than one while several threads insert the key.
-    pub(super) fn own(&self) -> impl Iterator<Item = Sighting> + '_ {
+    pub(super) fn own(&self) -> impl Iterator<Item = CellSnapshot> + '_ {
         self.all().filter(|sighting| sighting.content.is_of(self.spot.fingerprint))
     }
 
@@ -228,13 +229,13 @@ impl<'a> View<'a> {
     }
 
     /// Returns one cell of the snapshot.
-    pub(super) fn sighting(&self, index: usize) -> Sighting {
+    pub(super) fn sighting(&self, index: usize) -> CellSnapshot {
         let number = self.bucket(index) * BUCKET + index % BUCKET;
-        Sighting { index, content: self.seen[index], number }
+        CellSnapshot { index, content: self.seen[index], number }
     }
 
     /// Returns a tentative cell of the first bucket.
-    pub(super) fn wanted(&self) -> Option<Sighting> {
+    pub(super) fn wanted(&self) -> Option<CellSnapshot> {
         self.all().take(BUCKET).find(|sighting| sighting.content.kind() == Kind::Tentative)
     }
 
@@ -246,7 +247,7 @@ impl<'a> View<'a> {
 
     /// Returns true if `one` is still the shared cell that this key charges, and no other shared cell has a time after
     /// `until`.
-    pub(super) fn is_charged_in(&self, one: Sighting, until: Timestamp) -> bool {
+    pub(super) fn is_charged_in(&self, one: CellSnapshot, until: Timestamp) -> bool {
         let shared = |index: &usize| self.seen[*index].is_shared();
         (0..BUCKET).find(shared) == Some(one.index)
             && (0..REACH)
@@ -255,7 +256,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns the cells whose time is later than `time`.
-    pub(super) fn later_than(&self, time: Timestamp) -> impl Iterator<Item = Sighting> + '_ {
+    pub(super) fn later_than(&self, time: Timestamp) -> impl Iterator<Item = CellSnapshot> + '_ {
         self.all().filter(move |sighting| sighting.content.clear_at() > time)
     }
 }
@@ -299,7 +300,7 @@ impl Table {
 }
 
 #[cfg(all(test, not(tidegate_models)))]
-impl Spot {
+impl BucketPair {
     pub(super) fn buckets(&self) -> (usize, usize) {
         (self.first, self.second)
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::cell::{Content, Kind};
-use super::table::{BUCKET, Spot, Table};
+use super::table::{BUCKET, BucketPair, Table};
 use super::*;
-use crate::store::name::{Name, Namespace};
+use crate::store::state_key::{EncodedKey, Namespace};
 use crate::{Ask, Key, Limiter, ManualClock, SECOND, Subject};
 
 const HOURLY: Limit = Limit::per_hour(1);
@@ -17,7 +17,7 @@ fn zone(bytes: usize) -> (Zone, Arc<ManualClock>) {
 }
 
 /// Returns the buckets of this key's state under the limit.
-fn spot(zone: &Zone, namespace: &str, key: &str) -> Spot {
+fn spot(zone: &Zone, namespace: &str, key: &str) -> BucketPair {
     prefix(zone, namespace).spot(&zone.inner.core.table, key)
 }
 
@@ -26,7 +26,7 @@ fn prefix(zone: &Zone, namespace: &str) -> StatePrefix {
     StatePrefix::new(zone.limits().seed(), &HOURLY.terms().pack(), Namespace::new(namespace).bytes())
 }
 
-fn free(view: &table::View<'_>, now: crate::Timestamp) -> Option<table::Sighting> {
+fn free(view: &table::View<'_>, now: crate::Timestamp) -> Option<table::CellSnapshot> {
     view.survey(now).free.map(|index| view.sighting(index))
 }
 
@@ -48,7 +48,7 @@ fn a_subject_is_in_the_same_place_however_it_is_named() {
             let prefix = prefix(&zone, "user");
             let straight = prefix.hash(key);
             assert_eq!(prefix.hash(&Key::new(key)), straight);
-            assert_eq!(prefix.hash_encoded(Name::new(&namespace, key).key()), straight, "{key}");
+            assert_eq!(prefix.hash_encoded(EncodedKey::new(&namespace, key).key()), straight, "{key}");
             let table = &zone.inner.core.table;
             let (by_memory, by_hash) = (prefix.spot(table, key), table.spot(straight));
             assert_eq!((by_memory.place(), by_memory.fingerprint), (by_hash.place(), by_hash.fingerprint));

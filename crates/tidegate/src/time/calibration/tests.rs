@@ -40,7 +40,7 @@ impl World {
         self.system = self.system.saturating_add(ticks);
     }
 
-    /// Reads the time now, in the order of `Steered`, and asserts that it is never less than before.
+    /// Reads the time now, in the order of `CalibratedClock`, and asserts that it is never less than before.
     fn tell(&mut self) -> u64 {
         let time = Timestamp::from_ticks(self.system);
         let told = (self.calibration.line().at(self.counter))
@@ -70,7 +70,7 @@ impl World {
     }
 
     fn has_line(&self) -> bool {
-        self.calibration.line() != Line::NONE
+        self.calibration.line() != ClockSegment::NONE
     }
 
     fn error(&self) -> u64 {

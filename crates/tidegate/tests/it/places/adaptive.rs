@@ -1,16 +1,16 @@
 //! Tests of an adaptive concurrency limit: bounds, adaptation, and admission.
 
 use conformance::random::Random;
-use tidegate::{Adapt, Clock, Estimator, MILLISECOND, Outcome, Places, Sample};
+use tidegate::{AdaptiveLimit, Clock, ConcurrencyLimiter, Estimator, MILLISECOND, Outcome, Sample};
 
 use super::{clock, fill, poll, wait};
 
-fn algorithms() -> [Adapt; 3] {
-    [Adapt::aimd(2..=40), Adapt::vegas(2..=40), Adapt::gradient2(2..=40)]
+fn algorithms() -> [AdaptiveLimit; 3] {
+    [AdaptiveLimit::aimd(2..=40), AdaptiveLimit::vegas(2..=40), AdaptiveLimit::gradient2(2..=40)]
 }
 
 /// Runs `count` rounds in which all slots are used and all calls end with this outcome.
-fn rounds(places: &Places, clock: &tidegate::ManualClock, count: usize, outcome: Outcome) {
+fn rounds(places: &ConcurrencyLimiter, clock: &tidegate::ManualClock, count: usize, outcome: Outcome) {
     for _ in 0..count {
         let held = fill(places, 0);
         assert_eq!(held.len() as u64, places.limit(), "all of them can be used");
@@ -26,7 +26,7 @@ fn rounds(places: &Places, clock: &tidegate::ManualClock, count: usize, outcome:
 fn calls_that_end_well_raise_the_number_and_those_that_do_not_lower_it() {
     for adapt in algorithms() {
         let clock = clock();
-        let places = Places::adaptive(adapt.clone().starting_at(10)).with_clock(clock.clone());
+        let places = ConcurrencyLimiter::adaptive(adapt.clone().starting_at(10)).with_clock(clock.clone());
         assert_eq!(places.limit(), 10);
         rounds(&places, &clock, 60, Outcome::Done);
         let high = places.limit();
@@ -42,7 +42,7 @@ fn calls_that_end_well_raise_the_number_and_those_that_do_not_lower_it() {
 fn a_call_that_was_dropped_says_nothing() {
     for adapt in algorithms() {
         let clock = clock();
-        let places = Places::adaptive(adapt.starting_at(10)).with_clock(clock.clone());
+        let places = ConcurrencyLimiter::adaptive(adapt.starting_at(10)).with_clock(clock.clone());
         for _ in 0..60 {
             let held = fill(&places, 0);
             clock.advance(10 * MILLISECOND);
@@ -55,7 +55,8 @@ fn a_call_that_was_dropped_says_nothing() {
 #[test]
 fn a_number_that_rises_lets_in_more_than_one_for_one() {
     let clock = clock();
-    let places = Places::adaptive(Adapt::aimd(2..=40)).line(1000).with_clock(clock.clone());
+    let places =
+        ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(2..=40)).max_waiters(1000).with_clock(clock.clone());
     let start = places.limit();
     let mut held = fill(&places, 0);
     let mut waiting: Vec<_> = (0..1000).map(|_| wait(places.acquire(0))).collect();
@@ -83,7 +84,7 @@ fn an_estimator_hears_when_how_long_among_how_many_and_how() {
     println!("seed {seed}");
     for adapt in algorithms() {
         let (clock, mut random) = (clock(), Random::new(seed));
-        let places = Places::adaptive(adapt.clone()).with_clock(clock.clone());
+        let places = ConcurrencyLimiter::adaptive(adapt.clone()).with_clock(clock.clone());
         let (mut estimator, mut held, mut highest) = (Estimator::new(&adapt), Vec::new(), 0);
         let mut most = 0;
         for step in 0..50_000 {
@@ -92,7 +93,7 @@ fn an_estimator_hears_when_how_long_among_how_many_and_how() {
                 most = random.between(1, places.limit()) as usize;
             }
             if held.len() < most && random.percent(60) {
-                held.extend(places.enter(0).ok().map(|place| (place, clock.now())));
+                held.extend(places.admit(0).ok().map(|place| (place, clock.now())));
             } else if !held.is_empty() {
                 let in_flight = held.len() as u64;
                 let (place, entered) = held.swap_remove(random.between(0, in_flight - 1) as usize);

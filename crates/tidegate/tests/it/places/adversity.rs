@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use tidegate::{AcquirePlace, Clock, ManualClock, Place, Places, SECOND, Timestamp};
+use tidegate::{
+    AcquireConcurrencyPermit, Clock, ConcurrencyLimiter, ConcurrencyPermit, ManualClock, SECOND, Timestamp,
+};
 
 use crate::failing::Failing;
 
@@ -16,7 +18,7 @@ use super::{clock, fill, over, poll, refused, wait};
 
 const SOON: Duration = Duration::from_secs(30);
 
-fn wait_with(acquire: AcquirePlace, waker: &Waker) -> AcquirePlace {
+fn wait_with(acquire: AcquireConcurrencyPermit, waker: &Waker) -> AcquireConcurrencyPermit {
     let mut acquire = acquire;
     assert!(Pin::new(&mut acquire).poll(&mut Context::from_waker(waker)).is_pending());
     acquire
@@ -30,7 +32,7 @@ fn a_waker_that_panics_keeps_nobody_out() {
             panic!("a waker that panics, for a test");
         }
     }
-    let places = Places::at_most(1).line(10);
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let held = fill(&places, 0);
     let mut broken = wait_with(places.acquire(0), &Waker::from(Arc::new(Broken)));
     let mut sound = wait(places.acquire(0));
@@ -43,18 +45,18 @@ fn a_waker_that_panics_keeps_nobody_out() {
 
 #[test]
 fn a_waker_may_enter_leave_and_wait_itself() {
-    struct Inline(Places, Mutex<Vec<Place>>, Mutex<Vec<AcquirePlace>>);
+    struct Inline(ConcurrencyLimiter, Mutex<Vec<ConcurrencyPermit>>, Mutex<Vec<AcquireConcurrencyPermit>>);
     impl Wake for Inline {
         fn wake(self: Arc<Self>) {
             let held = std::mem::take(&mut *self.1.lock().expect("nobody panics"));
             drop(held);
-            drop(self.0.enter(0));
-            let acquire = wait(self.0.acquire(0).within(SECOND));
+            drop(self.0.admit(0));
+            let acquire = wait(self.0.acquire(0).max_wait(SECOND));
             self.2.lock().expect("nobody panics").push(acquire);
         }
     }
     let clock = clock();
-    let places = Places::at_most(2).line(10).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::at_most(2).max_waiters(10).with_clock(clock.clone());
     let mut held = fill(&places, 0);
     let other = Mutex::new(vec![held.pop().expect("two places")]);
     let inline = Arc::new(Inline(places.clone(), other, Mutex::default()));
@@ -71,19 +73,19 @@ fn a_waker_may_enter_leave_and_wait_itself() {
 
 #[test]
 fn a_waker_that_owns_another_wait_may_be_dropped_anywhere() {
-    struct Task(#[expect(dead_code, reason = "it is there to be dropped")] Mutex<AcquirePlace>);
+    struct Task(#[expect(dead_code, reason = "it is there to be dropped")] Mutex<AcquireConcurrencyPermit>);
     impl Wake for Task {
         fn wake(self: Arc<Self>) {}
     }
     let (done, dones) = channel();
     std::thread::spawn(move || {
-        let places = Places::at_most(1).line(10);
+        let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
         let held = fill(&places, 0);
         let owner = || Waker::from(Arc::new(Task(Mutex::new(wait(places.acquire(0))))));
         let mut polled_again = wait_with(places.acquire(0), &owner());
         assert!(poll(&mut polled_again).is_pending(), "with another waker: the one before is dropped");
         drop(wait_with(places.acquire(0), &owner()));
-        let refused = places.clone().line(1);
+        let refused = places.clone().max_waiters(1);
         let full = (fill(&refused, 0), wait(refused.acquire(0)));
         let waker = owner();
         let mut newcomer = refused.acquire(0);
@@ -98,30 +100,30 @@ fn a_waker_that_owns_another_wait_may_be_dropped_anywhere() {
 #[test]
 fn who_has_a_deadline_is_refused_when_no_alarm_can_be_set() {
     let clock = Arc::new(Failing::default());
-    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
-    let mut before = wait(places.acquire(0).within(2 * SECOND));
+    let mut before = wait(places.acquire(0).max_wait(2 * SECOND));
     let mut patient = wait(places.acquire(0));
     clock.fails.store(true, Ordering::SeqCst);
-    let refusal = refused(&mut places.acquire(0).within(SECOND));
+    let refusal = refused(&mut places.acquire(0).max_wait(SECOND));
     assert!(refusal.to_string().contains("threads"), "{refusal}");
     assert!(refused(&mut before).to_string().contains("threads"));
     assert_eq!(places.waiting(), 1, "who has no deadline needs no alarm");
     drop(held);
     let held = over(&mut patient).unwrap();
     clock.fails.store(false, Ordering::SeqCst);
-    let mut after = wait(places.acquire(0).within(SECOND));
+    let mut after = wait(places.acquire(0).max_wait(SECOND));
     clock.clock.advance(SECOND);
     assert!(refused(&mut after).is_timed_out());
     drop(held);
 }
 
 #[test]
-fn patience_ends_in_time_although_the_clock_stepped_back() {
+fn max_wait_ends_in_time_although_the_clock_stepped_back() {
     let clock = clock();
-    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let _held = fill(&places, 0);
-    let mut waiting = wait(places.acquire(0).within(SECOND));
+    let mut waiting = wait(places.acquire(0).max_wait(SECOND));
     clock.step_back(500 * SECOND);
     assert!(poll(&mut waiting).is_pending());
     clock.advance(SECOND - Duration::from_nanos(1));
@@ -144,9 +146,9 @@ fn an_alarm_that_is_late_gives_no_place_to_who_has_given_up() {
         }
     }
     let clock = Arc::new(Late(ManualClock::new()));
-    let places = Places::at_most(1).line(2).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(2).with_clock(clock.clone());
     let held = fill(&places, 0);
-    let mut impatient = wait(places.acquire(0).within(SECOND));
+    let mut impatient = wait(places.acquire(0).max_wait(SECOND));
     let mut patient = wait(places.acquire(0));
     clock.0.advance(SECOND);
     let _third = wait(places.acquire(0));
@@ -158,7 +160,7 @@ fn an_alarm_that_is_late_gives_no_place_to_who_has_given_up() {
 #[test]
 #[should_panic(expected = "awaited again")]
 fn a_wait_that_is_over_is_not_awaited_again() {
-    let mut acquire = Places::at_most(1).acquire(0);
+    let mut acquire = ConcurrencyLimiter::at_most(1).acquire(0);
     let _place = over(&mut acquire);
     let _ = poll(&mut acquire);
 }

@@ -1,27 +1,27 @@
 //! Tests of the reserves and the order of classes.
 
-use tidegate::{Class, Places};
+use tidegate::{Class, ConcurrencyLimiter};
 
 use super::{BULK, CRITICAL, classes, fill, over, poll, wait};
 
 #[test]
 fn without_classes_there_is_one_and_it_has_all_places() {
-    let places = Places::at_most(3);
+    let places = ConcurrencyLimiter::at_most(3);
     assert_eq!(fill(&places, 0).len(), 3);
     let held = fill(&places, 7);
     assert_eq!(held.len(), 3, "a rank behind the last means the last");
     assert_eq!(held[0].class(), 0);
-    let refusal = places.enter(0).unwrap_err();
+    let refusal = places.admit(0).unwrap_err();
     assert!(refusal.is_overloaded() && refusal.retry_after().is_some());
     assert_eq!((refusal.decision().limit(), refusal.decision().remaining()), (3, 0));
 }
 
 #[test]
 fn a_class_is_found_by_its_name() {
-    let places = Places::at_most(3).classes(classes(50, 10));
+    let places = ConcurrencyLimiter::at_most(3).classes(classes(50, 10));
     assert_eq!((places.class_named("critical"), places.class_named("bulk")), (Some(CRITICAL), Some(BULK)));
     assert_eq!(places.class_named("other"), None);
-    let place = places.enter(9).unwrap();
+    let place = places.admit(9).unwrap();
     assert_eq!((place.class(), places.in_flight_of(BULK), places.in_flight_of(9)), (BULK, 1, 1));
     assert_eq!(places.in_flight_of(CRITICAL), 0);
 }
@@ -30,7 +30,7 @@ fn a_class_is_found_by_its_name() {
 fn nobody_within_its_share_is_refused_because_of_others() {
     for limit in 1..60 {
         for (critical, bulk) in [(50, 10), (0, 100), (33, 33), (99, 1), (1, 0), (60, 40)] {
-            let places = Places::at_most(limit).classes(classes(critical, bulk));
+            let places = ConcurrencyLimiter::at_most(limit).classes(classes(critical, bulk));
             let kept = limit * u64::from(critical) / 100;
             let pressing = fill(&places, BULK);
             assert!(pressing.len() as u64 <= limit - kept, "{limit} places, {critical} percent");
@@ -42,16 +42,17 @@ fn nobody_within_its_share_is_refused_because_of_others() {
 #[test]
 fn all_places_together_are_never_more_than_the_limit() {
     for limit in 1..60 {
-        let places = Places::at_most(limit).classes([90, 5, 5].map(|share| Class::new("any").share(share)));
+        let places = ConcurrencyLimiter::at_most(limit)
+            .classes([90, 5, 5].map(|share| Class::new("any").share(share)));
         let held: Vec<_> = (0..3).rev().flat_map(|class| fill(&places, class)).collect();
         assert_eq!((held.len() as u64, places.in_flight()), (limit, limit));
-        assert!((0..3).all(|class| places.enter(class).is_err()));
+        assert!((0..3).all(|class| places.admit(class).is_err()));
     }
 }
 
 #[test]
 fn a_place_that_is_kept_for_nobody_goes_to_the_first_class_that_waits() {
-    let places = Places::at_most(2).classes(classes(0, 0)).line(10);
+    let places = ConcurrencyLimiter::at_most(2).classes(classes(0, 0)).max_waiters(10);
     let mut held = fill(&places, BULK);
     let mut bulk = wait(places.acquire(BULK));
     let mut critical = wait(places.acquire(CRITICAL));
@@ -65,7 +66,7 @@ fn a_place_that_is_kept_for_nobody_goes_to_the_first_class_that_waits() {
 
 #[test]
 fn a_place_that_is_kept_for_a_class_passes_over_a_more_important_one() {
-    let places = Places::at_most(4).classes(classes(25, 25)).line(10);
+    let places = ConcurrencyLimiter::at_most(4).classes(classes(25, 25)).max_waiters(10);
     let mut critical = fill(&places, CRITICAL);
     let mut bulk = fill(&places, BULK);
     assert_eq!((critical.len(), bulk.len()), (3, 1));
@@ -81,7 +82,7 @@ fn a_place_that_is_kept_for_a_class_passes_over_a_more_important_one() {
 
 #[test]
 fn whoever_is_within_its_share_does_not_wait_behind_other_classes() {
-    let places = Places::at_most(4).classes(classes(50, 0)).line(10);
+    let places = ConcurrencyLimiter::at_most(4).classes(classes(50, 0)).max_waiters(10);
     let _bulk = fill(&places, BULK);
     let waiting = wait(places.acquire(BULK));
     let mut critical = places.acquire(CRITICAL);
@@ -93,7 +94,7 @@ fn whoever_is_within_its_share_does_not_wait_behind_other_classes() {
 
 #[test]
 fn a_limit_that_falls_throws_nobody_out_and_lets_nobody_in_until_it_holds() {
-    let places = Places::at_most(8).classes(classes(50, 0)).line(10);
+    let places = ConcurrencyLimiter::at_most(8).classes(classes(50, 0)).max_waiters(10);
     let mut critical = fill(&places, CRITICAL);
     critical.truncate(4);
     let mut bulk = fill(&places, BULK);
@@ -114,7 +115,7 @@ fn a_limit_that_falls_throws_nobody_out_and_lets_nobody_in_until_it_holds() {
 
 #[test]
 fn a_limit_that_rises_lets_in_who_waits() {
-    let places = Places::at_most(1).classes(classes(0, 0)).line(10);
+    let places = ConcurrencyLimiter::at_most(1).classes(classes(0, 0)).max_waiters(10);
     let held = fill(&places, BULK);
     let mut bulk = [(); 2].map(|()| wait(places.acquire(BULK)));
     let mut critical = wait(places.acquire(CRITICAL));
@@ -130,22 +131,27 @@ fn settings_that_cannot_be_are_told_at_once() {
         let panic = std::panic::catch_unwind(make).expect_err("it was accepted");
         panic.downcast_ref::<String>().expect("a message with a value").clone()
     }
-    let none = complaint(|| drop(Places::at_most(0)));
+    let none = complaint(|| drop(ConcurrencyLimiter::at_most(0)));
     assert_eq!(none, "0 places: there may be 1 to 4294967296 in flight");
-    assert!(complaint(|| assert!(Places::at_most(1).set_limit(1 << 33))).contains("8589934592 places"));
+    assert!(
+        complaint(|| assert!(ConcurrencyLimiter::at_most(1).set_limit(1 << 33)))
+            .contains("8589934592 places")
+    );
     assert!(complaint(|| drop(Class::new("bulk").share(101))).contains("class \"bulk\", share 101"));
-    assert!(complaint(|| drop(Places::at_most(9).classes(classes(60, 41)))).contains("101 percent"));
-    assert!(complaint(|| drop(Places::at_most(9).classes([]))).contains("0 classes"));
+    assert!(
+        complaint(|| drop(ConcurrencyLimiter::at_most(9).classes(classes(60, 41)))).contains("101 percent")
+    );
+    assert!(complaint(|| drop(ConcurrencyLimiter::at_most(9).classes([]))).contains("0 classes"));
     let many = (0..65).map(|rank| Class::new(rank.to_string()));
-    assert!(complaint(|| drop(Places::at_most(9).classes(many))).contains("65 classes"));
+    assert!(complaint(|| drop(ConcurrencyLimiter::at_most(9).classes(many))).contains("65 classes"));
 }
 
 #[test]
 fn settings_make_new_places() {
-    let places = Places::at_most(1);
+    let places = ConcurrencyLimiter::at_most(1);
     assert!(places.set_limit(2));
     let held = fill(&places, 0);
-    let others = places.clone().line(1);
+    let others = places.clone().max_waiters(1);
     assert_eq!((others.limit(), others.in_flight()), (2, 0), "the limit in force, and nobody in");
     drop(held);
     let held = fill(&others, 0);

@@ -2,38 +2,38 @@
 
 use std::time::Duration;
 
-use tidegate::{MILLISECOND, Outcome, Places, SECOND};
+use tidegate::{ConcurrencyLimiter, MILLISECOND, Outcome, SECOND};
 
 use super::{clock, fill, over, poll, refused, wait, wait_counted};
 
 #[test]
 fn unless_there_is_a_line_nobody_waits() {
-    let places = Places::at_most(1);
+    let places = ConcurrencyLimiter::at_most(1);
     let _held = fill(&places, 0);
-    let refusal = refused(&mut places.acquire(0).within(SECOND));
-    assert!(refusal.is_overloaded() && !refusal.is_line_full());
+    let refusal = refused(&mut places.acquire(0).max_wait(SECOND));
+    assert!(refusal.is_overloaded() && !refusal.is_queue_full());
 }
 
 #[test]
 fn a_full_line_is_told_from_missing_places() {
-    let places = Places::at_most(1).line(2);
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(2);
     let _held = fill(&places, 0);
     let waiting = [(); 2].map(|()| wait(places.acquire(0)));
-    assert!(refused(&mut places.acquire(0)).is_line_full());
-    assert!(places.enter(0).unwrap_err().is_overloaded());
+    assert!(refused(&mut places.acquire(0)).is_queue_full());
+    assert!(places.admit(0).unwrap_err().is_overloaded());
     drop(waiting);
     drop(wait(places.acquire(0)));
 }
 
 #[test]
 fn who_came_first_comes_in_first_and_finds_the_place_taken() {
-    let places = Places::at_most(1).line(10);
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let mut held = fill(&places, 0);
     let mut waiting: Vec<_> = (0..5).map(|_| wait_counted(places.acquire(0))).collect();
     for turn in 0..5 {
         held.pop().expect("a place").done(Outcome::Done);
         assert_eq!(places.in_flight(), 1, "it is taken for who was woken");
-        assert!(places.enter(0).is_err(), "nobody pushes in");
+        assert!(places.admit(0).is_err(), "nobody pushes in");
         let woken: Vec<_> = waiting.iter().map(|(_, woken)| woken.count()).collect();
         assert_eq!(woken, [vec![1; turn + 1], vec![0; 4 - turn]].concat(), "each is woken once");
         held.push(over(&mut waiting[turn].0).unwrap());
@@ -44,7 +44,7 @@ fn who_came_first_comes_in_first_and_finds_the_place_taken() {
 
 #[test]
 fn ten_thousand_leave_in_order_and_none_is_lost() {
-    let places = Places::at_most(3).line(10_000);
+    let places = ConcurrencyLimiter::at_most(3).max_waiters(10_000);
     let mut held = fill(&places, 0);
     let mut waiting: Vec<_> = (0..10_000).map(|_| wait(places.acquire(0))).collect();
     assert_eq!(places.waiting(), 10_000);
@@ -67,7 +67,7 @@ fn a_thousand_random_cancellations_leave_no_gap() {
         word ^= word << 17;
         usize::try_from(word % below as u64).expect("it is below a number of that type")
     };
-    let places = Places::at_most(1).line(2000);
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(2000);
     let mut held = fill(&places, 0);
     let mut waiting: Vec<_> = (0..2000).map(|_| wait(places.acquire(0))).collect();
     let mut passed = 0;
@@ -95,7 +95,7 @@ fn a_thousand_random_cancellations_leave_no_gap() {
 
 #[test]
 fn who_gives_up_makes_room_in_the_line_and_keeps_nobody() {
-    let places = Places::at_most(1).line(3);
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(3);
     let held = fill(&places, 0);
     let mut first = wait(places.acquire(0));
     let second = wait(places.acquire(0));
@@ -111,7 +111,7 @@ fn who_gives_up_makes_room_in_the_line_and_keeps_nobody() {
 
 #[test]
 fn what_was_given_and_never_picked_up_is_handed_on() {
-    let places = Places::at_most(1).line(3);
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(3);
     let held = fill(&places, 0);
     let (first, woken_first) = wait_counted(places.acquire(0));
     let (mut second, woken_second) = wait_counted(places.acquire(0));
@@ -125,7 +125,7 @@ fn what_was_given_and_never_picked_up_is_handed_on() {
 
 #[test]
 fn a_future_that_was_never_polled_was_never_there() {
-    let places = Places::at_most(1).line(1);
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(1);
     let early = places.acquire(0);
     assert!(over(&mut places.acquire(0)).is_ok());
     let held = fill(&places, 0);
@@ -138,10 +138,10 @@ fn a_future_that_was_never_polled_was_never_there() {
 #[test]
 fn a_deadline_comes_when_it_was_said_and_not_before() {
     let clock = clock();
-    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
-    let (mut late, _) = wait_counted(places.acquire(0).within(3 * SECOND));
-    let (mut soon, woken) = wait_counted(places.acquire(0).within(SECOND));
+    let (mut late, _) = wait_counted(places.acquire(0).max_wait(3 * SECOND));
+    let (mut soon, woken) = wait_counted(places.acquire(0).max_wait(SECOND));
     let (mut patient, woken_patient) = wait_counted(places.acquire(0));
     clock.advance(SECOND - Duration::from_nanos(1));
     assert_eq!(woken.count(), 0);
@@ -160,9 +160,9 @@ fn a_deadline_comes_when_it_was_said_and_not_before() {
 #[test]
 fn a_place_that_comes_back_in_time_is_taken_and_the_deadline_forgotten() {
     let clock = clock();
-    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
-    let (mut waiting, woken) = wait_counted(places.acquire(0).within(SECOND));
+    let (mut waiting, woken) = wait_counted(places.acquire(0).max_wait(SECOND));
     clock.advance(SECOND - Duration::from_nanos(1));
     drop(held);
     clock.advance(SECOND);
@@ -171,18 +171,18 @@ fn a_place_that_comes_back_in_time_is_taken_and_the_deadline_forgotten() {
 }
 
 #[test]
-fn without_patience_it_is_certain_and_told_at_once() {
-    let places = Places::at_most(1).line(10);
+fn without_max_wait_it_is_certain_and_told_at_once() {
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let held = fill(&places, 0);
-    assert!(refused(&mut places.acquire(0).within(Duration::ZERO)).is_overloaded());
+    assert!(refused(&mut places.acquire(0).max_wait(Duration::ZERO)).is_overloaded());
     assert_eq!(places.waiting(), 0);
     drop(held);
-    assert!(over(&mut places.acquire(0).within(Duration::ZERO)).is_ok());
+    assert!(over(&mut places.acquire(0).max_wait(Duration::ZERO)).is_ok());
 }
 
 #[test]
 fn a_thread_waits_and_is_woken() {
-    let places = Places::at_most(1).line(10);
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let held = fill(&places, 0);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| places.acquire(0).blocking().is_ok());
@@ -196,9 +196,9 @@ fn a_thread_waits_and_is_woken() {
 
 #[test]
 fn a_thread_gives_up_when_its_time_is_over() {
-    let places = Places::at_most(1).line(10);
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let _held = fill(&places, 0);
-    let refusal = places.acquire(0).within(MILLISECOND).blocking().unwrap_err();
+    let refusal = places.acquire(0).max_wait(MILLISECOND).blocking().unwrap_err();
     assert!(refusal.is_timed_out());
     assert_eq!(places.waiting(), 0);
 }
@@ -206,10 +206,10 @@ fn a_thread_gives_up_when_its_time_is_over() {
 #[test]
 fn those_who_wait_need_no_handle() {
     let clock = clock();
-    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
     let mut first = wait(places.acquire(0));
-    let mut second = wait(places.acquire(0).within(SECOND));
+    let mut second = wait(places.acquire(0).max_wait(SECOND));
     let mut third = wait(places.acquire(0));
     drop(places);
     drop(held);
@@ -224,9 +224,9 @@ fn those_who_wait_need_no_handle() {
 #[test]
 fn dropped_together_nothing_is_left() {
     let clock = clock();
-    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
-    let (waiting, woken) = wait_counted(places.acquire(0).within(SECOND));
+    let (waiting, woken) = wait_counted(places.acquire(0).max_wait(SECOND));
     drop((places, waiting));
     assert_eq!(std::sync::Arc::strong_count(&woken), 1, "its waker is gone");
     drop(held);
@@ -237,16 +237,16 @@ fn dropped_together_nothing_is_left() {
 
 #[test]
 fn any_runtime_will_do() {
-    let places = Places::at_most(1).line(100);
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(100);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let on_tokio: Vec<_> = (0..50)
         .map(|_| {
             let places = places.clone();
             runtime.spawn(async move {
-                let place = places.acquire(0).within(60 * SECOND).await?;
+                let place = places.acquire(0).max_wait(60 * SECOND).await?;
                 tokio::task::yield_now().await;
                 place.done(Outcome::Done);
-                Ok::<_, tidegate::Refusal>(())
+                Ok::<_, tidegate::Denied>(())
             })
         })
         .collect();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake, Waker};
 
-use tidegate::{AcquirePlace, Class, Place, Places, Refusal};
+use tidegate::{AcquireConcurrencyPermit, Class, ConcurrencyLimiter, ConcurrencyPermit, Denied};
 
 use crate::waiting::{clock, over, poll};
 
@@ -26,19 +26,19 @@ fn classes(critical: u8, bulk: u8) -> [Class; 2] {
 }
 
 /// Enters until a call is denied.
-fn fill(places: &Places, class: usize) -> Vec<Place> {
-    std::iter::from_fn(|| places.enter(class).ok()).collect()
+fn fill(places: &ConcurrencyLimiter, class: usize) -> Vec<ConcurrencyPermit> {
+    std::iter::from_fn(|| places.admit(class).ok()).collect()
 }
 
 /// Starts to wait.
-fn wait(acquire: AcquirePlace) -> AcquirePlace {
+fn wait(acquire: AcquireConcurrencyPermit) -> AcquireConcurrencyPermit {
     let mut acquire = acquire;
     assert!(poll(&mut acquire).is_pending());
     acquire
 }
 
 /// Returns the denial of a waiter that must have been denied.
-fn refused(acquire: &mut AcquirePlace) -> Refusal {
+fn refused(acquire: &mut AcquireConcurrencyPermit) -> Denied {
     over(acquire).expect_err("it was let in")
 }
 
@@ -59,7 +59,7 @@ impl Wake for Woken {
 }
 
 /// Starts to wait with a waker that counts.
-fn wait_counted(acquire: AcquirePlace) -> (AcquirePlace, Arc<Woken>) {
+fn wait_counted(acquire: AcquireConcurrencyPermit) -> (AcquireConcurrencyPermit, Arc<Woken>) {
     let (mut acquire, woken) = (acquire, Arc::new(Woken::default()));
     let waker = Waker::from(woken.clone());
     assert!(Pin::new(&mut acquire).poll(&mut Context::from_waker(&waker)).is_pending());

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate::{AcquirePlace, Class, ManualClock, Place, Places, Refusal};
+use tidegate::{AcquireConcurrencyPermit, Class, ConcurrencyLimiter, ConcurrencyPermit, Denied, ManualClock};
 
 use self::rules::{Fate, Model, Plan};
 use super::{Woken, clock};
@@ -25,11 +25,11 @@ enum Act {
     SetLimit(u64),
 }
 
-fn fate(result: &Result<Place, Refusal>) -> Fate {
+fn fate(result: &Result<ConcurrencyPermit, Denied>) -> Fate {
     match result {
         Ok(_) => Fate::In,
         Err(refusal) if refusal.is_overloaded() => Fate::NoPlace,
-        Err(refusal) if refusal.is_line_full() => Fate::LineFull,
+        Err(refusal) if refusal.is_queue_full() => Fate::LineFull,
         Err(refusal) if refusal.is_timed_out() => Fate::TimedOut,
         Err(refusal) if refusal.is_pushed_out() => Fate::PushedOut,
         Err(refusal) => panic!("refused for no reason that is known: {refusal}"),
@@ -39,8 +39,8 @@ fn fate(result: &Result<Place, Refusal>) -> Fate {
 /// A caller of the real limiter.
 #[derive(Debug)]
 enum Present {
-    Waiting(AcquirePlace, Arc<Woken>),
-    Holding(#[expect(dead_code, reason = "held until it is dropped")] Place),
+    Waiting(AcquireConcurrencyPermit, Arc<Woken>),
+    Holding(#[expect(dead_code, reason = "held until it is dropped")] ConcurrencyPermit),
     Gone,
 }
 
@@ -48,7 +48,7 @@ enum Present {
 struct SideBySide {
     model: Model,
     clock: Arc<ManualClock>,
-    places: Places,
+    places: ConcurrencyLimiter,
     present: Vec<Present>,
 }
 
@@ -56,8 +56,10 @@ impl SideBySide {
     fn new(plan: &Plan) -> SideBySide {
         let clock = clock();
         let classes = plan.shares.iter().map(|share| Class::new("any").share(*share));
-        let mut places =
-            Places::at_most(plan.limit).classes(classes).line(plan.line).with_clock(clock.clone());
+        let mut places = ConcurrencyLimiter::at_most(plan.limit)
+            .classes(classes)
+            .max_waiters(plan.line)
+            .with_clock(clock.clone());
         if let Some(busy) = plan.newest_first_after {
             places = places.newest_first_after(Duration::from_millis(busy));
         }
@@ -76,11 +78,11 @@ impl SideBySide {
         match act {
             Act::Enter(class) => {
                 let class = class % self.model.plan.shares.len();
-                let result = self.places.enter(class);
+                let result = self.places.admit(class);
                 assert_eq!(fate(&result), self.model.arrive(class, None, false));
                 self.present.push(result.map_or(Present::Gone, Present::Holding));
             }
-            Act::Acquire(class, patience) => self.acquire(class, patience),
+            Act::Acquire(class, max_wait) => self.acquire(class, max_wait),
             Act::PickUp(number) => {
                 if let Some(index) = self.choose(number, is_waiting) {
                     self.pick_up(index);
@@ -108,16 +110,16 @@ impl SideBySide {
         }
     }
 
-    fn acquire(&mut self, class: usize, patience: Option<u64>) {
+    fn acquire(&mut self, class: usize, max_wait: Option<u64>) {
         let class = class % self.model.plan.shares.len();
         let mut acquire = self.places.acquire(class);
-        if let Some(patience) = patience {
-            acquire = acquire.within(Duration::from_millis(patience));
+        if let Some(max_wait) = max_wait {
+            acquire = acquire.max_wait(Duration::from_millis(max_wait));
         }
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(woken.clone());
         let poll = Pin::new(&mut acquire).poll(&mut Context::from_waker(&waker));
-        let expected = self.model.arrive(class, patience, true);
+        let expected = self.model.arrive(class, max_wait, true);
         self.present.push(match poll {
             Poll::Pending => {
                 assert_eq!(Fate::Waits, expected);
@@ -183,10 +185,10 @@ fn plans() -> impl Strategy<Value = Plan> {
 }
 
 fn acts() -> impl Strategy<Value = Act> {
-    let patience = prop_oneof![2 => Just(None), 3 => (0..6_u64).prop_map(Some)];
+    let max_wait = prop_oneof![2 => Just(None), 3 => (0..6_u64).prop_map(Some)];
     prop_oneof![
         2 => (0..3_usize).prop_map(Act::Enter),
-        6 => (0..3_usize, patience).prop_map(|(class, patience)| Act::Acquire(class, patience)),
+        6 => (0..3_usize, max_wait).prop_map(|(class, max_wait)| Act::Acquire(class, max_wait)),
         3 => any::<usize>().prop_map(Act::PickUp),
         2 => any::<usize>().prop_map(Act::GiveUp),
         3 => any::<usize>().prop_map(Act::Leave),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::{Class, MILLISECOND, Places, SECOND};
+use tidegate::{Class, ConcurrencyLimiter, MILLISECOND, SECOND};
 
 use super::{BULK, CRITICAL, classes, clock, fill, over, poll, refused, wait};
 
@@ -11,7 +11,8 @@ const BUSY: Duration = Duration::from_millis(100);
 #[test]
 fn the_newest_goes_first_once_the_line_has_been_busy_for_so_long() {
     let clock = clock();
-    let places = Places::at_most(2).line(10).newest_first_after(BUSY).with_clock(clock.clone());
+    let places =
+        ConcurrencyLimiter::at_most(2).max_waiters(10).newest_first_after(BUSY).with_clock(clock.clone());
     let mut held = fill(&places, 0);
     let mut waiting = [(); 4].map(|()| wait(places.acquire(0)));
     clock.advance(BUSY - Duration::from_nanos(1));
@@ -29,7 +30,8 @@ fn the_newest_goes_first_once_the_line_has_been_busy_for_so_long() {
 #[test]
 fn a_line_that_was_empty_for_a_moment_begins_anew() {
     let clock = clock();
-    let places = Places::at_most(1).line(10).newest_first_after(BUSY).with_clock(clock.clone());
+    let places =
+        ConcurrencyLimiter::at_most(1).max_waiters(10).newest_first_after(BUSY).with_clock(clock.clone());
     let mut held = fill(&places, 0);
     for _ in 0..5 {
         let mut waiting = [(); 3].map(|()| wait(places.acquire(0)));
@@ -47,11 +49,11 @@ fn a_line_that_was_empty_for_a_moment_begins_anew() {
 #[test]
 fn unless_told_so_the_line_stays_in_order_for_ever() {
     let clock = clock();
-    let places = Places::at_most(1).line(2).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::at_most(1).max_waiters(2).with_clock(clock.clone());
     let mut held = fill(&places, 0);
     let mut waiting = [(); 2].map(|()| wait(places.acquire(0)));
     clock.advance(3600 * SECOND);
-    assert!(refused(&mut places.acquire(0)).is_line_full());
+    assert!(refused(&mut places.acquire(0)).is_queue_full());
     held.clear();
     assert!(over(&mut waiting[0]).is_ok());
 }
@@ -59,12 +61,12 @@ fn unless_told_so_the_line_stays_in_order_for_ever() {
 #[test]
 fn a_full_line_pushes_out_the_oldest_of_the_least_class_under_overload() {
     let clock = clock();
-    let places = Places::at_most(1).classes(classes(0, 0)).line(3);
+    let places = ConcurrencyLimiter::at_most(1).classes(classes(0, 0)).max_waiters(3);
     let places = places.newest_first_after(BUSY).with_clock(clock.clone());
     let _held = fill(&places, CRITICAL);
     let mut critical = wait(places.acquire(CRITICAL));
     let mut bulk = [(); 2].map(|()| wait(places.acquire(BULK)));
-    assert!(refused(&mut places.acquire(BULK)).is_line_full(), "there is no overload yet");
+    assert!(refused(&mut places.acquire(BULK)).is_queue_full(), "there is no overload yet");
     clock.advance(BUSY);
     let mut newest = wait(places.acquire(BULK));
     assert!(refused(&mut bulk[0]).is_pushed_out());
@@ -72,7 +74,7 @@ fn a_full_line_pushes_out_the_oldest_of_the_least_class_under_overload() {
     assert!(refused(&mut bulk[1]).is_pushed_out());
     let third = wait(places.acquire(CRITICAL));
     assert!(refused(&mut newest).is_pushed_out());
-    assert!(refused(&mut places.acquire(BULK)).is_line_full(), "nobody leaves for a lesser one");
+    assert!(refused(&mut places.acquire(BULK)).is_queue_full(), "nobody leaves for a lesser one");
     let _fourth = wait(places.acquire(CRITICAL));
     assert!(refused(&mut critical).is_pushed_out(), "now the oldest of all is of the least class");
     assert!(poll(&mut second).is_pending());
@@ -83,24 +85,24 @@ fn a_full_line_pushes_out_the_oldest_of_the_least_class_under_overload() {
 
 #[test]
 fn a_full_line_pushes_out_the_newest_of_the_least_class_for_a_better_one() {
-    let places = Places::at_most(1).classes(classes(0, 0)).line(3);
+    let places = ConcurrencyLimiter::at_most(1).classes(classes(0, 0)).max_waiters(3);
     let _held = fill(&places, CRITICAL);
     let mut critical = wait(places.acquire(CRITICAL));
     let mut bulk = [(); 2].map(|()| wait(places.acquire(BULK)));
-    assert!(refused(&mut places.acquire(BULK)).is_line_full(), "its own class was there before");
+    assert!(refused(&mut places.acquire(BULK)).is_queue_full(), "its own class was there before");
     let _second = wait(places.acquire(CRITICAL));
     assert!(refused(&mut bulk[1]).is_pushed_out());
     assert!(poll(&mut bulk[0]).is_pending());
     let _third = wait(places.acquire(CRITICAL));
     assert!(refused(&mut bulk[0]).is_pushed_out());
-    assert!(refused(&mut places.acquire(CRITICAL)).is_line_full(), "nobody leaves for an equal");
+    assert!(refused(&mut places.acquire(CRITICAL)).is_queue_full(), "nobody leaves for an equal");
     assert!(poll(&mut critical).is_pending());
 }
 
 #[test]
 fn nobody_is_pushed_out_who_waits_for_what_is_kept_for_its_class() {
     let clock = clock();
-    let places = Places::at_most(10).classes(classes(0, 20)).line(3);
+    let places = ConcurrencyLimiter::at_most(10).classes(classes(0, 20)).max_waiters(3);
     let places = places.newest_first_after(BUSY).with_clock(clock.clone());
     let mut held = fill(&places, CRITICAL);
     assert_eq!(held.len(), 8);
@@ -120,7 +122,7 @@ fn nobody_is_pushed_out_who_waits_for_what_is_kept_for_its_class() {
 #[test]
 fn classes_keep_their_rank_under_overload() {
     let clock = clock();
-    let places = Places::at_most(1).classes(["a", "b"].map(Class::from)).line(10);
+    let places = ConcurrencyLimiter::at_most(1).classes(["a", "b"].map(Class::from)).max_waiters(10);
     let places = places.newest_first_after(BUSY).with_clock(clock.clone());
     let mut held = fill(&places, 0);
     let mut waiting = [0, 1, 0, 1].map(|class| wait(places.acquire(class)));
@@ -134,7 +136,8 @@ fn classes_keep_their_rank_under_overload() {
 #[test]
 fn a_clock_that_steps_back_puts_overload_off_by_no_more_than_its_span() {
     let clock = clock();
-    let places = Places::at_most(1).line(10).newest_first_after(BUSY).with_clock(clock.clone());
+    let places =
+        ConcurrencyLimiter::at_most(1).max_waiters(10).newest_first_after(BUSY).with_clock(clock.clone());
     let held = fill(&places, 0);
     let mut old = wait(places.acquire(0));
     clock.step_back(500 * SECOND);

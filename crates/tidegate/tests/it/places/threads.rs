@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use conformance::random::Random;
-use tidegate::{Adapt, MILLISECOND, Outcome, Places, SECOND};
+use tidegate::{AdaptiveLimit, ConcurrencyLimiter, MILLISECOND, Outcome, SECOND};
 
 use super::{BULK, CRITICAL, classes, poll};
 
@@ -34,12 +34,12 @@ impl Counted {
 }
 
 /// Enters in one of the possible ways, or gives up; the choice is random.
-fn call(places: &Places, counted: &Counted, random: &mut Random) {
+fn call(places: &ConcurrencyLimiter, counted: &Counted, random: &mut Random) {
     let class = random.between(0, 1) as usize;
     let place = match random.between(0, 9) {
-        0..3 => places.enter(class).ok(),
-        3..7 => places.acquire(class).within(SECOND * 60).blocking().ok(),
-        7 => places.acquire(class).within(MILLISECOND / 100).blocking().ok(),
+        0..3 => places.admit(class).ok(),
+        3..7 => places.acquire(class).max_wait(SECOND * 60).blocking().ok(),
+        7 => places.acquire(class).max_wait(MILLISECOND / 100).blocking().ok(),
         _ => {
             let mut acquire = places.acquire(class);
             let _ = poll(&mut acquire).is_ready();
@@ -57,7 +57,7 @@ fn call(places: &Places, counted: &Counted, random: &mut Random) {
 }
 
 /// Runs many threads that enter and leave; at the end nothing is in flight.
-fn hammer(places: &Places) -> Counted {
+fn hammer(places: &ConcurrencyLimiter) -> Counted {
     let (seed, counted) = (Random::seed_from_environment(), Counted::default());
     println!("seed {seed}");
     std::thread::scope(|scope| {
@@ -85,19 +85,22 @@ impl Drop for Over<'_> {
 
 #[test]
 fn at_no_instant_more_than_the_limit_are_in() {
-    let places = Places::at_most(3).classes(classes(40, 20)).line(100);
+    let places = ConcurrencyLimiter::at_most(3).classes(classes(40, 20)).max_waiters(100);
     assert!(hammer(&places).most.into_inner() <= 3);
 }
 
 #[test]
 fn newest_first_loses_nobody() {
-    let places = Places::at_most(2).classes(classes(0, 50)).line(4).newest_first_after(MILLISECOND / 50);
+    let places = ConcurrencyLimiter::at_most(2)
+        .classes(classes(0, 50))
+        .max_waiters(4)
+        .newest_first_after(MILLISECOND / 50);
     assert!(hammer(&places).most.into_inner() <= 2);
 }
 
 #[test]
 fn a_limit_that_is_changed_all_the_time_loses_nobody() {
-    let places = Places::at_most(4).classes(classes(40, 20)).line(100);
+    let places = ConcurrencyLimiter::at_most(4).classes(classes(40, 20)).max_waiters(100);
     let is_over = AtomicBool::new(false);
     let counted = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -116,8 +119,8 @@ fn a_limit_that_is_changed_all_the_time_loses_nobody() {
 
 #[test]
 fn a_number_that_adapts_stays_within_its_bounds() {
-    for adapt in [Adapt::aimd(1..=5), Adapt::vegas(1..=5), Adapt::gradient2(1..=5)] {
-        let places = Places::adaptive(adapt).classes(classes(40, 20)).line(100);
+    for adapt in [AdaptiveLimit::aimd(1..=5), AdaptiveLimit::vegas(1..=5), AdaptiveLimit::gradient2(1..=5)] {
+        let places = ConcurrencyLimiter::adaptive(adapt).classes(classes(40, 20)).max_waiters(100);
         assert!(hammer(&places).most.into_inner() <= 5);
         assert!((1..=5).contains(&places.limit()));
     }
@@ -126,19 +129,19 @@ fn a_number_that_adapts_stays_within_its_bounds() {
 /// The other classes compete all the time; a class within its share is never denied.
 #[test]
 fn reserved_places_hold_under_pressure() {
-    let places = Places::at_most(4).classes(classes(50, 0)).line(10);
+    let places = ConcurrencyLimiter::at_most(4).classes(classes(50, 0)).max_waiters(10);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::SeqCst) {
-                    drop(places.enter(BULK));
-                    drop(places.acquire(BULK).within(MILLISECOND).blocking());
+                    drop(places.admit(BULK));
+                    drop(places.acquire(BULK).max_wait(MILLISECOND).blocking());
                 }
             });
         }
         let critical = [(); 2]
-            .map(|()| scope.spawn(|| (0..calls()).filter(|_| places.enter(CRITICAL).is_err()).count()));
+            .map(|()| scope.spawn(|| (0..calls()).filter(|_| places.admit(CRITICAL).is_err()).count()));
         let _over = Over(&is_over);
         let refused: usize = critical.into_iter().map(|caller| caller.join().expect("no panic")).sum();
         assert_eq!(refused, 0, "two callers, and two places kept for them");

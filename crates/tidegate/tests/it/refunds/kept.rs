@@ -85,11 +85,11 @@ impl History {
     fn take(&mut self, is_tracked: bool) -> Result<(), String> {
         let units = self.random.between(1, 3);
         let unit = Duration::from_nanos(self.promise.period() / 16 / 4);
-        let patience = if self.random.percent(60) { Duration::ZERO } else { unit * 9 };
+        let max_wait = if self.random.percent(60) { Duration::ZERO } else { unit * 9 };
         let (decision, take) = if is_tracked {
-            self.arm.take(units, patience)
+            self.arm.take(units, max_wait)
         } else {
-            (self.arm.take_untracked(units, patience), None)
+            (self.arm.take_untracked(units, max_wait), None)
         };
         self.met.takes += 1;
         let Verdict::Allowed { delay } = decision.verdict_in_ticks() else {

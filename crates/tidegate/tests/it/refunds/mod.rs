@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::{
-    Acquire, Adjusted, Ask, Clock, Cost, Decision, Limit, Limiter, ManualClock, Map, Single, Timestamp,
-    TrackedTake, Zone, ask,
+    Acquire, Adjusted, Ask, Clock, Cost, Decision, DirectLimiter, Limit, Limiter, ManualClock, Map,
+    Timestamp, TrackedTake, Zone, ask,
 };
 
 /// A time at which every pacer has saved its maximum.
@@ -20,7 +20,7 @@ const START: Duration = Duration::from_secs(30 * 24 * 3600);
 /// One key under one limit, in one kind of store.
 enum Arm {
     Keyed(Limiter),
-    Direct(Single),
+    Direct(DirectLimiter),
 }
 
 /// The holder of the state of an arm.
@@ -54,22 +54,22 @@ impl Arm {
         match place {
             Place::Zone => Arm::Keyed(Limiter::on(&Zone::with_clock(1 << 14, clock), "", limit)),
             Place::Map => Arm::Keyed(Limiter::on(&Map::with_clock(clock).max_keys(64), "", limit)),
-            Place::Single => Arm::Direct(Single::with_clock(limit, clock)),
+            Place::Single => Arm::Direct(DirectLimiter::with_clock(limit, clock)),
             Place::File => Arm::Keyed(Limiter::on(&zone_in_file(clock), "", limit)),
         }
     }
 
-    fn take(&self, units: u64, patience: Duration) -> (Decision, Option<TrackedTake>) {
+    fn take(&self, units: u64, max_wait: Duration) -> (Decision, Option<TrackedTake>) {
         match self {
-            Arm::Keyed(limiter) => limiter.admit_tracked(ask("ana").cost(units).patience(patience)),
-            Arm::Direct(single) => single.admit_tracked(Ask::new(Cost::of(units)).patience(patience)),
+            Arm::Keyed(limiter) => limiter.admit_tracked(ask("ana").cost(units).max_wait(max_wait)),
+            Arm::Direct(single) => single.admit_tracked(Ask::new(Cost::of(units)).max_wait(max_wait)),
         }
     }
 
-    fn take_untracked(&self, units: u64, patience: Duration) -> Decision {
+    fn take_untracked(&self, units: u64, max_wait: Duration) -> Decision {
         match self {
-            Arm::Keyed(limiter) => limiter.admit(ask("ana").cost(units).patience(patience)),
-            Arm::Direct(single) => single.admit_with(Ask::new(Cost::of(units)).patience(patience)),
+            Arm::Keyed(limiter) => limiter.admit(ask("ana").cost(units).max_wait(max_wait)),
+            Arm::Direct(single) => single.admit_with(Ask::new(Cost::of(units)).max_wait(max_wait)),
         }
     }
 

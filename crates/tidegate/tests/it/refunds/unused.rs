@@ -60,14 +60,14 @@ fn an_ask_that_is_refused_costs_nobody_a_refund() {
     let zone = Zone::with_clock(1 << 14, clock());
     let limiter = Limiter::on(&zone, "", limit("20/m pacer burst 60s pay self"));
     let take = limiter.admit_tracked(ask("ana").cost(5)).1.expect("it is allowed");
-    assert!(limiter.acquire(ask("ana").cost(17)).within(Duration::ZERO).blocking().is_err());
+    assert!(limiter.acquire(ask("ana").cost(17)).max_wait(Duration::ZERO).blocking().is_err());
     assert_eq!(take.refund(), Adjusted::Whole);
     for text in LIMITS {
         let limiter = Limiter::on(&zone, text, limit(text));
         let takes: Vec<_> = (0..1024).map_while(|_| limiter.admit_tracked(ask("ana").cost(1)).1).collect();
         for _ in 0..3000 {
             assert!(
-                limiter.acquire(ask("ana").cost(20)).within(Duration::ZERO).blocking().is_err(),
+                limiter.acquire(ask("ana").cost(20)).max_wait(Duration::ZERO).blocking().is_err(),
                 "{text}"
             );
         }

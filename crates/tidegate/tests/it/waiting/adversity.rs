@@ -9,7 +9,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use tidegate::{
-    Acquire, Clock, HOUR, Limit, Limiter, MILLISECOND, ManualClock, Map, Permits, SECOND, Single,
+    Acquire, Clock, DirectLimiter, HOUR, Limit, Limiter, MILLISECOND, ManualClock, Map, Permits, SECOND,
     SystemClock, Timestamp, Verdict, ask,
 };
 
@@ -77,7 +77,7 @@ impl Clock for Busy {
 #[test]
 fn a_line_that_is_due_again_and_again_needs_no_deeper_stack() {
     let clock = Arc::new(Busy { ticks: AtomicU64::new(1 << 44), alarm: Mutex::new(None) });
-    let single = Single::with_clock(limit("1/h burst 1"), clock.clone());
+    let single = DirectLimiter::with_clock(limit("1/h burst 1"), clock.clone());
     assert!(single.admit().is_allowed());
     let mut waiting: Vec<_> = (0..20_000).map(|_| single.acquire()).collect();
     assert!(waiting.iter_mut().all(|waiter| poll(waiter).is_pending()));
@@ -198,7 +198,7 @@ fn a_head_that_pays_for_itself_begins_anew_under_another_limit() {
 fn a_head_of_a_single_that_pays_for_itself_is_charged_under_one_limit_only() {
     for change in ["10/s burst 1", "10/s pacer burst 0s pay self", "10/s pacer burst 0s"] {
         let clock = clock();
-        let single = Single::with_clock(limit("1/h pacer burst 0s pay self"), clock.clone());
+        let single = DirectLimiter::with_clock(limit("1/h pacer burst 0s pay self"), clock.clone());
         let [mut head, mut next] = [(); 2].map(|()| {
             let mut acquire = single.acquire();
             assert!(poll(&mut acquire).is_pending());
@@ -213,11 +213,11 @@ fn a_head_of_a_single_that_pays_for_itself_is_charged_under_one_limit_only() {
 }
 
 #[test]
-fn patience_ends_in_time_although_the_clock_stepped_back() {
+fn max_wait_ends_in_time_although_the_clock_stepped_back() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(10 * HOUR).with_clock(clock.clone());
-    let _holder = permits.enter("ana").unwrap();
-    let mut waiting = permits.acquire("ana").within(SECOND);
+    let _holder = permits.admit("ana").unwrap();
+    let mut waiting = permits.acquire("ana").max_wait(SECOND);
     assert!(poll(&mut waiting).is_pending());
     clock.step_back(500 * SECOND);
     clock.advance(SECOND);
@@ -264,9 +264,9 @@ fn strict_promises_are_kept_to_the_tick_although_a_call_is_late() {
 fn whoever_timed_out_behind_a_heavier_one_may_try_again() {
     let clock = clock();
     let permits = Permits::at_most(2).with_clock(clock.clone());
-    let _holder = permits.enter("ana").unwrap();
+    let _holder = permits.admit("ana").unwrap();
     let mut heavy = permits.acquire(ask("ana").cost(2));
-    let mut light = permits.acquire("ana").within(SECOND);
+    let mut light = permits.acquire("ana").max_wait(SECOND);
     assert!(poll(&mut heavy).is_pending() && poll(&mut light).is_pending());
     clock.advance(SECOND);
     let refused = over(&mut light).unwrap_err();
@@ -287,7 +287,7 @@ fn a_line_longer_than_is_foreseen_still_tells_the_least_wait() {
     clock.advance(SECOND);
     assert!(over(&mut waiting.remove(0)).is_ok());
     assert_eq!(limiter.peek("ana").retry_after(), Some(1001 * SECOND));
-    let refused = over(&mut limiter.acquire("ana").within(10 * SECOND)).unwrap_err();
+    let refused = over(&mut limiter.acquire("ana").max_wait(10 * SECOND)).unwrap_err();
     assert!(!refused.is_timed_out());
     drop(waiting);
     assert_eq!(limiter.peek("ana").retry_after(), Some(SECOND));

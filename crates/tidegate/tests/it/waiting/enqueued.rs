@@ -17,13 +17,13 @@ fn joining_says_at_once_whether_it_passed_was_denied_or_waits() {
     let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone()).max_waiters(1);
     let Enqueued::Passed(waited) = limiter.acquire("ana").enqueue() else { panic!("the burst is free") };
     assert!(waited.duration.is_zero() && waited.decision.is_allowed());
-    let Enqueued::Denied(denied) = limiter.acquire("ana").within(SECOND / 2).enqueue() else {
+    let Enqueued::Denied(denied) = limiter.acquire("ana").max_wait(SECOND / 2).enqueue() else {
         panic!("it takes a second")
     };
     assert_eq!((denied.retry_after(), denied.decision().remaining()), (Some(SECOND), 0));
     let mut queued = waiting(limiter.acquire("ana").enqueue());
     let Enqueued::Denied(full) = limiter.acquire("ana").enqueue() else { panic!("one waiter is the most") };
-    assert!(full.is_line_full());
+    assert!(full.is_queue_full());
     clock.advance(SECOND);
     assert_eq!(queued.position(), None, "its turn has come");
     assert_eq!(over(&mut queued).expect("it passes").duration, SECOND);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::{Limit, Limiter, MILLISECOND, Pacer, SECOND, Shaper, Single, Verdict, ask};
+use tidegate::{DirectLimiter, Limit, Limiter, MILLISECOND, Pacer, SECOND, Shaper, Verdict, ask};
 
 use super::{clock, over, poll};
 
@@ -50,10 +50,10 @@ fn a_wait_that_would_be_too_long_is_refused_at_once() {
         for nth in 1..=5 {
             let wait = nth * 100 * MILLISECOND;
             let almost = wait - Duration::from_nanos(1);
-            let refused = over(&mut limiter.acquire("ana").within(almost)).unwrap_err();
+            let refused = over(&mut limiter.acquire("ana").max_wait(almost)).unwrap_err();
             assert_eq!(refused.retry_after(), Some(wait), "{text}");
-            assert!(!refused.is_timed_out() && !refused.is_line_full());
-            let mut acquire = limiter.acquire(ask("ana").patience(wait));
+            assert!(!refused.is_timed_out() && !refused.is_queue_full());
+            let mut acquire = limiter.acquire(ask("ana").max_wait(wait));
             assert!(poll(&mut acquire).is_pending(), "{text}");
             waiting.push(acquire);
         }
@@ -71,7 +71,7 @@ fn those_behind_one_that_left_know_their_new_wait() {
         let clock = clock();
         let limiter = Limiter::with_clock(text.parse().unwrap(), clock.clone());
         assert!(limiter.admit("ana").is_allowed());
-        let mut waiting: Vec<_> = (0..5).map(|_| limiter.acquire("ana").within(SECOND)).collect();
+        let mut waiting: Vec<_> = (0..5).map(|_| limiter.acquire("ana").max_wait(SECOND)).collect();
         assert!(waiting.iter_mut().all(|waiter| poll(waiter).is_pending()));
         let told = || limiter.peek("ana").retry_after();
         assert_eq!(told(), Some(600 * MILLISECOND), "{text}");
@@ -89,8 +89,8 @@ fn those_behind_one_that_left_know_their_new_wait() {
 fn a_fast_line_that_is_served_late_catches_up() {
     let clock = clock();
     let shaper = Shaper::with_clock(Limit::leaky_bucket(10_000, SECOND).queue(50), clock.clone());
-    assert!(over(&mut shaper.pass()).is_ok());
-    let mut waiting: Vec<_> = (0..30).map(|_| shaper.pass()).collect();
+    assert!(over(&mut shaper.acquire()).is_ok());
+    let mut waiting: Vec<_> = (0..30).map(|_| shaper.acquire()).collect();
     assert!(waiting.iter_mut().all(|waiter| poll(waiter).is_pending()));
     clock.advance(MILLISECOND);
     waiting.retain_mut(|waiter| match poll(waiter) {
@@ -120,7 +120,7 @@ fn an_ask_that_cannot_wait_does_not_push_in() {
     clock.advance(100 * MILLISECOND);
     assert!(over(&mut waiting).is_ok());
 
-    let single = Single::with_clock(Limit::per_second(10).burst(1), clock.clone());
+    let single = DirectLimiter::with_clock(Limit::per_second(10).burst(1), clock.clone());
     assert!(single.admit().is_allowed());
     let mut waiting = single.acquire();
     assert!(poll(&mut waiting).is_pending());
@@ -142,27 +142,27 @@ fn the_room_holds_so_many_and_no_more() {
     let mut second = limiter.acquire("bob");
     assert!(poll(&mut first).is_pending() && poll(&mut second).is_pending());
     let refused = over(&mut limiter.acquire("ana")).unwrap_err();
-    assert!(refused.is_line_full(), "{refused}");
+    assert!(refused.is_queue_full(), "{refused}");
     assert_eq!(refused.retry_after(), Some(200 * MILLISECOND), "then it would have passed");
     assert!(over(&mut limiter.acquire("eve")).is_ok(), "who need not wait is not counted");
     drop(first);
     assert!(poll(&mut limiter.acquire("ana")).is_pending());
-    let none = Single::with_clock(TEN, clock()).max_waiters(0);
+    let none = DirectLimiter::with_clock(TEN, clock()).max_waiters(0);
     assert!(over(&mut none.acquire()).is_ok());
-    assert!(over(&mut none.acquire()).unwrap_err().is_line_full());
+    assert!(over(&mut none.acquire()).unwrap_err().is_queue_full());
 }
 
 #[test]
 fn a_shaper_has_as_many_places_as_its_queue_and_releases_evenly() {
     let clock = clock();
     let shaper = Shaper::with_clock(Limit::leaky_bucket(100, SECOND).queue(5), clock.clone());
-    assert!(over(&mut shaper.pass()).unwrap().duration.is_zero());
-    let mut waiting: Vec<_> = (0..5).map(|_| shaper.pass()).collect();
+    assert!(over(&mut shaper.acquire()).unwrap().duration.is_zero());
+    let mut waiting: Vec<_> = (0..5).map(|_| shaper.acquire()).collect();
     assert!(waiting.iter_mut().all(|waiter| poll(waiter).is_pending()));
-    assert!(over(&mut shaper.pass()).unwrap_err().is_line_full());
-    assert!(over(&mut shaper.pass_units(7)).unwrap_err().is_impossible());
+    assert!(over(&mut shaper.acquire()).unwrap_err().is_queue_full());
+    assert!(over(&mut shaper.acquire_units(7)).unwrap_err().is_impossible());
     drop(waiting.remove(2));
-    let mut again = shaper.pass();
+    let mut again = shaper.acquire();
     assert!(poll(&mut again).is_pending(), "the place of the one who left is free");
     waiting.push(again);
     for (nth, mut waiter) in (1..).zip(waiting) {
@@ -209,7 +209,7 @@ fn whoever_pays_for_itself_waits_for_its_own_cost() {
     let mut third = limiter.acquire("ana");
     assert!(poll(&mut first).is_pending() && poll(&mut second).is_pending());
     assert!(poll(&mut third).is_pending());
-    let refused = over(&mut limiter.acquire("ana").within(SECOND / 2)).unwrap_err();
+    let refused = over(&mut limiter.acquire("ana").max_wait(SECOND / 2)).unwrap_err();
     assert_eq!(refused.retry_after(), Some(600 * MILLISECOND));
     drop(second);
     clock.advance(300 * MILLISECOND);
@@ -217,9 +217,9 @@ fn whoever_pays_for_itself_waits_for_its_own_cost() {
     assert!(poll(&mut third).is_pending());
     clock.advance(100 * MILLISECOND);
     assert_eq!(over(&mut third).unwrap().duration, 400 * MILLISECOND);
-    let refused = over(&mut limiter.acquire("bob").within(Duration::from_nanos(99_999_999))).unwrap_err();
+    let refused = over(&mut limiter.acquire("bob").max_wait(Duration::from_nanos(99_999_999))).unwrap_err();
     assert_eq!(refused.retry_after(), Some(100 * MILLISECOND));
-    let mut bob = limiter.acquire("bob").within(100 * MILLISECOND);
+    let mut bob = limiter.acquire("bob").max_wait(100 * MILLISECOND);
     assert!(poll(&mut bob).is_pending(), "the refused one gave back what it had taken");
     drop(bob);
     assert_eq!(limiter.peek("bob").reset_after(), Duration::ZERO, "so did the one that left");
@@ -242,7 +242,7 @@ fn what_was_taken_for_one_that_left_goes_to_the_next() {
 fn a_refund_a_reset_and_a_larger_limit_let_those_through_who_wait() {
     let clock = clock();
     let limiter = Limiter::with_clock(TEN, clock.clone());
-    let single = Single::with_clock(TEN, clock.clone());
+    let single = DirectLimiter::with_clock(TEN, clock.clone());
     assert!(limiter.admit("ana").is_allowed() && single.admit().is_allowed());
     let wait = || {
         let (mut keyed, mut alone) = (limiter.acquire("ana"), single.acquire());
@@ -305,7 +305,7 @@ fn a_clock_that_steps_back_makes_nobody_wait_longer_than_the_limit_can() {
 fn a_late_call_of_the_clock_slows_nobody_behind_down() {
     let clock = clock();
     let shaper = Shaper::with_clock(Limit::leaky_bucket(100, SECOND).queue(9), clock.clone());
-    let mut passes: Vec<_> = (0..4).map(|_| shaper.pass()).collect();
+    let mut passes: Vec<_> = (0..4).map(|_| shaper.acquire()).collect();
     assert!(over(&mut passes[0]).is_ok());
     assert!(passes[1..].iter_mut().all(|pass| poll(pass).is_pending()));
     clock.advance(11 * MILLISECOND);
@@ -314,7 +314,7 @@ fn a_late_call_of_the_clock_slows_nobody_behind_down() {
     assert!(over(&mut passes[2]).is_ok(), "one millisecond late is not added to the next wait");
     clock.advance(15 * MILLISECOND);
     assert!(over(&mut passes[3]).is_ok());
-    let mut after = shaper.pass();
+    let mut after = shaper.acquire();
     assert!(poll(&mut after).is_pending());
     clock.advance(9 * MILLISECOND - Duration::from_nanos(1));
     assert!(poll(&mut after).is_pending(), "five milliseconds late are, but for one");
@@ -352,7 +352,7 @@ fn a_cost_that_never_passes_is_refused_also_behind_others() {
     let mut waiting = limiter.acquire("ana");
     assert!(poll(&mut waiting).is_pending());
     assert!(over(&mut limiter.acquire(ask("ana").cost(2))).unwrap_err().is_impossible());
-    assert!(over(&mut limiter.acquire(ask("ana").cost(2)).within(SECOND)).unwrap_err().is_impossible());
+    assert!(over(&mut limiter.acquire(ask("ana").cost(2)).max_wait(SECOND)).unwrap_err().is_impossible());
     assert_eq!(limiter.admit(ask("ana").cost(2)).verdict(), Verdict::Impossible);
     assert_eq!(limiter.peek(ask("ana").cost(2)).verdict(), Verdict::Impossible);
 }
@@ -372,11 +372,11 @@ fn after_a_late_call_everybody_behind_is_told_the_truth() {
 
 #[test]
 fn one_that_leaves_a_single_gives_back_what_it_took() {
-    let single = Single::with_clock("10/s pacer burst 0s pay self".parse().unwrap(), clock());
+    let single = DirectLimiter::with_clock("10/s pacer burst 0s pay self".parse().unwrap(), clock());
     let mut first = single.acquire_units(3);
     assert!(poll(&mut first).is_pending());
     drop(first);
-    let mut second = single.acquire().within(100 * MILLISECOND);
+    let mut second = single.acquire().max_wait(100 * MILLISECOND);
     assert!(poll(&mut second).is_pending(), "the first one has left nothing to wait for");
 }
 

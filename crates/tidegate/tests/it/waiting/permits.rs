@@ -10,30 +10,30 @@ use super::{clock, over, poll};
 fn a_leaked_permit_returns_at_its_leases_end() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(30 * SECOND).with_clock(clock.clone());
-    mem::forget(permits.enter("ana").unwrap());
+    mem::forget(permits.admit("ana").unwrap());
     clock.advance(30 * SECOND - std::time::Duration::from_nanos(1));
-    let refused = permits.enter("ana").unwrap_err();
+    let refused = permits.admit("ana").unwrap_err();
     assert_eq!(refused.retry_after(), Some(std::time::Duration::from_nanos(1)));
     clock.advance(std::time::Duration::from_nanos(1));
-    assert!(permits.enter("ana").is_ok());
+    assert!(permits.admit("ana").is_ok());
 }
 
 #[test]
 fn a_late_release_frees_nobody_elses_place() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(SECOND).with_clock(clock.clone());
-    let late = permits.enter("ana").unwrap();
+    let late = permits.admit("ana").unwrap();
     let late_id = late.id().unwrap();
     clock.advance(SECOND);
-    let next = permits.enter("ana").unwrap();
+    let next = permits.admit("ana").unwrap();
     assert_ne!(Some(late_id), next.id());
     assert!(!late.renew(), "an ended lease stays ended");
     assert!(!late.release());
     assert!(!permits.release("ana", late_id) && !permits.renew("ana", late_id));
-    assert!(permits.enter("ana").is_err(), "the place is still held");
+    assert!(permits.admit("ana").is_err(), "the place is still held");
     assert!(next.renew());
     assert!(next.release());
-    let by_number = permits.enter("ana").unwrap();
+    let by_number = permits.admit("ana").unwrap();
     let id = by_number.id().unwrap();
     mem::forget(by_number);
     assert!(permits.renew("ana", id) && permits.release("ana", id) && !permits.release("ana", id));
@@ -43,12 +43,12 @@ fn a_late_release_frees_nobody_elses_place() {
 fn dropping_gives_the_place_to_whoever_waits_longest() {
     let clock = clock();
     let permits = Permits::at_most(2).lease(60 * SECOND).with_clock(clock.clone());
-    let first = permits.enter("ana").unwrap();
-    let second = permits.enter("ana").unwrap();
+    let first = permits.admit("ana").unwrap();
+    let second = permits.admit("ana").unwrap();
     let mut third = permits.acquire("ana");
     let mut fourth = permits.acquire("ana");
     assert!(poll(&mut third).is_pending() && poll(&mut fourth).is_pending());
-    assert!(permits.enter("ana").is_err());
+    assert!(permits.admit("ana").is_err());
     drop(first);
     assert!(poll(&mut fourth).is_pending(), "it is not its turn");
     let third = over(&mut third).unwrap();
@@ -63,7 +63,7 @@ fn dropping_gives_the_place_to_whoever_waits_longest() {
 fn a_waiter_gets_the_place_of_a_holder_that_died() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(SECOND).with_clock(clock.clone());
-    mem::forget(permits.enter("ana").unwrap());
+    mem::forget(permits.admit("ana").unwrap());
     let mut waiting = permits.acquire("ana");
     assert!(poll(&mut waiting).is_pending());
     clock.advance(SECOND);
@@ -74,7 +74,7 @@ fn a_waiter_gets_the_place_of_a_holder_that_died() {
 fn a_place_that_came_too_late_for_its_waiter_goes_to_the_next() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(60 * SECOND).with_clock(clock.clone());
-    let holder = permits.enter("ana").unwrap();
+    let holder = permits.admit("ana").unwrap();
     let mut granted = permits.acquire("ana");
     let mut next = permits.acquire("ana");
     assert!(poll(&mut granted).is_pending() && poll(&mut next).is_pending());
@@ -87,9 +87,9 @@ fn a_place_that_came_too_late_for_its_waiter_goes_to_the_next() {
 fn whoever_waits_for_a_place_waits_no_longer_than_it_would() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(60 * SECOND).with_clock(clock.clone());
-    let holder = permits.enter("ana").unwrap();
-    let mut hasty = permits.acquire("ana").within(SECOND);
-    let mut patient = permits.acquire("ana").within(3 * SECOND);
+    let holder = permits.admit("ana").unwrap();
+    let mut hasty = permits.acquire("ana").max_wait(SECOND);
+    let mut patient = permits.acquire("ana").max_wait(3 * SECOND);
     assert!(poll(&mut hasty).is_pending() && poll(&mut patient).is_pending());
     clock.advance(SECOND);
     let refused = over(&mut hasty).unwrap_err();
@@ -102,14 +102,14 @@ fn whoever_waits_for_a_place_waits_no_longer_than_it_would() {
 #[test]
 fn heavier_callers_take_several_places() {
     let permits = Permits::at_most(3).with_clock(clock());
-    let two = permits.enter(ask("ana").cost(2)).unwrap();
-    assert!(permits.enter(ask("ana").cost(2)).is_err());
-    let one = permits.enter("ana").unwrap();
-    assert!(permits.enter(ask("ana").cost(4)).unwrap_err().is_impossible());
+    let two = permits.admit(ask("ana").cost(2)).unwrap();
+    assert!(permits.admit(ask("ana").cost(2)).is_err());
+    let one = permits.admit("ana").unwrap();
+    assert!(permits.admit(ask("ana").cost(4)).unwrap_err().is_impossible());
     drop(two);
     assert_eq!(permits.peek("ana").remaining(), 2);
     permits.set_limit(1, SECOND);
-    assert!(permits.enter("ana").is_err());
+    assert!(permits.admit("ana").is_err());
     drop(one);
-    assert!(permits.enter("ana").is_ok());
+    assert!(permits.admit("ana").is_ok());
 }

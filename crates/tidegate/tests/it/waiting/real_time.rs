@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::{HOUR, Limit, Limiter, MILLISECOND, Pacer, SECOND, Shaper, Single};
+use tidegate::{DirectLimiter, HOUR, Limit, Limiter, MILLISECOND, Pacer, SECOND, Shaper};
 
 /// Returns the number of timer threads of the library in this process; `None` if the system does not report it.
 fn timers() -> Option<usize> {
@@ -15,13 +15,13 @@ fn timers() -> Option<usize> {
 fn one_thread_of_the_process_wakes_everybody() {
     let limiter = Limiter::new(Limit::per_second(200).burst(1));
     let shaper = Shaper::new(Limit::leaky_bucket(200, SECOND).queue(100));
-    let single = Single::new(Limit::per_second(500).burst(1));
+    let single = DirectLimiter::new(Limit::per_second(500).burst(1));
     std::thread::scope(|scope| {
         for caller in 0..30_usize {
             let (limiter, shaper, single) = (&limiter, &shaper, &single);
             scope.spawn(move || {
                 limiter.acquire(caller % 3).blocking().unwrap();
-                shaper.pass().blocking().unwrap();
+                shaper.acquire().blocking().unwrap();
                 single.acquire().blocking().unwrap();
             });
         }
@@ -38,7 +38,7 @@ fn whoever_waits_is_told_how_long() {
     assert!(waits.any(|wait| !wait.is_zero()), "one of a thousand comes before its turn");
     let pacer = Pacer::new(Limit::pacer(1, HOUR)).expect("a limit of a pacer");
     pacer.acquire(1).blocking().unwrap();
-    let refused = pacer.acquire(1).within(MILLISECOND).blocking().unwrap_err();
+    let refused = pacer.acquire(1).max_wait(MILLISECOND).blocking().unwrap_err();
     assert!(refused.retry_after().is_some_and(|wait| wait > MILLISECOND));
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use conformance::Folder;
-use tidegate::{AdHoc, Ask, HOUR, Limit, Limiter, ManualClock, SECOND, Zone, ask};
+use tidegate::{Ask, DynamicLimiter, HOUR, Limit, Limiter, ManualClock, SECOND, Zone, ask};
 
 fn open(path: &Path) -> Zone {
     Zone::in_file(path, 1 << 16).expect("a zone")
@@ -113,14 +113,14 @@ fn a_reset_after_a_restart_finds_the_states_under_all_limits() {
     let limits = ["5/d", "7/h burst 2", "9/d fixed-window", "4/h queue 3 leaky-bucket"];
     let limits = limits.map(|text| text.parse::<Limit>().expect(text));
     let take = |zone: &Zone, limit: &Limit| {
-        let adhoc = AdHoc::on(zone, "");
-        adhoc.take("ana", &adhoc.prepare(*limit), Ask::ONE).is_allowed()
+        let adhoc = DynamicLimiter::on(zone, "");
+        adhoc.admit("ana", &adhoc.prepare(*limit), Ask::ONE).is_allowed()
     };
     let zone = open(&folder.zone());
     assert!(limits.iter().all(|limit| take(&zone, limit)));
     drop(zone);
     let zone = open(&folder.zone());
-    let adhoc = AdHoc::on(&zone, "");
+    let adhoc = DynamicLimiter::on(&zone, "");
     let is_full = |limit: &Limit| {
         let told = adhoc.peek("ana", &adhoc.prepare(*limit), Ask::ONE);
         told.remaining() == told.limit()
@@ -152,15 +152,15 @@ fn a_file_of_the_format_before_is_rejected_with_what_to_do() {
 fn every_process_knows_that_limits_are_not_listed() {
     let folder = Folder::new();
     let (one, other) = (open(&folder.zone()), open(&folder.zone()));
-    let adhoc = AdHoc::on(&one, "");
+    let adhoc = DynamicLimiter::on(&one, "");
     for nth in 1..=1025 {
         let limit = adhoc.prepare(Limit::per_day(nth));
-        assert!(adhoc.take("ana", &limit, Ask::ONE).is_allowed());
+        assert!(adhoc.admit("ana", &limit, Ask::ONE).is_allowed());
     }
-    assert!(adhoc.reset("ana").is_err() && AdHoc::on(&other, "").reset("ana").is_err());
+    assert!(adhoc.reset("ana").is_err() && DynamicLimiter::on(&other, "").reset("ana").is_err());
     drop((one, other, adhoc));
     let zone = open(&folder.zone());
-    let adhoc = AdHoc::on(&zone, "");
+    let adhoc = DynamicLimiter::on(&zone, "");
     assert!(adhoc.reset("ana").is_err(), "after a restart, too");
     assert!(adhoc.reset_limit("ana", &adhoc.prepare(Limit::per_day(1025))));
 }
@@ -180,6 +180,6 @@ fn records_of_limits_that_no_limit_has_are_passed_over() {
             limiter.reset("ana");
             assert_eq!(limiter.peek("ana").remaining(), limiter.peek("ana").limit(), "{limit}");
         }
-        let _ = AdHoc::on(&zone, "").reset("ana");
+        let _ = DynamicLimiter::on(&zone, "").reset("ana");
     }
 }

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 #[derive(Debug, Default)]
-pub(super) struct Page(pub(super) String);
+pub(super) struct MetricsPage(pub(super) String);
 
-impl Page {
+impl MetricsPage {
     /// Begins a family: a counter if its name ends with `_total`, else a gauge.
     pub(super) fn family(&mut self, name: &str, help: &str) {
         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn the_value_of_a_label_is_escaped() {
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         page.labelled("a_total", &[("rule", "a\"b\\c\nd"), ("verdict", "é")], 7);
         page.labelled("b", &[], 8);
         assert_eq!(page.0, "a_total{rule=\"a\\\"b\\\\c\\nd\",verdict=\"é\"} 7\nb 8\n");

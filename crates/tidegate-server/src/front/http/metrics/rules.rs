@@ -3,7 +3,7 @@
 use tidegate::DecidedBy;
 use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
 
-use super::page::Page;
+use super::page::MetricsPage;
 use crate::engine::Engine;
 
 /// The maximum number of rules with labels of their own; the others are summed up.
@@ -13,7 +13,7 @@ const OTHER: &str = "other";
 
 const VERDICTS: [&str; 4] = ["allowed", "denied", "impossible", "store_full"];
 
-pub(super) fn put(page: &mut Page, engine: &Engine) {
+pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     let gate = engine.gate();
     let counts = gate.counts();
     page.number("tidegate_rules", "Rules in force.", counts.len() as u64);
@@ -33,7 +33,7 @@ pub(super) fn put(page: &mut Page, engine: &Engine) {
     }
 }
 
-fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
+fn put_counted(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
     let obeyed = rows(counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
     let measured = rows(counts, |_, rule, own| Some(("", measured(rule, own)?)));
     let name = "tidegate_admissions_total";
@@ -41,7 +41,7 @@ fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     obeyed.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_near_limit_total";
     page.family(name, "Requests that passed and left at most a fifth of the limit.");
-    for Row { rule, numbers: [.., near], .. } in &obeyed {
+    for MetricRow { rule, numbers: [.., near], .. } in &obeyed {
         page.labelled(name, &[("rule", rule)], *near);
     }
     let name = "tidegate_shadow_decisions_total";
@@ -53,7 +53,7 @@ fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
         let base = label(counts, rule.candidate_for()?);
         Some((if place < MAX_LABELLED { base } else { OTHER }, [own.looser, own.stricter]))
     });
-    for Row { rule, base, numbers } in differences {
+    for MetricRow { rule, base, numbers } in differences {
         for (difference, number) in ["looser", "stricter"].into_iter().zip(numbers) {
             page.labelled(
                 name,
@@ -64,7 +64,7 @@ fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     }
 }
 
-fn put_verdicts(page: &mut Page, name: &str, row: &Row<'_, 5>) {
+fn put_verdicts(page: &mut MetricsPage, name: &str, row: &MetricRow<'_, 5>) {
     for (verdict, number) in VERDICTS.into_iter().zip(row.numbers) {
         page.labelled(name, &[("rule", row.rule), ("verdict", verdict)], number);
     }
@@ -72,7 +72,7 @@ fn put_verdicts(page: &mut Page, name: &str, row: &Row<'_, 5>) {
 
 /// Writes the decisions of the fallback while the remote store was down. Rules with a static decision do not ask the
 /// store.
-fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
+fn put_without_store(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
     let name = "tidegate_rule_without_store_total";
     page.family(name, "Requests that a rule decided without the store, by how.");
     let without_store = rows(counts, |_, rule, own| {
@@ -81,7 +81,7 @@ fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
         let numbers = [own.local_allowed, own.local_denied, own.open, own.open_denied, own.closed];
         asks_store.then_some(("", numbers))
     });
-    for Row { rule, numbers, .. } in without_store {
+    for MetricRow { rule, numbers, .. } in without_store {
         for ((by, verdict), number) in [
             (DecidedBy::Local, "allowed"),
             (DecidedBy::Local, "denied"),
@@ -136,7 +136,7 @@ fn shadow(counts: &ShadowCounts) -> Verdicts {
 
 /// The numbers of one label, or of one pair of labels.
 #[derive(Debug, PartialEq, Eq)]
-struct Row<'a, const N: usize> {
+struct MetricRow<'a, const N: usize> {
     rule: &'a str,
     base: &'a str,
     numbers: [u64; N],
@@ -147,14 +147,14 @@ struct Row<'a, const N: usize> {
 fn rows<'a, const N: usize>(
     counts: &'a [(Rule, RuleCounts)],
     of: impl Fn(usize, &Rule, &RuleCounts) -> Option<(&'a str, [u64; N])>,
-) -> Vec<Row<'a, N>> {
-    let mut rows: Vec<Row<'a, N>> = Vec::new();
+) -> Vec<MetricRow<'a, N>> {
+    let mut rows: Vec<MetricRow<'a, N>> = Vec::new();
     for (place, (rule, own)) in counts.iter().enumerate() {
         let Some((base, numbers)) = of(place, rule, own) else { continue };
         let rule = label(counts, place);
         match rows.iter_mut().find(|same| rule == OTHER && same.rule == OTHER && same.base == base) {
             Some(same) => same.numbers.iter_mut().zip(numbers).for_each(|(sum, more)| *sum += more),
-            None => rows.push(Row { rule, base, numbers }),
+            None => rows.push(MetricRow { rule, base, numbers }),
         }
     }
     rows
@@ -191,7 +191,7 @@ mod tests {
         for _ in 0..2 {
             assert!(gate.admit_now(&Attributes::new().set("user", "ana")).unwrap().is_allowed());
         }
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         put_counted(&mut page, &gate.counts());
         page.0
     }

@@ -2,10 +2,10 @@
 
 use tidegate::{DecidedBy, DecisionMeter};
 
-use super::page::Page;
+use super::page::MetricsPage;
 use crate::engine::Engine;
 
-pub(super) fn put(page: &mut Page, engine: &Engine) {
+pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     let Some((redis, meter)) = engine.redis().zip(engine.store_meter()) else { return };
     let status = redis.status();
     let available = "1 while the store answers, 0 while requests are decided without it.";
@@ -31,7 +31,7 @@ pub(super) fn put(page: &mut Page, engine: &Engine) {
 }
 
 /// Writes the decisions by decider, for limits that came with the request and for rules together.
-fn put_decisions(page: &mut Page, decided: &DecisionMeter) {
+fn put_decisions(page: &mut MetricsPage, decided: &DecisionMeter) {
     let without = decided.without_store();
     let name = "tidegate_store_decisions_total";
     let help = "Decisions by who made them: the store, or this server by its share, always yes, always no.";

@@ -2,16 +2,16 @@
 
 use tidegate::{StateCounts, Zone, ZoneCounts};
 
-use super::page::Page;
+use super::page::MetricsPage;
 use crate::engine::Engine;
 
 /// Writes the metrics of all zones. The zone of the store has no label; zones that rules name have their name as label.
-pub(super) fn put(page: &mut Page, engine: &Engine) {
+pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     let named = engine.gate().zones();
     let all: Vec<_> = [("", engine.zone())]
         .into_iter()
         .chain(named.iter().map(|(name, zone)| (&**name, zone)))
-        .map(|(name, zone)| (name, Numbers { zone, counts: zone.counts(), states: zone.state_counts() }))
+        .map(|(name, zone)| (name, ZoneNumbers { zone, counts: zone.counts(), states: zone.state_counts() }))
         .collect();
     for family in ZONE_FAMILIES {
         page.family(family.name, family.help);
@@ -24,7 +24,7 @@ pub(super) fn put(page: &mut Page, engine: &Engine) {
 }
 
 /// The numbers of one zone.
-struct Numbers<'a> {
+struct ZoneNumbers<'a> {
     zone: &'a Zone,
     counts: ZoneCounts,
     states: StateCounts,
@@ -34,10 +34,10 @@ struct Numbers<'a> {
 struct ZoneFamily {
     name: &'static str,
     help: &'static str,
-    number: fn(&Numbers<'_>) -> u64,
+    number: fn(&ZoneNumbers<'_>) -> u64,
 }
 
-const fn family(name: &'static str, help: &'static str, number: fn(&Numbers<'_>) -> u64) -> ZoneFamily {
+const fn family(name: &'static str, help: &'static str, number: fn(&ZoneNumbers<'_>) -> u64) -> ZoneFamily {
     ZoneFamily { name, help, number }
 }
 

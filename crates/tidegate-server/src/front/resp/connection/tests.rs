@@ -99,7 +99,7 @@ fn a_delete_of_more_keys_than_a_stretch_has_is_answered_once_and_in_its_place() 
 
 fn with_token() -> Bench {
     // Longer than any of these tests, so that no timeout expires.
-    let bounds = Bounds { arrival: Duration::from_secs(3600), ..Bounds::default() };
+    let bounds = Bounds { request_timeout: Duration::from_secs(3600), ..Bounds::default() };
     Bench::new(Settings { token: Token::new("sesame"), bounds, ..Settings::default() })
 }
 

@@ -94,7 +94,7 @@ fn each_bound_lets_its_own_size_pass_and_no_more() {
     assert_eq!(read(format!("*1\r\n${MAX_BULK_BYTES}\r\n").as_bytes(), Caller::Known), None);
     assert_eq!(error(format!("*1\r\n${}\r\n", MAX_BULK_BYTES + 1).as_bytes()), ProtocolError::BulkLength);
 
-    let stranger = |input: String| read(input.as_bytes(), Caller::Stranger);
+    let stranger = |input: String| read(input.as_bytes(), Caller::Unauthenticated);
     assert_eq!(stranger(format!("*{MAX_STRANGER_ARGUMENTS}\r\n")), None);
     let too_many = stranger(format!("*{}\r\n", MAX_STRANGER_ARGUMENTS + 1));
     assert_eq!(too_many, Some(Err(ProtocolError::StrangersArrayLength)));

@@ -85,21 +85,21 @@ fn decisions_come_first_and_what_no_rule_is_for_is_allowed() {
 }
 
 #[test]
-fn cost_and_patience_come_first() {
+fn cost_and_max_wait_come_first() {
     let (_running, mut talk) = running().with_raw();
     let three = talk.ask(&["tg.admit", "cost", "3", "path", "/x", "user", "ana"]);
     assert_eq!(three, told([1, 5, 2, -1, 300, 0], Some("site")));
     let six = talk.ask(&["TG.ADMIT", "COST", "6", "path", "/x", "user", "ana"]);
     assert_eq!(six, told([0, 5, 2, -1, 300, -1], Some("site")), "never");
-    let mut queue = |patience: &[&str]| {
+    let mut queue = |max_wait: &[&str]| {
         talk.ask(
-            &[&["TG.ADMIT"], patience, &["user", "bob", "path", "/queue", "cost", "an attribute"]].concat(),
+            &[&["TG.ADMIT"], max_wait, &["user", "bob", "path", "/queue", "cost", "an attribute"]].concat(),
         )
     };
     assert!(queue(&[]).contains("delay\r\n:0\r\n"));
     assert!(queue(&[]).contains("delay\r\n:1000\r\n"), "the whole queue unless somebody is in a hurry");
-    assert!(queue(&["PATIENCE", "1999"]).contains("retry_after\r\n:1\r\n"));
-    assert!(queue(&["PATIENCE", "2000"]).contains("delay\r\n:2000\r\n"));
+    assert!(queue(&["MAXWAIT", "1999"]).contains("retry_after\r\n:1\r\n"));
+    assert!(queue(&["MAXWAIT", "2000"]).contains("delay\r\n:2000\r\n"));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn what_is_wrong_is_told_and_charges_nobody() {
         (&["ip", "192.0.2.7:80"], "-ERR attribute 'ip' is no address; send one such as 192.0.2.7"),
         (&["COST", "0", "user", "ana"], "-ERR COST is at least 1"),
         (&["COST", "x", "user", "ana"], "-ERR COST takes a whole number, not 'x'"),
-        (&["PATIENCE", "-1", "user", "ana"], "-ERR PATIENCE takes whole milliseconds, not '-1'"),
+        (&["MAXWAIT", "-1", "user", "ana"], "-ERR MAXWAIT takes whole milliseconds, not '-1'"),
     ] {
         let told = talk.ask(&[&["TG.ADMIT"], words].concat());
         assert!(told.starts_with(said), "{words:?}: {told}");

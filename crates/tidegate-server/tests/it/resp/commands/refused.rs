@@ -24,8 +24,8 @@ fn are_refused(cases: &[(&str, &str)]) {
 fn too_few_or_too_many_words() {
     let wrong = |name: &str| {
         let usage = match name {
-            "tg.take" => "; usage: TG.TAKE key LIMIT text [COST n] [PATIENCE ms]",
-            "tg.peek" => "; usage: TG.PEEK key LIMIT text [COST n] [PATIENCE ms]",
+            "tg.take" => "; usage: TG.TAKE key LIMIT text [COST n] [MAXWAIT ms]",
+            "tg.peek" => "; usage: TG.PEEK key LIMIT text [COST n] [MAXWAIT ms]",
             "tg.adjust" => "; usage: TG.ADJUST key LIMIT text n",
             "tg.takeall" => "; usage: TG.TAKEALL n key LIMIT text [COST c] ...",
             "tg.release" => "; usage: TG.RELEASE permit",
@@ -116,7 +116,7 @@ fn numbers_of_a_throttle_that_make_no_limit() {
 #[test]
 fn numbers_of_options_that_are_none() {
     let cost = "ERR COST takes a whole number, not ";
-    let patience = "ERR PATIENCE takes ";
+    let max_wait = "ERR MAXWAIT takes ";
     are_refused(&[
         ("TG.TAKE k LIMIT 1/60s COST 0", "ERR COST is at least 1; TG.PEEK looks without spending\r\n"),
         ("TG.PEEK k LIMIT 1/60s COST 0", "ERR COST is at least 1"),
@@ -125,8 +125,8 @@ fn numbers_of_options_that_are_none() {
         ("TG.TAKE k LIMIT 1/60s COST 1.5", cost),
         ("TG.TAKE k LIMIT 1/60s COST ", cost),
         ("TG.TAKE k LIMIT 1/60s COST 18446744073709551616", cost),
-        ("TG.TAKE k LIMIT 1/60s PATIENCE -1", patience),
-        ("TG.TAKE k LIMIT 1/60s PATIENCE 1s", patience),
+        ("TG.TAKE k LIMIT 1/60s MAXWAIT -1", max_wait),
+        ("TG.TAKE k LIMIT 1/60s MAXWAIT 1s", max_wait),
         (
             "TG.ADJUST k LIMIT 1/60s 0",
             "ERR adjusting by 0 changes nothing; a positive number charges, a negative one gives back\r\n",
@@ -147,7 +147,7 @@ fn words_that_nobody_expects() {
         ("TG.TAKE LIMIT 1/60s k", missing),
         (
             "TG.TAKE k LIMIT 1/60s COST",
-            "ERR unexpected 'COST'; write key LIMIT text [COST n] [PATIENCE ms]\r\n",
+            "ERR unexpected 'COST'; write key LIMIT text [COST n] [MAXWAIT ms]\r\n",
         ),
         ("TG.TAKE k LIMIT 1/60s now", "ERR unexpected 'now'"),
         ("TG.TAKE k LIMIT 1/60s now 1", "ERR unexpected 'now'"),

@@ -37,7 +37,7 @@ fn one_that_does_not_pass_binds_and_nobody_spends() {
 fn whoever_would_have_to_wait_is_refused_as_all_act_at_once() {
     let (_running, mut talk) = Running::start().with_raw();
     let slow = "1/s queue 100 leaky-bucket";
-    talk.ask(&["TG.TAKE", "ana", "LIMIT", slow, "COST", "3", "PATIENCE", "9000"]);
+    talk.ask(&["TG.TAKE", "ana", "LIMIT", slow, "COST", "3", "MAXWAIT", "9000"]);
     let told = talk.ask(&["TG.TAKEALL", "2", "ana", "LIMIT", slow, "bob", "LIMIT", "2/60s"]);
     assert_eq!(told, pairs([0, 101, 98, 3000, 3000, -1], &binding(0)));
 }
@@ -76,7 +76,7 @@ TG.TAKEALL -1 a LIMIT 1/s | TG.TAKEALL begins with how many limits there are, no
 TG.TAKEALL 2 a LIMIT 1/s | a limit is missing; write key LIMIT "30/60s burst 15"
 TG.TAKEALL 1 a LIMIT 1/s b LIMIT 1/s | unexpected 'b' behind 1 limits
 TG.TAKEALL 1 a LIMIT 1/s COST | unexpected 'COST' behind 1 limits
-TG.TAKEALL 1 a LIMIT 1/s PATIENCE 5 | unexpected 'PATIENCE' behind 1 limits
+TG.TAKEALL 1 a LIMIT 1/s MAXWAIT 5 | unexpected 'MAXWAIT' behind 1 limits
 TG.TAKEALL 1 a LIMIT 1/s COST 0 | COST is at least 1; TG.PEEK looks without spending
 TG.TAKEALL 2 a LIMIT 1/s b LIMIT 1/x | limit "1/x":
 "#;

@@ -40,10 +40,10 @@ fn options_come_in_any_order_and_case() {
     let (_running, mut talk) = Running::start().with_raw();
     let limit = "1/s queue 5 leaky-bucket";
     let asks: [&[&str]; 4] = [
-        &["TG.TAKE", "k", "LIMIT", limit, "COST", "1", "PATIENCE", "9000"],
-        &["tg.take", "k", "limit", limit, "patience", "9000", "cost", "1"],
+        &["TG.TAKE", "k", "LIMIT", limit, "COST", "1", "MAXWAIT", "9000"],
+        &["tg.take", "k", "limit", limit, "max_wait", "9000", "cost", "1"],
         &["Tg.TaKe", "k", "LiMiT", limit, "PaTiEnCe", "9000"],
-        &["TG.take", "k", "Limit", limit, "PATIENCE", "9000", "COST", "9", "COST", "1"],
+        &["TG.take", "k", "Limit", limit, "MAXWAIT", "9000", "COST", "9", "COST", "1"],
     ];
     for (earlier, ask) in asks.iter().enumerate() {
         let (left, ms) = (5 - earlier as i64, 1000 * earlier as i64);
@@ -52,13 +52,13 @@ fn options_come_in_any_order_and_case() {
 }
 
 #[test]
-fn patience_is_how_long_one_would_wait() {
+fn max_wait_is_how_long_one_would_wait() {
     let (_running, mut talk) = Running::start().with_raw();
-    let mut patience =
-        |ms: &str| talk.ask(&["TG.TAKE", "k", "LIMIT", "1/s queue 5 leaky-bucket", "PATIENCE", ms]);
-    assert_eq!(patience("0"), pairs([1, 6, 5, -1, 1000, 0], ""));
-    assert_eq!(patience("999"), pairs([0, 6, 5, 1, 1000, -1], ""));
-    assert_eq!(patience("1000"), pairs([1, 6, 4, -1, 2000, 1000], ""));
+    let mut max_wait =
+        |ms: &str| talk.ask(&["TG.TAKE", "k", "LIMIT", "1/s queue 5 leaky-bucket", "MAXWAIT", ms]);
+    assert_eq!(max_wait("0"), pairs([1, 6, 5, -1, 1000, 0], ""));
+    assert_eq!(max_wait("999"), pairs([0, 6, 5, 1, 1000, -1], ""));
+    assert_eq!(max_wait("1000"), pairs([1, 6, 4, -1, 2000, 1000], ""));
 }
 
 #[test]

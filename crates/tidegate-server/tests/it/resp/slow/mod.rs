@@ -1,6 +1,6 @@
 //! Tests of slow clients, of greedy clients, and of clients that speak another protocol.
 
-mod patience;
+mod max_wait;
 mod places;
 mod stop;
 mod turns;
@@ -20,7 +20,7 @@ use crate::wire::Running;
 const SOON: Duration = Duration::from_millis(200);
 
 /// No timeouts, except at shutdown.
-const PATIENT: Bounds = Bounds { grace: SOON, ..crate::wire::PATIENT };
+const PATIENT: Bounds = Bounds { shutdown_timeout: SOON, ..crate::wire::PATIENT };
 
 /// Sends bytes, and asserts the reply.
 fn ask(stream: &TcpStream, input: &[u8], answer: &[u8]) {

@@ -16,7 +16,7 @@ const FIRST: &[u8] = b"$11\r\ncl.throttle\r\n";
 
 #[test]
 fn whoever_waits_for_nothing_is_let_go_and_nobody_new_is_taken_in() {
-    let running = Running::bounded(Bounds { grace: NEVER, ..PATIENT });
+    let running = Running::bounded(Bounds { shutdown_timeout: NEVER, ..PATIENT });
     let (silent, halfway) = (connect(address(&running)), connect(address(&running)));
     ask(&silent, b"PING\r\n", b"+PONG\r\n");
     ask(&halfway, b"PING\r\n*1\r\n$4\r\nPI", b"+PONG\r\n");
@@ -28,7 +28,7 @@ fn whoever_waits_for_nothing_is_let_go_and_nobody_new_is_taken_in() {
 
 #[test]
 fn what_was_read_is_answered_to_the_end() {
-    let running = Running::bounded(Bounds { grace: NEVER, ..PATIENT });
+    let running = Running::bounded(Bounds { shutdown_timeout: NEVER, ..PATIENT });
     let stream = connect(address(&running));
     // The requests fit in one read of the server. The replies exceed its own buffer and those of the sockets.
     let asks = 60_000 / ASK.len();
@@ -45,7 +45,7 @@ fn what_was_read_is_answered_to_the_end() {
 
 #[test]
 fn whoever_does_not_read_does_not_keep_it_from_stopping() {
-    let running = Running::bounded(Bounds { grace: SOON, ..PATIENT });
+    let running = Running::bounded(Bounds { shutdown_timeout: SOON, ..PATIENT });
     let stream = connect(address(&running));
     stream.set_write_timeout(Some(SOON)).expect("a socket can be told");
     while (&stream).write_all(&ASK.repeat(10_000)).is_ok() {}

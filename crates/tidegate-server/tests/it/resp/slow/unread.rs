@@ -34,7 +34,7 @@ fn flood(mut stream: &TcpStream, ask: &[u8]) -> usize {
 
 #[test]
 fn whoever_does_not_read_is_held_up_and_cut_off_and_others_are_served() {
-    let running = Running::bounded(Bounds { unread: SOON, ..PATIENT });
+    let running = Running::bounded(Bounds { write_timeout: SOON, ..PATIENT });
     let asks = [
         b"PING\r\n".to_vec(),
         b"INFO\r\n".to_vec(),

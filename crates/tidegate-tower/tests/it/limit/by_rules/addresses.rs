@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::routing::get;
 use http::{Request, StatusCode};
-use tidegate_tower::RateLimit;
+use tidegate_tower::RateLimitLayer;
 use tidegate_tower::key::{self, Extract as _, Grouped as _};
 
 use super::super::{Counting, Server, field, now};
@@ -19,7 +19,7 @@ fn at(ip: &str) -> Request<()> {
 }
 
 /// Returns the number of fifty addresses with this prefix that pass.
-fn passed(layer: &RateLimit, beginning: &str) -> usize {
+fn passed(layer: &RateLimitLayer, beginning: &str) -> usize {
     let mut service = Counting::default().behind(layer);
     (1..=50).filter(|last| now(&mut service, at(&format!("{beginning}{last}"))).status().is_success()).count()
 }
@@ -31,7 +31,7 @@ fn without_a_part_that_is_skipped_the_other_rules_are_obeyed() {
          [[rule]]\nname = 'ip'\nkey = ['ip']\nlimit = '2/h'\n\
          [[rule]]\nname = 'user'\nkey = ['user']\nlimit = '1/h'\non_missing = 'skip'\n",
     );
-    let layer = RateLimit::rules(gate).attribute("user", key::header("x-user").or_skip());
+    let layer = RateLimitLayer::rules(gate).attribute("user", key::header("x-user").or_skip());
     let mut service = Counting::default().behind(&layer);
     let mut ask = |path: &str| {
         let mut request = at("192.0.2.7");
@@ -44,7 +44,7 @@ fn without_a_part_that_is_skipped_the_other_rules_are_obeyed() {
 #[test]
 fn an_address_under_another_name_is_counted_in_the_groups_of_its_extractor() {
     let by_client = || gate("[[rule]]\nname = 'a'\nkey = ['client']\nlimit = '2/h'\n").0;
-    let layer = || RateLimit::rules(by_client());
+    let layer = || RateLimitLayer::rules(by_client());
     assert_eq!(passed(&layer().attribute("client", key::peer()), "2001:db8:1:2::"), 2);
     assert_eq!(passed(&layer().attribute("client", key::peer().ipv6_bits(128)), "2001:db8:1:2::"), 50);
     assert_eq!(passed(&layer().attribute("client", key::peer()), "192.0.2."), 50);
@@ -62,7 +62,7 @@ fn the_address_is_counted_in_the_groups_of_its_rule_or_the_larger_ones_of_its_ex
         let text = format!("{BLOCKED}[[rule]]\nname = 'a'\nkey = ['ip']\nlimit = '2/h'\n{rule}");
         let layer = |named: bool| {
             let (rules, peer) =
-                (RateLimit::rules(gate(&text).0), key::peer().ipv4_bits(ipv4_bits).ipv6_bits(ipv6_bits));
+                (RateLimitLayer::rules(gate(&text).0), key::peer().ipv4_bits(ipv4_bits).ipv6_bits(ipv6_bits));
             if named { rules.attribute("ip", peer) } else { rules.peer(peer) }
         };
         for named in [true, false] {
@@ -79,7 +79,7 @@ fn the_address_is_counted_in_the_groups_of_its_rule_or_the_larger_ones_of_its_ex
 }
 
 /// Returns the number of fifty networks of one site that pass.
-fn fifty_networks(layer: &RateLimit) -> usize {
+fn fifty_networks(layer: &RateLimitLayer) -> usize {
     let mut service = Counting::default().behind(layer);
     (1..=50)
         .filter(|net| now(&mut service, at(&format!("2001:db8:7:{net}::1"))).status().is_success())
@@ -89,7 +89,7 @@ fn fifty_networks(layer: &RateLimit) -> usize {
 #[test]
 fn where_rules_look_at_an_address_that_nobody_has_noted_the_program_is_told() {
     let (nobody, known) = (|| Request::builder().uri("/x").body(()).unwrap(), || at("192.0.2.7"));
-    let rules = || RateLimit::rules(gate(BLOCKED).0);
+    let rules = || RateLimitLayer::rules(gate(BLOCKED).0);
     for layer in [
         rules(),
         rules().peer(key::peer_in(|ip: &IpAddr| *ip)),
@@ -114,13 +114,13 @@ fn where_rules_look_at_an_address_that_nobody_has_noted_the_program_is_told() {
     let refusing = rules().peer(key::peer().or_refuse());
     assert_eq!(now(&mut Counting::default().behind(&refusing), nobody()).status(), StatusCode::BAD_REQUEST);
     let (others, _) = gate("[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '1/h'\n");
-    let service = &mut Counting::default().behind(&RateLimit::rules(others));
+    let service = &mut Counting::default().behind(&RateLimitLayer::rules(others));
     assert_eq!(now(service, nobody()).status(), StatusCode::OK, "no rule looks at it");
 }
 
 #[test]
 fn text_that_is_no_address_does_not_get_past_rules_that_look_at_it() {
-    let layer = RateLimit::rules(gate(BLOCKED).0).peer(key::header("x-real-ip"));
+    let layer = RateLimitLayer::rules(gate(BLOCKED).0).peer(key::header("x-real-ip"));
     let mut service = Counting::default().behind(&layer);
     for (text, status) in [("127.0.0.1", 403), ("192.0.2.7", 200), ("127.0.0.1:80", 400), ("unknown", 400)] {
         let request = Request::builder().uri("/x").header("x-real-ip", text).body(()).unwrap();
@@ -131,9 +131,9 @@ fn text_that_is_no_address_does_not_get_past_rules_that_look_at_it() {
 #[tokio::test]
 async fn in_a_real_server_a_rule_that_refuses_an_address_is_never_silently_passed() {
     let serve = |layer| Server::start(Router::new().route("/x", get(|| async { "x" })).layer(layer));
-    let untold = serve(RateLimit::rules(gate(BLOCKED).0)).await;
+    let untold = serve(RateLimitLayer::rules(gate(BLOCKED).0)).await;
     assert_eq!(untold.connect().await.get("/x").await.status(), StatusCode::INTERNAL_SERVER_ERROR);
     let peer = key::peer_in(|info: &ConnectInfo<SocketAddr>| info.0.ip());
-    let told = serve(RateLimit::rules(gate(BLOCKED).0).peer(peer)).await;
+    let told = serve(RateLimitLayer::rules(gate(BLOCKED).0).peer(peer)).await;
     assert_eq!(told.connect().await.get("/x").await.status(), StatusCode::FORBIDDEN);
 }

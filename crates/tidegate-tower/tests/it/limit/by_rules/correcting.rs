@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use tidegate_rules::Policy;
-use tidegate_tower::{RateLimit, Settle, key};
+use tidegate_tower::{RateLimitLayer, Settle, key};
 use tokio::sync::watch;
 use tower::{Service, service_fn};
 use tower_layer::Layer as _;
@@ -14,7 +14,7 @@ use tower_layer::Layer as _;
 use super::super::{Counting, Task, now, of};
 use super::{by, gate};
 
-fn refunding(layer: RateLimit) -> RateLimit {
+fn refunding(layer: RateLimitLayer) -> RateLimitLayer {
     layer.after(|response| match response.status() {
         StatusCode::NOT_FOUND => Settle::Refund,
         _ => Settle::Keep,
@@ -37,7 +37,7 @@ pub(crate) fn lost(
 }
 
 /// Returns the number of fifty requests that pass.
-fn passed(layer: &RateLimit, request: impl Fn() -> Request<()>) -> usize {
+fn passed(layer: &RateLimitLayer, request: impl Fn() -> Request<()>) -> usize {
     let mut service = Counting::default().behind(layer);
     (0..50).filter(|_| now(&mut service, request()).status().is_success()).count()
 }
@@ -53,7 +53,7 @@ fn other_rules_in_the_meantime_give_nothing_back_that_they_have_not_taken() {
         (&ana, "", &ana),
     ] {
         let (gate, _) = gate("[[rule]]\nname = 'before'\nkey = ['user']\nlimit = '1000/h'\n");
-        let layer = refunding(RateLimit::rules(gate.clone()).attribute("user", key::header("x-user")));
+        let layer = refunding(RateLimitLayer::rules(gate.clone()).attribute("user", key::header("x-user")));
         let (tell, told) = watch::channel(false);
         let mut slow = layer.layer(lost(&told));
         let mut waiting = Task::new((0..5).map(|_| slow.call(asks())));

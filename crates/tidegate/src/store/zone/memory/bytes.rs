@@ -10,13 +10,13 @@ pub(super) fn checksum(bytes: &[u8]) -> u64 {
 
 /// A reader of numbers from the front of bytes. Panics if there are too few bytes.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct FieldReader<'a> {
     left: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { left: bytes }
+impl<'a> FieldReader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> FieldReader<'a> {
+        FieldReader { left: bytes }
     }
 
     pub(super) fn take<const N: usize>(&mut self) -> [u8; N] {
@@ -36,14 +36,14 @@ impl<'a> Reader<'a> {
 
 /// A writer of consecutive numbers into bytes. Panics if there are too few bytes.
 #[derive(Debug)]
-pub(super) struct Writer<'a> {
+pub(super) struct FieldWriter<'a> {
     bytes: &'a mut [u8],
     at: usize,
 }
 
-impl<'a> Writer<'a> {
-    pub(super) fn new(bytes: &'a mut [u8]) -> Writer<'a> {
-        Writer { bytes, at: 0 }
+impl<'a> FieldWriter<'a> {
+    pub(super) fn new(bytes: &'a mut [u8]) -> FieldWriter<'a> {
+        FieldWriter { bytes, at: 0 }
     }
 
     pub(super) fn put(&mut self, bytes: &[u8]) {
@@ -79,13 +79,13 @@ mod tests {
     #[test]
     fn numbers_come_out_as_they_went_in() {
         let mut bytes = [0; 23];
-        let mut writer = Writer::new(&mut bytes);
+        let mut writer = FieldWriter::new(&mut bytes);
         writer.put(b"abc");
         writer.u32(0x0102_0304);
         writer.u64(0x0506_0708_090a_0b0c);
         writer.checksum();
         assert_eq!(bytes[..15], *b"abc\x04\x03\x02\x01\x0c\x0b\x0a\x09\x08\x07\x06\x05");
-        let mut reader = Reader::new(&bytes);
+        let mut reader = FieldReader::new(&bytes);
         assert_eq!(reader.take::<3>(), *b"abc");
         assert_eq!((reader.u32(), reader.u64()), (0x0102_0304, 0x0506_0708_090a_0b0c));
         assert_eq!(reader.u64(), checksum(&bytes[..15]));

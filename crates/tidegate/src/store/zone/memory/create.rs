@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use super::epoch::{Reading, begin};
-use super::error::{Attempt, Problem, ZoneError};
+use super::error::{Attempt, ZoneError, ZoneProblem};
 use super::header::{Geometry, Header, Identity};
 use super::record::PLACES;
 use super::seed::fresh_seed;
@@ -29,7 +29,7 @@ pub(super) fn create(
 ) -> Result<(), ZoneError> {
     let identity = identity.unwrap_or_else(|| Identity::first(fresh_seed()[0]));
     let header = Header::new(geometry, identity, fresh_seed(), now.wall.as_secs());
-    let header = header.ok_or_else(|| ZoneError::new(path, Problem::TooLarge))?;
+    let header = header.ok_or_else(|| ZoneError::new(path, ZoneProblem::TooLarge))?;
     create_whole(path, header.length, &|file| {
         file.write_all_at(&header.encode(), 0)?;
         file.write_all_at(&begin(now).encode(), PLACES[0] as u64)
@@ -43,11 +43,11 @@ pub(super) fn create_whole(
     fill: &dyn Fn(&File) -> io::Result<()>,
 ) -> Result<(), ZoneError> {
     let failed = |error| ZoneError::failed(path, Attempt::Create, error);
-    path.file_name().ok_or_else(|| ZoneError::new(path, Problem::NoName))?;
+    path.file_name().ok_or_else(|| ZoneError::new(path, ZoneProblem::NoName))?;
     let folder = folder_of(path);
     let opened = File::open(folder).map_err(failed)?;
     if let Some(name) = system::network(&opened).map_err(failed)? {
-        return Err(ZoneError::new(path, Problem::OnNetwork(name)));
+        return Err(ZoneError::new(path, ZoneProblem::OnNetwork(name)));
     }
     let temporary = Temporary::new(folder).map_err(failed)?;
     let written = || {

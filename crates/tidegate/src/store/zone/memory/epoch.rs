@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::record::Record;
+use super::record::ClockRecord;
 use crate::time::boot::{BootId, boot_id, since_boot, since_epoch, wall};
 use crate::time::{BEGINNING, OUT_OF_ORDER, Ticks};
 
@@ -35,9 +35,9 @@ impl Reading {
     }
 
     /// Returns a record with the zone's current time.
-    fn record(&self, sequence: u64, zone: u64) -> Record {
+    fn record(&self, sequence: u64, zone: u64) -> ClockRecord {
         let offset = zone.wrapping_sub(self.since_boot.get());
-        Record { sequence, boot: self.boot, offset, wall: self.wall_nanoseconds(), zone }
+        ClockRecord { sequence, boot: self.boot, offset, wall: self.wall_nanoseconds(), zone }
     }
 
     fn wall_nanoseconds(&self) -> u64 {
@@ -46,12 +46,12 @@ impl Reading {
 }
 
 /// Returns the first record of a new zone. Its time is the time since 2024 if the wall clock is plausible.
-pub(super) fn begin(now: &Reading) -> Record {
+pub(super) fn begin(now: &Reading) -> ClockRecord {
     now.record(1, Ticks::saturating_from(since_epoch(now.wall).unwrap_or_default().max(BEGINNING)).get())
 }
 
 /// Returns the record with which the zone continues: the one in force, or a new one that is to be written.
-pub(super) fn settle(record: &Record, latest: u64, now: &Reading) -> Record {
+pub(super) fn settle(record: &ClockRecord, latest: u64, now: &Reading) -> ClockRecord {
     let next = |zone: u64| now.record(record.sequence.wrapping_add(1), zone);
     let latest = if is_sane(latest, record) { latest } else { 0 };
     let Some(passed) = by_boot(record, now) else {
@@ -66,39 +66,39 @@ pub(super) fn settle(record: &Record, latest: u64, now: &Reading) -> Record {
 
 /// Returns a record that ties a zone in use to a wall clock which was set since the record in force was written.
 /// Returns `None` if it was not set. The time of the zone does not change, for all processes that use it.
-pub(super) fn after_setting(record: &Record, now: &Reading) -> Option<Record> {
+pub(super) fn after_setting(record: &ClockRecord, now: &Reading) -> Option<ClockRecord> {
     let passed = since(record, now).filter(|passed| was_set(record, now, *passed))?;
     let zone = record.zone.saturating_add(passed.get());
-    Some(Record { boot: record.boot, ..now.record(record.sequence.wrapping_add(1), zone) })
+    Some(ClockRecord { boot: record.boot, ..now.record(record.sequence.wrapping_add(1), zone) })
 }
 
 /// Returns true if a mark can be a time that was read under this record.
-pub(super) fn is_sane(latest: u64, record: &Record) -> bool {
+pub(super) fn is_sane(latest: u64, record: &ClockRecord) -> bool {
     latest <= record.zone.saturating_add(Ticks::TEN_YEARS.get())
 }
 
 /// Returns the time since the record was written, if the machine has run ever since.
-fn by_boot(record: &Record, now: &Reading) -> Option<Ticks> {
+fn by_boot(record: &ClockRecord, now: &Reading) -> Option<Ticks> {
     let is_same = record.boot.is_some() && record.boot == now.boot;
     is_same.then(|| since(record, now)).flatten()
 }
 
 /// Returns the time since the record was written under the same boot. Returns `None` if the boot-time clock went back.
-fn since(record: &Record, now: &Reading) -> Option<Ticks> {
+fn since(record: &ClockRecord, now: &Reading) -> Option<Ticks> {
     let written = Ticks::new(record.zone.wrapping_sub(record.offset));
     let went_back = now.since_boot.saturating_add(OUT_OF_ORDER) < written;
     (!went_back).then(|| now.since_boot.saturating_sub(written))
 }
 
 /// Returns the time since the record was written by the wall clock, ten years at most.
-fn by_wall(record: &Record, now: &Reading) -> Ticks {
+fn by_wall(record: &ClockRecord, now: &Reading) -> Ticks {
     let passed = now.wall_nanoseconds().saturating_sub(record.wall);
     Ticks::saturating_from(Duration::from_nanos(passed)).min(Ticks::TEN_YEARS)
 }
 
 /// Returns true if the wall clock was set since the record was written. Then a restart must not be bridged from the
 /// recorded wall clock.
-fn was_set(record: &Record, now: &Reading, passed: Ticks) -> bool {
+fn was_set(record: &ClockRecord, now: &Reading, passed: Ticks) -> bool {
     let expected = Duration::from_nanos(record.wall).saturating_add(passed.to_duration());
     expected.abs_diff(now.wall) > SET
 }
@@ -122,12 +122,12 @@ mod tests {
     }
 
     /// Returns the record of a zone that was created when the machine had run for an hour.
-    fn made() -> Record {
+    fn made() -> ClockRecord {
         begin(&reading(HERE, HOUR, IN_2024))
     }
 
     /// Returns the time of a zone by this record when the machine has run for `since_boot`.
-    fn zone_at(record: &Record, since_boot: Duration) -> u64 {
+    fn zone_at(record: &ClockRecord, since_boot: Duration) -> u64 {
         ticks(since_boot).wrapping_add(record.offset)
     }
 
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_start_of_the_machine_without_a_name_is_always_another() {
-        let unknown = Record { boot: None, ..made() };
+        let unknown = ClockRecord { boot: None, ..made() };
         for (record, boot) in [(&unknown, None), (&unknown, HERE), (&made(), None)] {
             let now = reading(boot, HOUR + MINUTE, IN_2024 + MINUTE);
             let settled = settle(record, 0, &now);
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_wall_clock_that_was_set_changes_the_record_of_a_zone_in_use_and_not_its_time() {
         for boot in [HERE, None] {
-            let made = Record { boot, ..made() };
+            let made = ClockRecord { boot, ..made() };
             for set_to in [IN_2024 - 30 * YEAR, IN_2024 + DAY] {
                 let record = after_setting(&made, &reading(boot, HOUR + MINUTE, set_to)).expect("it was set");
                 assert_eq!((record.sequence, record.offset, record.boot), (2, made.offset, boot));

@@ -16,7 +16,7 @@ use super::states::VERSION as STATES_VERSION;
 pub struct ZoneError {
     path: PathBuf,
     kind: FileKind,
-    problem: Problem,
+    problem: ZoneProblem,
     source: Option<io::Error>,
 }
 
@@ -31,7 +31,7 @@ enum FileKind {
 
 /// The fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Problem {
+pub(super) enum ZoneProblem {
     /// The content of the file is invalid.
     Flaw(Flaw),
     /// The file is missing, and these files of its set exist.
@@ -81,7 +81,7 @@ pub(super) enum Attempt {
 }
 
 impl ZoneError {
-    pub(super) fn new(path: &Path, problem: Problem) -> ZoneError {
+    pub(super) fn new(path: &Path, problem: ZoneProblem) -> ZoneError {
         ZoneError { path: path.to_owned(), kind: FileKind::Zone, problem, source: None }
     }
 
@@ -92,25 +92,25 @@ impl ZoneError {
 
     /// Creates an error for a missing first file of a set, of which these other files exist.
     pub(crate) fn missing(path: &Path, others: Vec<PathBuf>) -> ZoneError {
-        ZoneError::new(path, Problem::Missing(others))
+        ZoneError::new(path, ZoneProblem::Missing(others))
     }
 
     /// Creates an error for a zone whose name cannot be part of a file name.
     pub(crate) fn of_unfit_name(path: &Path) -> ZoneError {
-        ZoneError::new(path, Problem::UnfitName)
+        ZoneError::new(path, ZoneProblem::UnfitName)
     }
 
     /// Creates an error for an operation that the system did not complete.
     pub(super) fn failed(path: &Path, attempt: Attempt, source: io::Error) -> ZoneError {
         let problem = match (attempt, source.kind()) {
             (_, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
-                Problem::Forbidden(attempt)
+                ZoneProblem::Forbidden(attempt)
             }
             (Attempt::Create, io::ErrorKind::NotFound) | (_, io::ErrorKind::NotADirectory) => {
-                Problem::NoFolder
+                ZoneProblem::NoFolder
             }
-            (Attempt::Map, io::ErrorKind::Unsupported) => Problem::NotHere,
-            _ => Problem::Failed(attempt),
+            (Attempt::Map, io::ErrorKind::Unsupported) => ZoneProblem::NotHere,
+            _ => ZoneProblem::Failed(attempt),
         };
         ZoneError { source: Some(source), ..ZoneError::new(path, problem) }
     }
@@ -119,44 +119,44 @@ impl ZoneError {
     pub(super) fn not_made(path: &Path, bytes: u64, source: io::Error) -> ZoneError {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge) {
-            return ZoneError { source: Some(source), ..ZoneError::new(path, Problem::NoRoom(bytes)) };
+            return ZoneError { source: Some(source), ..ZoneError::new(path, ZoneProblem::NoRoom(bytes)) };
         }
         ZoneError::failed(path, Attempt::Create, source)
     }
 
     /// Returns true if the file is a zone of another size than was requested.
     pub fn is_wrong_size(&self) -> bool {
-        matches!(self.problem, Problem::Flaw(Flaw::Size { .. }))
+        matches!(self.problem, ZoneProblem::Flaw(Flaw::Size { .. }))
     }
 
     /// Returns true if the file is a zone that was damaged: truncated, extended, or changed by another program.
     pub fn is_damaged(&self) -> bool {
         use Flaw::{Blocks, Checksum, Clock, Contradiction, Length, Short};
-        let Problem::Flaw(flaw) = &self.problem else { return false };
+        let ZoneProblem::Flaw(flaw) = &self.problem else { return false };
         matches!(flaw, Short { .. } | Checksum | Contradiction | Clock | Length { .. } | Blocks { .. })
     }
 
     /// Returns true if the path is not a zone: another kind of file, an empty one, a folder, a device, or a link that
     /// is not followed.
     pub fn is_not_a_zone(&self) -> bool {
-        let is_other = matches!(self.problem, Problem::Flaw(Flaw::Empty | Flaw::Foreign));
-        let is_no_file = matches!(self.problem, Problem::Folder | Problem::NotFile(_));
-        is_other || is_no_file || matches!(self.problem, Problem::LeadsNowhere | Problem::Link)
+        let is_other = matches!(self.problem, ZoneProblem::Flaw(Flaw::Empty | Flaw::Foreign));
+        let is_no_file = matches!(self.problem, ZoneProblem::Folder | ZoneProblem::NotFile(_));
+        is_other || is_no_file || matches!(self.problem, ZoneProblem::LeadsNowhere | ZoneProblem::Link)
     }
 
     /// Returns true if the user of this process may not use the file: it belongs to another user, or the system denies
     /// access.
     pub fn is_forbidden(&self) -> bool {
-        matches!(self.problem, Problem::OtherOwner { .. } | Problem::Forbidden(_))
+        matches!(self.problem, ZoneProblem::OtherOwner { .. } | ZoneProblem::Forbidden(_))
     }
 
     /// Returns true if the file is on a network file system, or may be.
     pub fn is_on_network(&self) -> bool {
-        matches!(self.problem, Problem::OnNetwork(_))
+        matches!(self.problem, ZoneProblem::OnNetwork(_))
     }
 
     #[cfg(test)]
-    pub(super) fn problem(&self) -> Problem {
+    pub(super) fn problem(&self) -> ZoneProblem {
         self.problem.clone()
     }
 }
@@ -165,7 +165,7 @@ impl fmt::Display for ZoneError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:?}: ", self.path)?;
         match (&self.problem, self.kind) {
-            (Problem::Flaw(flaw), kind) => {
+            (ZoneProblem::Flaw(flaw), kind) => {
                 let (what, remedy) = describe(*flaw, kind);
                 match remedy {
                     Remedy::Only(remedy) => write!(out, "{what}; {remedy}"),
@@ -175,7 +175,7 @@ impl fmt::Display for ZoneError {
                     }
                 }
             }
-            (Problem::Missing(others), _) => {
+            (ZoneProblem::Missing(others), _) => {
                 let others = others.iter().map(|path| format!("{path:?}")).collect::<Vec<_>>().join(", ");
                 write!(
                     out,
@@ -183,55 +183,55 @@ impl fmt::Display for ZoneError {
                      with all counts anew"
                 )
             }
-            (Problem::Folder, FileKind::Zone) => out.write_str("is a folder; name a file in it"),
-            (Problem::Folder, FileKind::States) => {
+            (ZoneProblem::Folder, FileKind::Zone) => out.write_str("is a folder; name a file in it"),
+            (ZoneProblem::Folder, FileKind::States) => {
                 out.write_str("is a folder where a zone keeps its states; move it away")
             }
-            (Problem::NotFile(what), FileKind::Zone) => {
+            (ZoneProblem::NotFile(what), FileKind::Zone) => {
                 write!(out, "is a {what}, not a file; name another path")
             }
-            (Problem::NotFile(what), FileKind::States) => {
+            (ZoneProblem::NotFile(what), FileKind::States) => {
                 write!(out, "is a {what} where a zone keeps its states; move it away")
             }
-            (Problem::UnfitName, _) => {
+            (ZoneProblem::UnfitName, _) => {
                 out.write_str("a zone in a file has a name without slashes; choose another name")
             }
-            (Problem::NoName, _) => out.write_str("names no file; name one"),
-            (Problem::LeadsNowhere, _) => {
+            (ZoneProblem::NoName, _) => out.write_str("names no file; name one"),
+            (ZoneProblem::LeadsNowhere, _) => {
                 out.write_str("is a link to a file that does not exist; remove the link, or name that file")
             }
-            (Problem::Link, _) => out.write_str("is a link, which is not followed here; remove it"),
-            (Problem::OtherOwner { owner, user }, _) => write!(
+            (ZoneProblem::Link, _) => out.write_str("is a link, which is not followed here; remove it"),
+            (ZoneProblem::OtherOwner { owner, user }, _) => write!(
                 out,
                 "belongs to user {owner}, who can change its counts at any time, and this process runs as user {user}; \
                  run it as user {owner}, or {}",
                 BeginAnew(self)
             ),
-            (Problem::OthersMayWrite(mode), _) => write!(
+            (ZoneProblem::OthersMayWrite(mode), _) => write!(
                 out,
                 "can be written by others (mode {mode:03o}); take that from them with `chmod 600`"
             ),
-            (Problem::OnNetwork(name), _) => write!(
+            (ZoneProblem::OnNetwork(name), _) => write!(
                 out,
                 "lies on {name}, which may belong to another machine; put it on a local disk or on tmpfs"
             ),
-            (Problem::TooLarge, _) => {
+            (ZoneProblem::TooLarge, _) => {
                 out.write_str("would be larger than a file can be; ask for fewer bytes")
             }
-            (Problem::NotHere, _) => out.write_str("zones in files need Linux; use a zone in memory"),
-            (Problem::NotAtomic, _) => out.write_str(
+            (ZoneProblem::NotHere, _) => out.write_str("zones in files need Linux; use a zone in memory"),
+            (ZoneProblem::NotAtomic, _) => out.write_str(
                 "zones in files need a processor with 16-byte atomic instructions (x86-64 with cmpxchg16b, AArch64); use a zone in memory",
             ),
-            (Problem::NoRoom(bytes), _) => {
+            (ZoneProblem::NoRoom(bytes), _) => {
                 write!(out, "there is no room for a file of {bytes} bytes; make room, or ask for fewer")
             }
-            (Problem::NoFolder, _) => {
+            (ZoneProblem::NoFolder, _) => {
                 out.write_str("its folder does not exist; create the folder, or name another path")
             }
-            (Problem::Forbidden(attempt), _) => {
+            (ZoneProblem::Forbidden(attempt), _) => {
                 write!(out, "this process may not {attempt}; let its user do so, or name another path")
             }
-            (Problem::Failed(attempt), _) => {
+            (ZoneProblem::Failed(attempt), _) => {
                 write!(out, "the system could not {attempt}; its own words are the cause")
             }
         }
@@ -362,17 +362,17 @@ impl fmt::Display for Bytes {
 mod tests {
     use super::*;
 
-    fn message(problem: Problem) -> String {
+    fn message(problem: ZoneProblem) -> String {
         ZoneError::new(Path::new("zone.tg"), problem).to_string()
     }
 
-    fn about(problem: Problem) -> ZoneError {
+    fn about(problem: ZoneProblem) -> ZoneError {
         ZoneError::new(Path::new("zone.tg"), problem)
     }
 
     #[test]
     fn the_path_comes_first_and_is_quoted() {
-        let error = ZoneError::new(Path::new("a \"zone\"\n"), Problem::Folder);
+        let error = ZoneError::new(Path::new("a \"zone\"\n"), ZoneProblem::Folder);
         assert_eq!(error.to_string(), r#""a \"zone\"\n": is a folder; name a file in it"#);
     }
 
@@ -388,17 +388,17 @@ mod tests {
             (Flaw::Cell { bytes: 32 }, "has cells of 32 bytes, which are unknown here"),
             (Flaw::Bucket { cells: 4, wanted: 8 }, "has buckets of 4 cells, and this program has 8"),
         ] {
-            assert_eq!(message(Problem::Flaw(flaw)), format!("\"zone.tg\": {expected}; {rest}"));
-            let error = about(Problem::Flaw(flaw));
+            assert_eq!(message(ZoneProblem::Flaw(flaw)), format!("\"zone.tg\": {expected}; {rest}"));
+            let error = about(ZoneProblem::Flaw(flaw));
             assert!(!error.is_damaged() && !error.is_not_a_zone());
             assert!(!error.is_wrong_size() && !error.is_on_network());
         }
         assert_eq!(
-            message(Problem::Flaw(Flaw::ByteOrder)),
+            message(ZoneProblem::Flaw(Flaw::ByteOrder)),
             format!("\"zone.tg\": was written by a machine of the other byte order; use it there, or {anew}")
         );
         assert_eq!(
-            message(Problem::Flaw(Flaw::Contradiction)),
+            message(ZoneProblem::Flaw(Flaw::Contradiction)),
             format!(
                 "\"zone.tg\": was damaged: its header contradicts itself; put back a copy of all files of the store, or {anew}"
             )
@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_file_on_another_machine_is_known_as_such() {
-        let error = about(Problem::OnNetwork("nfs"));
+        let error = about(ZoneProblem::OnNetwork("nfs"));
         assert!(error.is_on_network() && !error.is_not_a_zone());
         assert_eq!(
             error.to_string(),
@@ -432,9 +432,12 @@ mod tests {
 
     #[test]
     fn where_there_are_no_such_files_a_zone_in_memory_is_named() {
-        assert_eq!(message(Problem::NotHere), "\"zone.tg\": zones in files need Linux; use a zone in memory");
+        assert_eq!(
+            message(ZoneProblem::NotHere),
+            "\"zone.tg\": zones in files need Linux; use a zone in memory"
+        );
         let error = ZoneError::failed(Path::new("z"), Attempt::Map, io::ErrorKind::Unsupported.into());
-        assert_eq!(error.problem(), Problem::NotHere);
+        assert_eq!(error.problem(), ZoneProblem::NotHere);
     }
 
     #[test]
@@ -448,10 +451,10 @@ mod tests {
         );
         assert_eq!(forbidden.source().unwrap().to_string(), "permission denied");
         let problem = |attempt, kind| failed(attempt, kind).problem();
-        assert_eq!(problem(Attempt::Open, Kind::ReadOnlyFilesystem), Problem::Forbidden(Attempt::Open));
-        assert_eq!(problem(Attempt::Create, Kind::NotADirectory), Problem::NoFolder);
-        assert_eq!(problem(Attempt::Open, Kind::NotADirectory), Problem::NoFolder);
-        assert_eq!(problem(Attempt::Open, Kind::NotFound), Problem::Failed(Attempt::Open));
+        assert_eq!(problem(Attempt::Open, Kind::ReadOnlyFilesystem), ZoneProblem::Forbidden(Attempt::Open));
+        assert_eq!(problem(Attempt::Create, Kind::NotADirectory), ZoneProblem::NoFolder);
+        assert_eq!(problem(Attempt::Open, Kind::NotADirectory), ZoneProblem::NoFolder);
+        assert_eq!(problem(Attempt::Open, Kind::NotFound), ZoneProblem::Failed(Attempt::Open));
         let texts = [
             (Attempt::Open, "open the file for reading and writing"),
             (Attempt::Read, "read the file"),
@@ -471,9 +474,9 @@ mod tests {
         use io::ErrorKind as Kind;
         for kind in [Kind::StorageFull, Kind::QuotaExceeded, Kind::FileTooLarge] {
             let error = ZoneError::not_made(Path::new("z"), 4352, kind.into());
-            assert_eq!(error.problem(), Problem::NoRoom(4352));
+            assert_eq!(error.problem(), ZoneProblem::NoRoom(4352));
         }
         let other = ZoneError::not_made(Path::new("z"), 4352, Kind::PermissionDenied.into());
-        assert_eq!(other.problem(), Problem::Forbidden(Attempt::Create));
+        assert_eq!(other.problem(), ZoneProblem::Forbidden(Attempt::Create));
     }
 }

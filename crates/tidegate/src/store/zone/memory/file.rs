@@ -10,8 +10,8 @@ use super::super::atomic::Cell;
 use super::epoch::Reading;
 use super::error::ZoneError;
 use super::header::{CELLS_AT, Geometry, Header, Identity, LIMITS_AT, LIMITS_BYTES};
-use super::mapping::{Mapping, Part, Shareable};
-use super::record::Record;
+use super::mapping::{MappedPart, Mapping, Shareable};
+use super::record::ClockRecord;
 use super::wall::{SystemClocks, WallWatch};
 use crate::time::{CounterClock, Shifted, Source};
 
@@ -24,10 +24,10 @@ pub(crate) struct ZoneFile {
     pub(super) file: File,
     pub(super) mapping: Arc<Mapping>,
     /// Three words: the latest time, the longest debt, and the time until which unlisted limits may matter.
-    pub(super) words: Part<AtomicU64>,
+    pub(super) words: MappedPart<AtomicU64>,
     pub(super) header: Header,
     /// The record with which the zone was opened.
-    pub(super) record: Record,
+    pub(super) record: ClockRecord,
     /// True if it was created when it was opened.
     pub(crate) is_new: bool,
     /// True while a thread of this process holds the lock of the file: the system's lock excludes processes, and not
@@ -65,7 +65,7 @@ impl ZoneFile {
     }
 
     /// Returns the words of the table of limits.
-    pub(crate) fn record_words(&self) -> Part<AtomicU64> {
+    pub(crate) fn record_words(&self) -> MappedPart<AtomicU64> {
         self.mapping.part(LIMITS_AT, LIMITS_BYTES / size_of::<u64>())
     }
 
@@ -88,12 +88,12 @@ impl ZoneFile {
     }
 
     /// Returns the record in force, rewritten if the wall clock was set since. The caller holds the lock.
-    pub(super) fn renew_record(&self, now: &Reading) -> io::Result<Record> {
+    pub(super) fn renew_record(&self, now: &Reading) -> io::Result<ClockRecord> {
         renew_record(&self.file, now)
     }
 
     /// Returns all cells.
-    pub(crate) fn cells<T: Shareable>(&self) -> Part<T> {
+    pub(crate) fn cells<T: Shareable>(&self) -> MappedPart<T> {
         let bytes = self.header.length as usize - CELLS_AT;
         self.mapping.part(CELLS_AT, bytes / size_of::<T>())
     }
@@ -169,7 +169,7 @@ mod elsewhere {
         Err(ZoneError::new(path, Problem::NotHere))
     }
 
-    pub(super) fn renew_record(_: &File, _: &Reading) -> io::Result<Record> {
+    pub(super) fn renew_record(_: &File, _: &Reading) -> io::Result<ClockRecord> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

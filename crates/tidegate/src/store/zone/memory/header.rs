@@ -12,7 +12,7 @@
 //! Numbers are little-endian. Only the words, the table and the cells are in the byte order of the machine, which a
 //! marker records. This module neither reads nor writes files.
 
-use super::bytes::{Reader, Writer, checksum};
+use super::bytes::{FieldReader, FieldWriter, checksum};
 use crate::store::limit_table::{RECORD_WORDS, RECORDS};
 
 /// The bytes of the first page.
@@ -50,8 +50,8 @@ pub(super) struct Format {
 
 impl Format {
     /// Writes magic, version and byte order.
-    pub(super) fn begin<'a>(&self, bytes: &'a mut [u8]) -> Writer<'a> {
-        let mut writer = Writer::new(bytes);
+    pub(super) fn begin<'a>(&self, bytes: &'a mut [u8]) -> FieldWriter<'a> {
+        let mut writer = FieldWriter::new(bytes);
         writer.put(&self.magic);
         writer.u32(self.version);
         writer.put(&ORDER);
@@ -59,10 +59,10 @@ impl Format {
     }
 
     /// Checks the first page of a file of this length, and returns a reader positioned at its fields.
-    pub(super) fn fields<'a>(&self, bytes: &'a [u8], file_bytes: u64) -> Result<Reader<'a>, Flaw> {
+    pub(super) fn fields<'a>(&self, bytes: &'a [u8], file_bytes: u64) -> Result<FieldReader<'a>, Flaw> {
         let page = bytes.get(..HEADER_BYTES).filter(|_| file_bytes >= HEADER_BYTES as u64);
         let Some(page) = page else { return Err(self.too_short(bytes, file_bytes)) };
-        let mut reader = Reader::new(page);
+        let mut reader = FieldReader::new(page);
         if reader.take() != self.magic {
             return Err(Flaw::Foreign);
         }
@@ -77,7 +77,7 @@ impl Format {
         if order.iter().eq(ORDER.iter().rev()) {
             return Err(Flaw::ByteOrder);
         }
-        if Reader::new(&page[self.checked..]).u64() != checksum(&page[..self.checked]) {
+        if FieldReader::new(&page[self.checked..]).u64() != checksum(&page[..self.checked]) {
             return Err(Flaw::Checksum);
         }
         if version != self.version || order != ORDER {

@@ -82,12 +82,12 @@ impl Mapping {
     /// Returns `count` values from byte `offset` on. The same bytes must always be used as the same type: accesses of
     /// different sizes are not atomic with respect to each other. Panics if the values are not within the mapping, or
     /// not aligned.
-    pub(crate) fn part<T: Shareable>(self: &Arc<Self>, offset: usize, count: usize) -> Part<T> {
+    pub(crate) fn part<T: Shareable>(self: &Arc<Self>, offset: usize, count: usize) -> MappedPart<T> {
         let end = count.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(offset));
         assert!(end.is_some_and(|end| end <= self.length), "a part lies within its mapping");
         assert!(align_of::<T>() <= PAGE && offset % align_of::<T>() == 0, "a part is aligned");
         let start = self.start.as_ptr().wrapping_add(offset).cast();
-        Part {
+        MappedPart {
             start: NonNull::new(start).expect("no mapping holds the address zero"),
             count,
             _mapping: Arc::clone(self),
@@ -115,13 +115,13 @@ impl Drop for Mapping {
 
 /// A part of a mapping, which it keeps alive, as values of one type.
 #[derive(Debug)]
-pub(crate) struct Part<T> {
+pub(crate) struct MappedPart<T> {
     start: NonNull<T>,
     count: usize,
     _mapping: Arc<Mapping>,
 }
 
-impl<T: Shareable> Deref for Part<T> {
+impl<T: Shareable> Deref for MappedPart<T> {
     type Target = [T];
 
     #[inline]
@@ -135,11 +135,11 @@ impl<T: Shareable> Deref for Part<T> {
 
 #[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
 // SAFETY: a part is only a shared reference to its values, which needs them to be `Sync`.
-unsafe impl<T: Shareable + Sync> Send for Part<T> {}
+unsafe impl<T: Shareable + Sync> Send for MappedPart<T> {}
 
 #[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
 // SAFETY: as above.
-unsafe impl<T: Shareable + Sync> Sync for Part<T> {}
+unsafe impl<T: Shareable + Sync> Sync for MappedPart<T> {}
 
 #[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
 use elsewhere as system;
@@ -270,7 +270,7 @@ mod tests {
 
     const HUGE: usize = 2 << 20;
 
-    fn words(mapping: &Arc<Mapping>) -> Part<AtomicU64> {
+    fn words(mapping: &Arc<Mapping>) -> MappedPart<AtomicU64> {
         mapping.part(0, mapping.length / 8)
     }
 
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_part_keeps_its_mapping_and_is_seen_by_all_threads() {
-        let part: Part<AtomicU64> = Arc::new(Mapping::anonymous(256)).part(128, 16);
+        let part: MappedPart<AtomicU64> = Arc::new(Mapping::anonymous(256)).part(128, 16);
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| part.iter().for_each(|word| _ = word.fetch_add(1, Ordering::Relaxed)));
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn parts_see_each_other() {
         let mapping = Arc::new(Mapping::anonymous(256));
-        let part: Part<AtomicU64> = mapping.part(64, 2);
+        let part: MappedPart<AtomicU64> = mapping.part(64, 2);
         part[1].store(7, Ordering::Relaxed);
         assert_eq!(words(&mapping)[9].load(Ordering::Relaxed), 7);
     }

@@ -42,5 +42,5 @@ pub(crate) use file::ZoneFile;
 #[cfg(fuzzing)]
 pub use fuzz::zone_header;
 pub(crate) use header::{Flaw, Identity};
-pub(crate) use mapping::{Mapping, Part, Shareable};
+pub(crate) use mapping::{MappedPart, Mapping, Shareable};
 pub(crate) use seed::fresh_seed;

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::create::create;
 use super::epoch::{Reading, after_setting, is_sane, settle};
-use super::error::{Attempt, Problem, ZoneError};
+use super::error::{Attempt, ZoneError, ZoneProblem};
 use super::file::ZoneFile;
 use super::header::{Flaw, Geometry, HEADER_BYTES, Header, Identity, WORDS, WORDS_AT};
 use super::mapping::Mapping;
-use super::record::Record;
+use super::record::ClockRecord;
 use super::system::{self, Lock};
 
 /// The most attempts when a file repeatedly appears and vanishes while it is opened.
@@ -63,15 +63,15 @@ pub(super) fn check(
     let Some(file) = find(path, links_of(identity))? else { return Ok(None) };
     let header = require_zone(path, &file, wanted, identity)?;
     let page = first_page(&file).map_err(|error| ZoneError::failed(path, Attempt::Read, error))?;
-    let torn = || ZoneError::new(path, Problem::Flaw(Flaw::Clock));
-    page.first_chunk().and_then(Record::in_force).ok_or_else(torn)?;
+    let torn = || ZoneError::new(path, ZoneProblem::Flaw(Flaw::Clock));
+    page.first_chunk().and_then(ClockRecord::in_force).ok_or_else(torn)?;
     Ok(Some(header.identity))
 }
 
 /// Rejects cells that are changed under locks of one process. Another process with the same file open does not see
 /// these locks, and a killed process leaves half a cell.
 pub(super) fn require_atomic_cells(path: &Path, is_lock_free: bool) -> Result<(), ZoneError> {
-    if is_lock_free { Ok(()) } else { Err(ZoneError::new(path, Problem::NotAtomic)) }
+    if is_lock_free { Ok(()) } else { Err(ZoneError::new(path, ZoneProblem::NotAtomic)) }
 }
 
 /// The treatment of a path that is a link.
@@ -91,12 +91,12 @@ fn links_of(identity: Option<Identity>) -> Links {
 pub(super) fn find(path: &Path, links: Links) -> Result<Option<File>, ZoneError> {
     let failed = |error| ZoneError::failed(path, Attempt::Open, error);
     if links == Links::Reject && path.is_symlink() {
-        return Err(ZoneError::new(path, Problem::Link));
+        return Err(ZoneError::new(path, ZoneProblem::Link));
     }
     match fs::metadata(path) {
         Ok(metadata) => require_file(path, &metadata)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
-            return Err(ZoneError::new(path, Problem::LeadsNowhere));
+            return Err(ZoneError::new(path, ZoneProblem::LeadsNowhere));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
@@ -112,13 +112,13 @@ fn require_file(path: &Path, metadata: &Metadata) -> Result<(), ZoneError> {
         return Ok(());
     }
     let problem = if kind.is_dir() {
-        Problem::Folder
+        ZoneProblem::Folder
     } else if kind.is_socket() {
-        Problem::NotFile("socket")
+        ZoneProblem::NotFile("socket")
     } else if kind.is_fifo() {
-        Problem::NotFile("pipe")
+        ZoneProblem::NotFile("pipe")
     } else {
-        Problem::NotFile("device")
+        ZoneProblem::NotFile("device")
     };
     Err(ZoneError::new(path, problem))
 }
@@ -129,14 +129,14 @@ pub(super) fn require_own(path: &Path, file: &File) -> Result<u64, ZoneError> {
     let metadata = file.metadata().map_err(reading)?;
     require_file(path, &metadata)?;
     if let Some(name) = system::network(file).map_err(reading)? {
-        return Err(ZoneError::new(path, Problem::OnNetwork(name)));
+        return Err(ZoneError::new(path, ZoneProblem::OnNetwork(name)));
     }
     let user = system::user();
     if metadata.uid() != user {
-        return Err(ZoneError::new(path, Problem::OtherOwner { owner: metadata.uid(), user }));
+        return Err(ZoneError::new(path, ZoneProblem::OtherOwner { owner: metadata.uid(), user }));
     }
     if metadata.mode() & WRITE_BY_OTHERS != 0 {
-        return Err(ZoneError::new(path, Problem::OthersMayWrite(metadata.mode() & 0o7777)));
+        return Err(ZoneError::new(path, ZoneProblem::OthersMayWrite(metadata.mode() & 0o7777)));
     }
     Ok(metadata.len())
 }
@@ -164,12 +164,12 @@ pub(super) fn require_header<H>(
 ) -> Result<H, ZoneError> {
     let length = require_own(path, file)?;
     let page = first_page(file).map_err(|error| ZoneError::failed(path, Attempt::Read, error))?;
-    decode(&page, length).map_err(|flaw| ZoneError::new(path, Problem::Flaw(flaw)))
+    decode(&page, length).map_err(|flaw| ZoneError::new(path, ZoneProblem::Flaw(flaw)))
 }
 
 /// Maps the file into memory, after disk space is reserved for all its bytes.
 pub(super) fn map(path: &Path, file: &File, length: u64) -> Result<Arc<Mapping>, ZoneError> {
-    let bytes = usize::try_from(length).map_err(|_| ZoneError::new(path, Problem::TooLarge))?;
+    let bytes = usize::try_from(length).map_err(|_| ZoneError::new(path, ZoneProblem::TooLarge))?;
     system::reserve(file, length).map_err(|error| ZoneError::not_made(path, length, error))?;
     let mapping = Mapping::of_file(file, bytes);
     mapping.map(Arc::new).map_err(|error| ZoneError::failed(path, Attempt::Map, error))
@@ -196,12 +196,12 @@ fn set_clock(
     file: &File,
     latest: &AtomicU64,
     read: &dyn Fn() -> Reading,
-) -> Result<Record, ZoneError> {
+) -> Result<ClockRecord, ZoneError> {
     let failed = |attempt| move |error| ZoneError::failed(path, attempt, error);
     let _lock = Lock::new(file).map_err(failed(Attempt::Read))?;
     let page = first_page(file).map_err(failed(Attempt::Read))?;
-    let torn = || ZoneError::new(path, Problem::Flaw(Flaw::Clock));
-    let (record, place) = page.first_chunk().and_then(Record::in_force).ok_or_else(torn)?;
+    let torn = || ZoneError::new(path, ZoneProblem::Flaw(Flaw::Clock));
+    let (record, place) = page.first_chunk().and_then(ClockRecord::in_force).ok_or_else(torn)?;
     let mark = latest.load(Ordering::Relaxed);
     let settled = settle(&record, mark, &read());
     if settled != record {
@@ -218,9 +218,9 @@ fn set_clock(
 ///
 /// The record is not synced to disk, like the cells, so that no decision waits for it. A torn record leaves the other
 /// one in force.
-pub(super) fn renew_record(file: &File, now: &Reading) -> io::Result<Record> {
+pub(super) fn renew_record(file: &File, now: &Reading) -> io::Result<ClockRecord> {
     let page = first_page(file)?;
-    let in_force = page.first_chunk().and_then(Record::in_force);
+    let in_force = page.first_chunk().and_then(ClockRecord::in_force);
     let (record, place) = in_force.ok_or(io::ErrorKind::InvalidData)?;
     let Some(next) = after_setting(&record, now) else { return Ok(record) };
     file.write_all_at(&next.encode(), place as u64)?;

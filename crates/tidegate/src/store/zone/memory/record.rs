@@ -3,7 +3,7 @@
 //! There are two places for it. The record that is not in force is overwritten, so that an interrupted write leaves the
 //! other one valid.
 
-use super::bytes::{Reader, Writer, checksum};
+use super::bytes::{FieldReader, FieldWriter, checksum};
 use super::header::HEADER_BYTES;
 use crate::time::boot::BootId;
 
@@ -19,7 +19,7 @@ const UNKNOWN: BootId = [0; 16];
 
 /// The times of a zone and of the machine at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct ClockRecord {
     /// The sequence number: the later of two records has the higher one.
     pub(super) sequence: u64,
     /// The boot of the machine, if it was known.
@@ -32,10 +32,10 @@ pub(super) struct Record {
     pub(super) zone: u64,
 }
 
-impl Record {
+impl ClockRecord {
     pub(super) fn encode(&self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
-        let mut writer = Writer::new(&mut bytes);
+        let mut writer = FieldWriter::new(&mut bytes);
         writer.u64(self.sequence);
         writer.put(&self.boot.unwrap_or(UNKNOWN));
         for number in [self.offset, self.wall, self.zone] {
@@ -45,18 +45,18 @@ impl Record {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Option<Record> {
-        let mut reader = Reader::new(bytes);
+    fn decode(bytes: &[u8]) -> Option<ClockRecord> {
+        let mut reader = FieldReader::new(bytes);
         let (sequence, boot) = (reader.u64(), reader.take());
         let [offset, wall, zone] = [(); 3].map(|()| reader.u64());
         let boot = Some(boot).filter(|boot| *boot != UNKNOWN);
         let holds = reader.u64() == checksum(&bytes[..CHECKED]);
-        holds.then_some(Record { sequence, boot, offset, wall, zone })
+        holds.then_some(ClockRecord { sequence, boot, offset, wall, zone })
     }
 
     /// Returns the record in force, and the offset for the next one; `None` if neither is valid.
-    pub(super) fn in_force(page: &[u8; HEADER_BYTES]) -> Option<(Record, usize)> {
-        let [first, second] = PLACES.map(|place| Record::decode(&page[place..]));
+    pub(super) fn in_force(page: &[u8; HEADER_BYTES]) -> Option<(ClockRecord, usize)> {
+        let [first, second] = PLACES.map(|place| ClockRecord::decode(&page[place..]));
         match (first, second) {
             (Some(first), Some(second)) if second.sequence > first.sequence => Some((second, PLACES[0])),
             (Some(first), _) => Some((first, PLACES[1])),
@@ -70,7 +70,7 @@ impl Record {
 mod tests {
     use super::*;
 
-    const RECORD: Record = Record {
+    const RECORD: ClockRecord = ClockRecord {
         sequence: 7,
         boot: Some([9; 16]),
         offset: u64::MAX - 3,
@@ -78,7 +78,7 @@ mod tests {
         zone: 5,
     };
 
-    fn page(records: [Option<&Record>; 2]) -> [u8; HEADER_BYTES] {
+    fn page(records: [Option<&ClockRecord>; 2]) -> [u8; HEADER_BYTES] {
         let mut page = [0; HEADER_BYTES];
         for (place, record) in PLACES.into_iter().zip(records) {
             if let Some(record) = record {
@@ -91,8 +91,8 @@ mod tests {
     #[test]
     fn a_record_comes_back_from_its_bytes() {
         for boot in [None, Some([9; 16])] {
-            let record = Record { boot, ..RECORD };
-            assert_eq!(Record::decode(&record.encode()), Some(record));
+            let record = ClockRecord { boot, ..RECORD };
+            assert_eq!(ClockRecord::decode(&record.encode()), Some(record));
         }
     }
 
@@ -113,15 +113,15 @@ mod tests {
             for flip in (1..=255).step_by(if cfg!(miri) { 127 } else { 1 }) {
                 let mut bytes = RECORD.encode();
                 bytes[at] ^= flip;
-                assert_eq!(Record::decode(&bytes), None, "byte {at}");
+                assert_eq!(ClockRecord::decode(&bytes), None, "byte {at}");
             }
         }
     }
 
     #[test]
     fn the_later_of_those_that_hold_is_in_force_and_the_other_is_written_next() {
-        let (old, new) = (&RECORD, &Record { sequence: 8, ..RECORD });
-        let in_force = |records| Record::in_force(&page(records));
+        let (old, new) = (&RECORD, &ClockRecord { sequence: 8, ..RECORD });
+        let in_force = |records| ClockRecord::in_force(&page(records));
         assert_eq!(in_force([Some(old), Some(new)]), Some((new.clone(), PLACES[0])));
         assert_eq!(in_force([Some(new), Some(old)]), Some((new.clone(), PLACES[1])));
         assert_eq!(in_force([Some(old), Some(old)]), Some((old.clone(), PLACES[1])));
@@ -132,11 +132,11 @@ mod tests {
 
     #[test]
     fn a_record_that_was_half_written_leaves_the_other_in_force() {
-        let new = Record { sequence: 8, offset: 1, wall: 2, zone: 3, ..RECORD };
+        let new = ClockRecord { sequence: 8, offset: 1, wall: 2, zone: 3, ..RECORD };
         for written in 0..RECORD_BYTES {
             let mut page = page([Some(&RECORD), None]);
             page[PLACES[1]..][..written].copy_from_slice(&new.encode()[..written]);
-            assert_eq!(Record::in_force(&page), Some((RECORD, PLACES[1])), "{written} bytes");
+            assert_eq!(ClockRecord::in_force(&page), Some((RECORD, PLACES[1])), "{written} bytes");
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use super::epoch::{Reading, after_setting};
 use super::file::ZoneFile;
-use super::record::Record;
+use super::record::ClockRecord;
 use crate::time::boot::BootId;
 use crate::time::{Mark, Timestamp};
 
@@ -39,7 +39,7 @@ pub(super) struct WallWatch {
     file: Arc<ZoneFile>,
     clocks: Box<dyn Clocks>,
     /// The record in force when it was last read.
-    known: Mutex<Record>,
+    known: Mutex<ClockRecord>,
 }
 
 impl WallWatch {

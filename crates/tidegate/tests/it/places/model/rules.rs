@@ -86,10 +86,10 @@ impl Model {
         }
     }
 
-    pub(super) fn arrive(&mut self, class: usize, patience: Option<u64>, may_wait: bool) -> Fate {
+    pub(super) fn arrive(&mut self, class: usize, max_wait: Option<u64>, may_wait: bool) -> Fate {
         let fate = if self.may_enter(class) {
             Fate::In
-        } else if !may_wait || patience == Some(0) || self.plan.line == 0 {
+        } else if !may_wait || max_wait == Some(0) || self.plan.line == 0 {
             Fate::NoPlace
         } else if self.total(Fate::Waits) < self.plan.line as u64 || self.push_out(class) {
             if self.total(Fate::Waits) == 0 {
@@ -99,7 +99,7 @@ impl Model {
         } else {
             Fate::LineFull
         };
-        let deadline = patience.map(|patience| self.now + patience);
+        let deadline = max_wait.map(|max_wait| self.now + max_wait);
         self.callers.push(Some(Caller { class, deadline, fate }));
         fate
     }

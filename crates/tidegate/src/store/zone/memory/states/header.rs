@@ -27,7 +27,7 @@ const FORMAT: Format = Format { magic: *b"tidegate states\n", version: VERSION, 
 
 /// The fixed fields of a state file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct StateFileHeader {
     pub(super) identity: Identity,
     /// The bytes of all blocks.
     pub(super) bytes: u64,
@@ -35,7 +35,7 @@ pub(super) struct Header {
     pub(super) created: u64,
 }
 
-impl Header {
+impl StateFileHeader {
     /// Returns the bytes of the whole file, or `None` on overflow.
     pub(super) fn length(&self) -> Option<u64> {
         self.bytes.checked_add(BLOCKS_AT as u64)
@@ -52,10 +52,10 @@ impl Header {
     }
 
     /// Reads the first bytes of a file of `file_bytes` bytes.
-    pub(super) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Header, Flaw> {
+    pub(super) fn decode(bytes: &[u8], file_bytes: u64) -> Result<StateFileHeader, Flaw> {
         let mut reader = FORMAT.fields(bytes, file_bytes)?;
         let [set, zone, blocks, created, reserved] = [(); 5].map(|()| reader.u64());
-        let header = Header { identity: Identity { set, zone }, bytes: blocks, created };
+        let header = StateFileHeader { identity: Identity { set, zone }, bytes: blocks, created };
         let is_sane = reserved == 0 && blocks % 64 == 0 && blocks > 0;
         let Some(length) = header.length().filter(|_| is_sane) else { return Err(Flaw::Contradiction) };
         if length != file_bytes {
@@ -80,8 +80,8 @@ mod tests {
     use super::super::super::header::ORDER;
     use super::*;
 
-    fn header() -> Header {
-        Header { identity: Identity { set: 7, zone: 8 }, bytes: 65_536, created: 1_700_000_000 }
+    fn header() -> StateFileHeader {
+        StateFileHeader { identity: Identity { set: 7, zone: 8 }, bytes: 65_536, created: 1_700_000_000 }
     }
 
     fn page_of(fixed: &[u8]) -> Vec<u8> {
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_header_comes_back_from_its_bytes() {
         let page = page_of(&header().encode());
-        assert_eq!(Header::decode(&page, LENGTH), Ok(header()));
+        assert_eq!(StateFileHeader::decode(&page, LENGTH), Ok(header()));
         assert_eq!(header().fits(65_536, Identity { set: 7, zone: 8 }), Ok(()));
     }
 
@@ -113,7 +113,7 @@ mod tests {
         for at in 0..FIXED_BYTES {
             for flip in 1..=255 {
                 page[at] ^= flip;
-                assert!(Header::decode(&page, LENGTH).is_err(), "byte {at} ^ {flip}");
+                assert!(StateFileHeader::decode(&page, LENGTH).is_err(), "byte {at} ^ {flip}");
                 page[at] ^= flip;
             }
         }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_is_something_else_is_told_apart() {
-        let flaw = |page: &[u8], length| Header::decode(page, length).unwrap_err();
+        let flaw = |page: &[u8], length| StateFileHeader::decode(page, length).unwrap_err();
         let whole = page_of(&header().encode());
         assert_eq!(flaw(&[], 0), Flaw::Empty);
         assert_eq!(flaw(b"tidegate zone\n\0\0", 16), Flaw::Foreign);

@@ -41,9 +41,9 @@ pub use fuzz::state_file;
 pub(super) use header::VERSION;
 pub(crate) use load::Loaded;
 
-use super::error::{Problem, ZoneError, beside};
+use super::error::{ZoneError, ZoneProblem, beside};
 use super::header::Flaw;
-use super::mapping::{Mapping, Part};
+use super::mapping::{MappedPart, Mapping};
 use crate::algorithm::{Algorithm, State};
 use crate::sync::Mutex;
 use crate::time::Timestamp;
@@ -66,7 +66,7 @@ pub(crate) struct StateFile {
     file: Option<File>,
     mapping: Arc<Mapping>,
     /// The process that owns the file, and the boot of the machine under which it was last opened.
-    owner: Part<AtomicU64>,
+    owner: MappedPart<AtomicU64>,
     region: Region,
     blocks: Mutex<Blocks>,
 }
@@ -82,7 +82,7 @@ pub(crate) enum Opened {
 
 /// The name of a state, as its block stores it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StateName<'a> {
+pub(crate) struct BlockName<'a> {
     /// The digest of its limit.
     pub(crate) digest: u64,
     /// The namespace and the key.
@@ -140,7 +140,7 @@ impl StateFile {
 
     /// Returns the error for a file with this flaw.
     pub(crate) fn flawed(&self, flaw: Flaw) -> ZoneError {
-        ZoneError::new(&self.path, Problem::Flaw(flaw)).of_states()
+        ZoneError::new(&self.path, ZoneProblem::Flaw(flaw)).of_states()
     }
 
     /// Returns the bytes of all blocks.
@@ -162,7 +162,7 @@ impl StateFile {
     /// Returns `None` if there is no room for it.
     pub(crate) fn insert(
         &self,
-        name: StateName<'_>,
+        name: BlockName<'_>,
         state: &mut State,
         clear_at: Timestamp,
         words: usize,
@@ -173,7 +173,7 @@ impl StateFile {
     }
 
     /// Allocates a block with a name, and without a state.
-    fn allocate(&self, StateName { digest, name, algorithm }: StateName<'_>, words: usize) -> Option<Block> {
+    fn allocate(&self, BlockName { digest, name, algorithm }: BlockName<'_>, words: usize) -> Option<Block> {
         let class = class_for(algorithm, words, name.len())?;
         let mut blocks = self.blocks.lock();
         if Layout::of(algorithm) != Layout::Halves && !blocks.keep_spare(&self.region, class) {
@@ -191,12 +191,12 @@ impl StateFile {
         }
         let block = block?;
         drop(blocks);
-        self.name(block, StateName { digest, name, algorithm });
+        self.name(block, BlockName { digest, name, algorithm });
         Some(block)
     }
 
     /// Writes the words before the body of a block that is not valid.
-    fn name(&self, block: Block, StateName { digest, name, algorithm }: StateName<'_>) {
+    fn name(&self, block: Block, BlockName { digest, name, algorithm }: BlockName<'_>) {
         let start = block.start();
         let (algorithm, name_bytes) = (algorithm as u8, name.len() as u32);
         self.region.set(start + META, Meta { class: block.class(), algorithm, name_bytes }.encode());
@@ -221,7 +221,7 @@ impl StateFile {
     fn move_to(&self, block: &mut Block, state: &mut State, clear_at: Timestamp, words: usize) -> bool {
         let old = *block;
         let Some((digest, algorithm, name)) = self.name_of(old) else { return false };
-        let Some(new) = self.allocate(StateName { digest, name: &name, algorithm }, words) else {
+        let Some(new) = self.allocate(BlockName { digest, name: &name, algorithm }, words) else {
             return false;
         };
         let word = self.word(old);
@@ -302,7 +302,7 @@ impl StateFile {
             let spare = Block::new(unit, class, algorithm, name.len())?;
             self.region.publish_rewrite(Some(Rewrite { block: block.unit(), spare: unit }));
             self.region.then();
-            self.name(spare, StateName { digest, name: &name, algorithm });
+            self.name(spare, BlockName { digest, name: &name, algorithm });
             self.region.then();
             self.write_all(spare, state, clear_at, word.sequence() + 1);
             Some(spare)
@@ -390,15 +390,15 @@ mod elsewhere {
     use super::{File, Opened, Path, Problem, ZoneError};
 
     pub(crate) fn open(path: &Path, _: u64, _: Identity) -> Result<Opened, ZoneError> {
-        Err(ZoneError::new(path, Problem::NotHere))
+        Err(ZoneError::new(path, ZoneProblem::NotHere))
     }
 
     pub(crate) fn check(path: &Path, _: u64, _: Identity) -> Result<bool, ZoneError> {
-        Err(ZoneError::new(path, Problem::NotHere))
+        Err(ZoneError::new(path, ZoneProblem::NotHere))
     }
 
     pub(crate) fn check_blocks(path: &Path) -> Result<(), ZoneError> {
-        Err(ZoneError::new(path, Problem::NotHere))
+        Err(ZoneError::new(path, ZoneProblem::NotHere))
     }
 
     pub(super) fn unlock(_: &File) {}

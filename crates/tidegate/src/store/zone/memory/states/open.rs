@@ -6,20 +6,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::create::create_whole;
-use super::super::error::{Attempt, Problem, ZoneError};
+use super::super::error::{Attempt, ZoneError, ZoneProblem};
 use super::super::header::Identity;
 use super::super::mapping::Mapping;
 use super::super::open::{Links, find, find_or_make, map, require_header};
 use super::super::system;
-use super::header::{BLOCKS_AT, Header, OWNER_AT};
+use super::header::{BLOCKS_AT, OWNER_AT, StateFileHeader};
 use super::{Opened, StateFile};
 use crate::time::boot::wall;
 
 /// Opens the state file of a zone, or creates one if there is none.
 pub(crate) fn open(path: &Path, bytes: u64, identity: Identity) -> Result<Opened, ZoneError> {
     let make = || {
-        let header = Header { identity, bytes, created: wall().as_secs() };
-        let length = header.length().ok_or_else(|| ZoneError::new(path, Problem::TooLarge))?;
+        let header = StateFileHeader { identity, bytes, created: wall().as_secs() };
+        let length = header.length().ok_or_else(|| ZoneError::new(path, ZoneProblem::TooLarge))?;
         create_whole(path, length, &|file| file.write_all_at(&header.encode(), 0))
     };
     let (file, _) = find_or_make(path, Links::Reject, &make)?;
@@ -37,8 +37,8 @@ pub(crate) fn check(path: &Path, bytes: u64, identity: Identity) -> Result<bool,
 /// restart of the machine blocks may be torn, and are not checked either.
 pub(crate) fn check_blocks(path: &Path) -> Result<(), ZoneError> {
     let Some(file) = find(path, Links::Reject)? else { return Ok(()) };
-    let header = require_header(path, &file, Header::decode)?;
-    let bytes = usize::try_from(header.bytes).map_err(|_| ZoneError::new(path, Problem::TooLarge))?;
+    let header = require_header(path, &file, StateFileHeader::decode)?;
+    let bytes = usize::try_from(header.bytes).map_err(|_| ZoneError::new(path, ZoneProblem::TooLarge))?;
     if !system::try_lock(&file) {
         return Ok(());
     }
@@ -54,9 +54,9 @@ pub(crate) fn check_blocks(path: &Path) -> Result<(), ZoneError> {
 }
 
 /// Requires a valid state file with the requested size and identity.
-fn require(path: &Path, file: &File, bytes: u64, identity: Identity) -> Result<Header, ZoneError> {
+fn require(path: &Path, file: &File, bytes: u64, identity: Identity) -> Result<StateFileHeader, ZoneError> {
     require_header(path, file, |page, length| {
-        let header = Header::decode(page, length)?;
+        let header = StateFileHeader::decode(page, length)?;
         header.fits(bytes, identity)?;
         Ok(header)
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::super::super::atomic::prefetch;
-use super::super::mapping::{Mapping, Part};
+use super::super::mapping::{MappedPart, Mapping};
 use super::block::UNIT_WORDS;
 use super::header::{BLOCKS_AT, REWRITE_AT};
 
@@ -13,9 +13,9 @@ use super::header::{BLOCKS_AT, REWRITE_AT};
 /// A process may be killed between any two stores. All its stores before that are in the file, in program order.
 #[derive(Debug)]
 pub(super) struct Region {
-    words: Part<AtomicU64>,
+    words: MappedPart<AtomicU64>,
     /// The rewrite in progress, in the header.
-    rewrite: Part<AtomicU64>,
+    rewrite: MappedPart<AtomicU64>,
     #[cfg(test)]
     pub(super) watch: Watch,
 }

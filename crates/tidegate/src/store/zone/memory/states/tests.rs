@@ -145,7 +145,7 @@ fn play(text: &str, seed: u64, calls: usize, mut after: impl FnMut(&[Vec<u64>], 
                 let _ = map.take_all(&[(key, Ask::new(cost)), (other, Ask::ONE)]);
             }
             _ => {
-                let (decision, receipt) = map.take(key, Ask::new(cost).patience(SECOND));
+                let (decision, receipt) = map.take(key, Ask::new(cost).max_wait(SECOND));
                 permits.extend(decision.permit().map(|permit| (index, permit)));
                 receipts.extend(receipt.map(|receipt| (index, receipt)));
             }
@@ -193,7 +193,7 @@ fn a_kill_during_a_rewrite_leaves_a_full_file_its_spare_block() {
     assert_eq!(states.load(&mut |_| true), Ok(()));
     let names = [b"ana", b"bob", b"eve", b"ian", b"kim", b"lea", b"max", b"ned"];
     let insert = |name: &&[u8; 3]| {
-        let name = StateName { digest: 1, name: *name, algorithm: Algorithm::SlidingLog };
+        let name = BlockName { digest: 1, name: *name, algorithm: Algorithm::SlidingLog };
         states.insert(name, &mut log(0), clear_at(0), logs[0].len()).is_some()
     };
     assert_eq!(names.iter().filter(|name| insert(name)).count(), 7, "and one spare block");
@@ -243,7 +243,7 @@ fn a_map_that_is_opened_again_has_every_state() {
         let keys: Vec<_> = (0..10).map(|number| Key::new(format!("key {number}"))).collect();
         for call in 0..500 {
             let key = Subject::new("rule", &keys[random.below(10) as usize], &limit);
-            let _ = map.take(key, Ask::new(Cost::of(1 + random.below(3))).patience(SECOND));
+            let _ = map.take(key, Ask::new(Cost::of(1 + random.below(3))).max_wait(SECOND));
             clock.advance(SECOND * random.below(3) as u32 / 4);
             if call % 10 != 0 {
                 continue;
@@ -276,7 +276,7 @@ fn a_log_that_was_rewritten_while_it_was_empty_is_clear_when_its_limit_says() {
     let states = file_of(None, BYTES);
     let _ = states.load(&mut |_| true);
     let log = |words: &[u64]| State::from_words(Algorithm::SlidingLog, words).expect("the words of a log");
-    let name = StateName { digest: 1, name: b"ana", algorithm: Algorithm::SlidingLog };
+    let name = BlockName { digest: 1, name: b"ana", algorithm: Algorithm::SlidingLog };
     let at = Timestamp::from_ticks;
     let block = states.insert(name, &mut log(&[5, 100, 6]), at(1100), 9).expect("there is room");
     states.save(block, &mut log(&[7]), Timestamp::EPOCH);
@@ -311,7 +311,7 @@ fn of_two_blocks_of_a_name_the_later_one_counts() {
             .load(&mut |loaded| found.insert((loaded.digest, loaded.name.to_vec())).0 > 0)
             .unwrap();
         let (digest, name) = found.expect("one state");
-        let name = StateName { digest, name: &name, algorithm: limit.algorithm() };
+        let name = BlockName { digest, name: &name, algorithm: limit.algorithm() };
         let states = file_of(None, BYTES);
         let blocks = {
             let _ = states.load(&mut |_| true);

@@ -57,7 +57,7 @@ impl InUse {
         self.watch.reached(Timestamp::EPOCH);
     }
 
-    fn record(&self) -> Record {
+    fn record(&self) -> ClockRecord {
         record(&self.path())
     }
 }
@@ -67,9 +67,9 @@ fn opened(path: &Path, clocks: &SetClocks) -> WallWatch {
     WallWatch::new(Arc::new(file), Box::new(clocks.clone()))
 }
 
-fn record(path: &Path) -> Record {
+fn record(path: &Path) -> ClockRecord {
     let page: [u8; HEADER_BYTES] = fs::read(path).unwrap()[..HEADER_BYTES].try_into().unwrap();
-    Record::in_force(&page).unwrap().0
+    ClockRecord::in_force(&page).unwrap().0
 }
 
 fn zone_after_reboot(path: &Path, wall: Duration) -> u64 {

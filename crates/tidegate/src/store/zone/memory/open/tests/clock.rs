@@ -26,7 +26,7 @@ fn while_the_machine_runs_the_file_of_a_clock_stays_as_it_is() {
 /// Returns the time of a zone by its file when the machine has run for `since_boot`.
 fn zone_time(path: &Path, since_boot: Duration) -> u64 {
     let page: [u8; HEADER_BYTES] = fs::read(path).unwrap()[..HEADER_BYTES].try_into().unwrap();
-    let (record, _) = Record::in_force(&page).unwrap();
+    let (record, _) = ClockRecord::in_force(&page).unwrap();
     ticks(since_boot).wrapping_add(record.offset)
 }
 

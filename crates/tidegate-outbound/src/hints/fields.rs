@@ -1,0 +1,178 @@
+//! The remaining quota, in the header fields that servers use for it.
+
+use http::header::HeaderName;
+
+use super::when::{There, whole};
+use super::{ReportedQuota, structured};
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// The fields of the remaining quota and of its reset, for servers that use two fields.
+const PAIRS: [(HeaderName, HeaderName); 3] = [
+    (HeaderName::from_static("ratelimit-remaining"), HeaderName::from_static("ratelimit-reset")),
+    (HeaderName::from_static("x-ratelimit-remaining"), HeaderName::from_static("x-ratelimit-reset")),
+    (HeaderName::from_static("x-rate-limit-remaining"), HeaderName::from_static("x-rate-limit-reset")),
+];
+
+/// Returns every quota that a response reports.
+pub(super) fn quotas(there: There<'_>, headers: &http::HeaderMap) -> Vec<ReportedQuota> {
+    let mut quotas = Vec::new();
+    for value in headers.get_all(RATE_LIMIT) {
+        quotas.extend(rate_limit(value.as_bytes(), headers));
+    }
+    for (remaining, reset) in &PAIRS {
+        quotas.extend(pair(there, remaining, reset));
+    }
+    quotas
+}
+
+/// Parses `"name";r=0;t=30`, one or several, or as in older drafts `limit=9, remaining=0, reset=30`.
+fn rate_limit(text: &[u8], headers: &http::HeaderMap) -> Vec<ReportedQuota> {
+    if let Some(members) = structured::list(text) {
+        return members.iter().filter_map(|member| named(member, headers)).collect();
+    }
+    let members = structured::dictionary(text).unwrap_or_default();
+    let last = |name: &str| {
+        let (_, member) = members.iter().rev().find(|(key, _)| *key == name.as_bytes())?;
+        u64::try_from(member.value?.integer()?).ok()
+    };
+    match (last("remaining"), last("reset")) {
+        (Some(left), Some(seconds)) => {
+            vec![ReportedQuota::new(RATE_LIMIT.as_str().as_bytes(), left, seconds)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn named(member: &structured::Member<'_>, headers: &http::HeaderMap) -> Option<ReportedQuota> {
+    let name = member.name()?;
+    let left = u64::try_from(member.integer("r")?).ok()?;
+    let seconds = match member.integer("t") {
+        Some(seconds) => u64::try_from(seconds).ok()?,
+        // No quota remains, and no reset is reported: it is at the latest the end of the window.
+        None if left == 0 && !member.has("t") => window(name, headers)?,
+        None => return None,
+    };
+    Some(ReportedQuota::new(name, left, seconds))
+}
+
+/// Returns the length of this policy's window, in seconds.
+fn window(name: &[u8], headers: &http::HeaderMap) -> Option<u64> {
+    headers.get_all(POLICY).iter().find_map(|value| {
+        let members = structured::list(value.as_bytes())?;
+        let policy = members.iter().find(|member| member.name() == Some(name))?;
+        u64::try_from(policy.integer("w")?).ok()
+    })
+}
+
+/// Parses a pair of fields. If a field occurs several times, the strictest value applies.
+fn pair(there: There<'_>, remaining: &HeaderName, reset: &HeaderName) -> Option<ReportedQuota> {
+    let left = there.each(remaining, whole).min()?;
+    let lasts = there.each(reset, |text| there.reset(text)).max()?;
+    Some(ReportedQuota { policy: reset.as_str().as_bytes().into(), left, lasts })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use http::HeaderMap;
+
+    use super::*;
+
+    fn told(fields: &[(&'static str, &str)]) -> Vec<(String, u64, u64)> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            headers.append(*name, value.parse().unwrap());
+        }
+        let there = There::new(&headers, || UNIX_EPOCH + Duration::from_secs(1_900_000_000));
+        quotas(there, &headers)
+            .into_iter()
+            .map(|quota| (String::from_utf8(quota.policy.into()).unwrap(), quota.left, quota.lasts.as_secs()))
+            .collect()
+    }
+
+    fn one(policy: &str, left: u64, seconds: u64) -> Vec<(String, u64, u64)> {
+        vec![(policy.to_owned(), left, seconds)]
+    }
+
+    #[test]
+    fn every_dialect_is_understood() {
+        assert_eq!(told(&[("ratelimit", "\"default\";r=50;t=30")]), one("default", 50, 30));
+        assert_eq!(told(&[("ratelimit", "default;r=0;t=5;pk=:cHJpdg==:")]), one("default", 0, 5));
+        assert_eq!(told(&[("ratelimit", "limit=100, remaining=7, reset=9")]), one("ratelimit", 7, 9));
+        let draft_03 = [("ratelimit-limit", "10"), ("ratelimit-remaining", "3"), ("ratelimit-reset", "4")];
+        assert_eq!(told(&draft_03), one("ratelimit-reset", 3, 4));
+        let older = |reset| told(&[("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", reset)]);
+        for reset in ["60", "1900000060", "1900000060000"] {
+            assert_eq!(older(reset), one("x-ratelimit-reset", 3, 60), "{reset}");
+        }
+    }
+
+    #[test]
+    fn with_nothing_left_until_nobody_says_when_it_is_for_the_window_of_the_policy() {
+        let fields = [("ratelimit", "\"a\";r=0"), ("ratelimit-policy", "\"b\";q=1;w=9, \"a\";q=5;w=30")];
+        assert_eq!(told(&fields), one("a", 0, 30));
+    }
+
+    #[test]
+    fn of_lines_that_stand_there_twice_the_strictest_count_and_a_fraction_is_left_out() {
+        let twice = [
+            ("ratelimit-remaining", "3"),
+            ("ratelimit-remaining", "0.0"),
+            ("ratelimit-reset", "4"),
+            ("ratelimit-reset", "9"),
+        ];
+        assert_eq!(told(&twice), one("ratelimit-reset", 0, 9));
+    }
+
+    #[test]
+    fn every_policy_of_an_answer_counts() {
+        let several = told(&[
+            ("ratelimit", "\"burst\";r=0;t=1, \"daily\";r=7;t=600"),
+            ("ratelimit", "\"more\";r=1;t=2"),
+        ]);
+        assert_eq!(several, [one("burst", 0, 1), one("daily", 7, 600), one("more", 1, 2)].concat());
+    }
+
+    #[test]
+    fn nonsense_is_left_alone() {
+        for value in [
+            "\"a\";r=-1;t=5",
+            "\"a\";r=1;t=-5",
+            "\"a\";r=1.5;t=5",
+            "\"a\";r=1",
+            "\"a\";t=1",
+            "\"a\" r=1;t=5",
+            "5;r=1;t=5",
+            "(\"a\");r=1;t=5",
+            "\"a\";r=1;t=5,",
+            "limit=1, remaining=-1, reset=5",
+            "remaining=1",
+            "reset=1",
+            "remaining=\"1\", reset=5",
+            "",
+            "\"a\";r=1234567890123456;t=5",
+            "remaining=1;reset=5",
+        ] {
+            assert_eq!(told(&[("ratelimit", value)]), [], "{value}");
+        }
+        for (left, reset) in [("-1", "5"), ("5", "-1"), ("", "5"), ("5", ""), ("five", "5"), ("1, 2", "5")] {
+            assert_eq!(
+                told(&[("x-ratelimit-remaining", left), ("x-ratelimit-reset", reset)]),
+                [],
+                "{left} {reset}"
+            );
+        }
+        assert_eq!(told(&[("ratelimit-remaining", "1")]), []);
+        for (left, policy) in [
+            ("\"a\";r=0", "\"b\";q=5;w=30"),
+            ("\"a\";r=1", "\"a\";q=5;w=30"),
+            ("\"a\";r=0;t=-1", "\"a\";q=5;w=30"),
+            ("\"a\";r=0", "\"a\";q=5"),
+        ] {
+            assert_eq!(told(&[("ratelimit", left), ("ratelimit-policy", policy)]), [], "{left} {policy}");
+        }
+    }
+}

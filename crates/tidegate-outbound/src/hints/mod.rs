@@ -1,0 +1,137 @@
+//! The limits that a response reports for further calls.
+//!
+//! Servers report them in many forms; each becomes one of two things. A hold: no calls for some time. A quota: at most
+//! so many calls for some time. Values that are invalid, negative or already over are ignored.
+
+mod base64;
+mod fields;
+mod grpc;
+mod structured;
+mod when;
+
+use std::time::{Duration, SystemTime};
+
+use http::StatusCode;
+
+use self::when::There;
+use tidegate_tower::ResponseHead;
+
+/// The maximum number of policies. Of more policies, those with the least remaining quota apply.
+pub(super) const MAX_POLICIES: usize = 8;
+
+/// The limits that a response reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ServerHints {
+    /// The time for which no call may leave.
+    pub(super) hold: Option<Duration>,
+    pub(super) quotas: Vec<ReportedQuota>,
+    pub(super) went: CallResult,
+}
+
+/// The result of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CallResult {
+    /// There is no response.
+    #[default]
+    Unanswered,
+    Answered,
+    /// The server denied it for overload.
+    Refused,
+}
+
+/// A quota: at most so many calls for some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ReportedQuota {
+    /// The name that the server uses.
+    pub(super) policy: Box<[u8]>,
+    pub(super) left: u64,
+    pub(super) lasts: Duration,
+}
+
+impl ReportedQuota {
+    fn new(policy: &[u8], left: u64, seconds: u64) -> ReportedQuota {
+        ReportedQuota { policy: policy.into(), left, lasts: Duration::from_secs(seconds) }
+    }
+}
+
+impl ServerHints {
+    /// Reads the limits of a response; dates are compared with its `Date`, or with `wall` if it has none.
+    pub(super) fn by(head: ResponseHead<'_>, wall: fn() -> SystemTime) -> ServerHints {
+        let there = There::new(head.headers(), wall);
+        let is_error = head.status().is_client_error() || head.status().is_server_error();
+        let retry_after = if is_error { there.retry_after() } else { None };
+        // A response from a cache has a valid retry time, reduced by its age. Its remaining quota is out of date.
+        let age = there.age();
+        let retry_after = retry_after.map(|wait| wait.saturating_sub(age));
+        let hold = retry_after.max(grpc::hold(head)).filter(|hold| !hold.is_zero());
+        let mut quotas = if age.is_zero() { fields::quotas(there, head.headers()) } else { Vec::new() };
+        quotas.retain(|quota| !quota.lasts.is_zero());
+        if let Some(hold) = hold {
+            // If both report the same wait, the field that is meant for it applies.
+            for quota in quotas.iter_mut().filter(|quota| quota.left == 0) {
+                quota.lasts = hold;
+            }
+        }
+        quotas.sort_by_key(|quota| quota.left);
+        quotas.truncate(MAX_POLICIES);
+        let went =
+            if hold.is_some() || is_refusal(head) { CallResult::Refused } else { CallResult::Answered };
+        ServerHints { hold, quotas, went }
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        self.hold.is_none() && self.quotas.is_empty()
+    }
+}
+
+/// Returns true if the server denied the call for overload, in HTTP or in gRPC.
+fn is_refusal(head: ResponseHead<'_>) -> bool {
+    matches!(head.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+        || matches!(head.grpc_status(), Some(8 | 14))
+}
+
+/// Returns the time of the wall clock, for dates of servers that send no `Date`.
+#[expect(clippy::disallowed_methods, reason = "a date that a server wrote can be compared with nothing else")]
+pub(super) fn wall_clock() -> SystemTime {
+    SystemTime::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+
+    use super::*;
+
+    fn told(status: u16, fields: &[(&str, &str)]) -> ServerHints {
+        let mut response = Response::builder().status(status);
+        for (name, value) in fields {
+            response = response.header(*name, *value);
+        }
+        ServerHints::by(ResponseHead::of(&response.body(()).unwrap()), wall_clock)
+    }
+
+    #[test]
+    fn only_an_error_holds_by_retry_after() {
+        let held = [403, 408, 413, 429, 500, 503].map(|status| (status, Some(7)));
+        for (status, expected) in held.into_iter().chain([(200, None), (202, None), (301, None)]) {
+            let hold = told(status, &[("retry-after", "7")]).hold;
+            assert_eq!(hold, expected.map(Duration::from_secs), "{status}");
+        }
+        assert!(told(429, &[("retry-after", "0")]).is_nothing());
+        assert!(told(429, &[]).is_nothing());
+    }
+
+    #[test]
+    fn a_retry_after_takes_the_place_of_the_reset_of_what_is_used_up() {
+        let fields = [("retry-after", "2"), ("ratelimit", "\"burst\";r=0;t=30, \"daily\";r=9;t=600")];
+        let quotas = told(429, &fields).quotas;
+        assert_eq!(quotas, [ReportedQuota::new(b"burst", 0, 2), ReportedQuota::new(b"daily", 9, 600)]);
+    }
+
+    #[test]
+    fn of_too_many_policies_the_tightest_are_kept() {
+        let many: Vec<_> = (0..40).rev().map(|left| format!("p{left};r={left};t=5")).collect();
+        let quotas = told(200, &[("ratelimit", &many.join(", "))]).quotas;
+        assert_eq!(quotas.iter().map(|quota| quota.left).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
+    }
+}

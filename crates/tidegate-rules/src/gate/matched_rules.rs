@@ -1,0 +1,223 @@
+//! The rules that match one request, with the ask of each.
+
+use smallvec::SmallVec;
+use tidegate::{Ask, Key, Limit, Subject};
+
+use super::InForce;
+use super::limits::LimitInUse;
+use super::overrides::{Instead, Overrides};
+use super::together::Asks;
+use crate::attributes::Attributes;
+use crate::index::RuleId;
+use crate::key::{KeyParts, Keyed};
+use crate::normalized::NormalizedRequest;
+use crate::rule::{Action, Limited, Mode, Rule, StaticVerdict};
+
+/// The rules that match a request, with the ask of each.
+#[derive(Debug, Default)]
+pub(super) struct MatchedRules<'p> {
+    /// The rule with a fixed decision, if one applies.
+    pub(super) fixed: Option<(RuleId, StaticVerdict)>,
+    /// Shadow rules that would deny the request without counting.
+    pub(super) refused_in_shadow: Vec<RuleId>,
+    pub(super) enforced: SmallVec<[Asked<'p>; 2]>,
+    pub(super) shadows: Vec<Asked<'p>>,
+}
+
+/// The ask of one rule.
+#[derive(Clone, Debug)]
+pub(super) struct Asked<'p> {
+    pub(super) id: RuleId,
+    pub(super) rule: &'p Rule,
+    pub(super) limited: &'p Limited,
+    pub(super) key: Key,
+    pub(super) limit: LimitInUse<'p>,
+    pub(super) ask: Ask,
+    /// The weight of each unit of a request's cost.
+    pub(super) weight: u64,
+    /// The mode in force now.
+    pub(super) mode: Mode,
+}
+
+/// The inputs of a decision apart from the policy and the request.
+pub(super) struct Circumstances<'a> {
+    pub(super) overrides: &'a Overrides,
+    pub(super) now: &'a (dyn Fn() -> i64 + Sync),
+}
+
+/// The keys of one request. The last key is cached with its parts, because rules often share a key.
+#[derive(Debug)]
+pub(super) struct Keys<'s, 'v, 'p> {
+    seen: &'s NormalizedRequest<'v>,
+    last: Option<(&'p KeyParts, Keyed)>,
+}
+
+impl<'s, 'v, 'p> Keys<'s, 'v, 'p> {
+    pub(super) fn of(seen: &'s NormalizedRequest<'v>) -> Keys<'s, 'v, 'p> {
+        Keys { seen, last: None }
+    }
+
+    fn by(&mut self, parts: &'p KeyParts) -> &Keyed {
+        if self.last.as_ref().is_some_and(|(last, _)| *last != parts) {
+            self.last = None;
+        }
+        &self.last.get_or_insert_with(|| (parts, parts.key(self.seen))).1
+    }
+}
+
+/// The effect of a rule with a limit on a request.
+pub(super) enum MatchedRule<'p> {
+    /// No effect: a part of the key is missing, or an override exempts the key.
+    None,
+    /// The rule denies, because of an override or a repeated part of its key; in this mode.
+    Denied(Mode),
+    /// The rule counts the request, in this mode.
+    Counts(Asked<'p>, Mode),
+}
+
+impl<'p> MatchedRules<'p> {
+    pub(super) fn new(
+        force: &'p InForce,
+        attributes: &Attributes<'_>,
+        around: &Circumstances<'_>,
+    ) -> MatchedRules<'p> {
+        let mut visit = MatchedRules::default();
+        visit.match_rules(force, attributes, around);
+        visit
+    }
+
+    /// Matches each rule that applies, until one has a fixed decision.
+    pub(super) fn match_rules(
+        &mut self,
+        force: &'p InForce,
+        attributes: &Attributes<'_>,
+        around: &Circumstances<'_>,
+    ) {
+        let policy = &force.policy;
+        let seen = policy.see(attributes);
+        let applying = policy.applying(&seen);
+        for id in &applying {
+            if let (Action::Decide(fixed), mode) = (&policy.rule(*id).action, policy.rule(*id).mode) {
+                match (mode, fixed) {
+                    (Mode::Enforce, fixed) => {
+                        self.fixed = Some((*id, *fixed));
+                        return;
+                    }
+                    (Mode::Shadow, StaticVerdict::Deny) => self.refused_in_shadow.push(*id),
+                    (Mode::Shadow, StaticVerdict::Allow) => {}
+                }
+            }
+        }
+        let mut keys = Keys::of(&seen);
+        for id in applying {
+            match part(force, id, &mut keys, attributes, around) {
+                Some(MatchedRule::Denied(Mode::Enforce)) => {
+                    self.fixed = Some((id, StaticVerdict::Deny));
+                    return;
+                }
+                Some(MatchedRule::Denied(Mode::Shadow)) => self.refused_in_shadow.push(id),
+                Some(MatchedRule::Counts(asked, Mode::Enforce)) => {
+                    // The prefetch runs while the other rules are matched.
+                    force.store.memory().inspect(|zones| zones.prefetch(&asked.subject(false)));
+                    self.enforced.push(asked);
+                }
+                Some(MatchedRule::Counts(asked, Mode::Shadow)) => self.shadows.push(asked),
+                Some(MatchedRule::None) | None => {}
+            }
+        }
+    }
+
+    /// Appends the asks of the enforced rules, with receipts if they are tracked.
+    #[inline]
+    pub(super) fn put_asks<'v>(&'v self, is_tracked: bool, asks: &mut Asks<'v>) {
+        for asked in &self.enforced {
+            asks.push((asked.subject(is_tracked), asked.ask));
+        }
+    }
+
+    /// Returns true if a rule denies the request without counting.
+    pub(super) fn is_forbidden(&self) -> bool {
+        matches!(self.fixed, Some((_, StaticVerdict::Deny)))
+    }
+
+    /// Returns true if a shadow rule or a candidate has to be evaluated or counted.
+    pub(super) fn is_measured(&self) -> bool {
+        let has_candidates = |asked: &Asked<'_>| !asked.limited.candidates.is_empty();
+        !self.shadows.is_empty()
+            || !self.refused_in_shadow.is_empty()
+            || self.enforced.iter().any(has_candidates)
+    }
+}
+
+/// Returns the effect of a rule that applies; `None` if it has no limit.
+#[inline]
+pub(super) fn part<'p>(
+    force: &'p InForce,
+    id: RuleId,
+    keys: &mut Keys<'_, '_, 'p>,
+    attributes: &Attributes<'_>,
+    around: &Circumstances<'_>,
+) -> Option<MatchedRule<'p>> {
+    let rule = force.policy.rule(id);
+    let limited = rule.limited()?;
+    let (terms, _) = limited.now(|| (around.now)());
+    let key = match keys.by(&limited.key) {
+        Keyed::By(key) => key.clone(),
+        Keyed::Skip => return Some(MatchedRule::None),
+        Keyed::Deny => return Some(MatchedRule::Denied(terms.mode)),
+    };
+    // A candidate decides nothing, so overrides do not apply to it.
+    let found = match limited.candidate_for {
+        _ if around.overrides.is_empty() => None,
+        None if around.overrides.deny_a_value(rule, &limited.key, keys.seen, around.now) => {
+            return Some(MatchedRule::Denied(terms.mode));
+        }
+        None => around.overrides.of(rule, &key, || (around.now)()),
+        Some(_) => None,
+    };
+    let of_rule = force.limit(id).now(&terms.limit)?;
+    let limit = match found {
+        None => of_rule,
+        Some(found) => match found.instead((around.now)()) {
+            None => found.limit(&terms.limit, of_rule, (around.now)()),
+            Some(Instead::Limit(limit)) => found.limit(&limit, of_rule, (around.now)()),
+            Some(Instead::Allow) => return Some(MatchedRule::None),
+            Some(Instead::Deny) => return Some(MatchedRule::Denied(terms.mode)),
+        },
+    };
+    let ask = terms.ask(limit.limit(), attributes);
+    let (weight, mode) = (terms.cost, terms.mode);
+    Some(MatchedRule::Counts(Asked { id, rule, limited, key, limit, ask, weight, mode }, mode))
+}
+
+impl<'p> Asked<'p> {
+    /// Returns the limit of all nodes together.
+    pub(super) fn limit(&self) -> &Limit {
+        self.limit.limit()
+    }
+
+    /// Returns the key under its limit, with a receipt for a take if it is tracked.
+    #[inline]
+    pub(super) fn subject(&self, is_tracked: bool) -> Subject<'_> {
+        let subject = self.limit.subject(&self.key).when_full(self.limited.when_full);
+        let subject =
+            subject.in_zone(self.limited.zone.as_deref()).on_store_failure(self.limited.on_store_failure);
+        if is_tracked { subject.tracked() } else { subject }
+    }
+
+    /// Returns the ask of a candidate for this rule.
+    pub(super) fn of_candidate(
+        &self,
+        force: &'p InForce,
+        id: RuleId,
+        attributes: &Attributes<'_>,
+        now: &(dyn Fn() -> i64 + Sync),
+    ) -> Option<Asked<'p>> {
+        let rule = force.policy.rule(id);
+        let limited = rule.limited()?;
+        let (terms, _) = limited.now(now);
+        let ask = terms.ask(&terms.limit, attributes);
+        let (limit, weight, mode) = (force.limit(id).now(&terms.limit)?, terms.cost, terms.mode);
+        Some(Asked { id, rule, limited, key: self.key.clone(), limit, ask, weight, mode })
+    }
+}

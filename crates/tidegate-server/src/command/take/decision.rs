@@ -1,0 +1,157 @@
+//! The decision in a server's reply, for people and programs.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{Failure, RespReply};
+
+/// The decision of the server. The names are those of the HTTP interface.
+#[derive(Debug, Serialize)]
+pub(super) struct DecisionReply {
+    pub(super) allowed: bool,
+    limit: i64,
+    remaining: i64,
+    retry_after_ms: Option<u64>,
+    reset_after_ms: Option<u64>,
+    delay_ms: Option<u64>,
+    rule: Option<String>,
+    decided_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permit: Option<String>,
+}
+
+impl DecisionReply {
+    /// Reads alternating names and values. Unknown names are ignored; a missing number is an error.
+    pub(super) fn read(reply: RespReply) -> Result<DecisionReply, Failure> {
+        let RespReply::List(entries) = reply else { return Err(not_a_decision("not a list")) };
+        let number = |name: &str| match value(&entries, name) {
+            Some(RespReply::Number(number)) => Ok(*number),
+            _ => Err(not_a_decision(name)),
+        };
+        // -1 stands for none.
+        let span = |name: &str| number(name).map(|ms| u64::try_from(ms).ok());
+        let text = |name: &str| match value(&entries, name) {
+            Some(RespReply::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        Ok(DecisionReply {
+            allowed: number("allowed")? == 1,
+            limit: number("limit")?,
+            remaining: number("remaining")?,
+            retry_after_ms: span("retry_after")?,
+            reset_after_ms: span("reset_after")?,
+            delay_ms: span("delay")?,
+            rule: text("rule"),
+            decided_by: text("decided_by"),
+            permit: text("permit"),
+        })
+    }
+}
+
+fn value<'a>(entries: &'a [RespReply], name: &str) -> Option<&'a RespReply> {
+    let is_it = |entry: &RespReply| matches!(entry, RespReply::Text(text) if text == name);
+    entries.chunks_exact(2).find(|pair| is_it(&pair[0])).map(|pair| &pair[1])
+}
+
+fn not_a_decision(what: &str) -> Failure {
+    Failure::failed(format!(
+        "the server's answer is no decision ({what}); ask a tidegate server of this version"
+    ))
+}
+
+impl fmt::Display for DecisionReply {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.allowed, self.retry_after_ms) {
+            (true, _) => {
+                let delay = self.delay_ms.filter(|ms| *ms > 0);
+                let when = delay.map_or(String::new(), |ms| format!(" after a wait of {}", Span(ms)));
+                write!(out, "allowed{when}, {} of {} left", self.remaining, self.limit)?;
+                self.permit.as_ref().map_or(Ok(()), |permit| write!(out, "\npermit {permit}"))
+            }
+            (false, Some(ms)) => write!(out, "refused, try again in {}", Span(ms)),
+            (false, None) => {
+                write!(out, "refused, and no wait would help: at most {} can pass at once", self.limit)
+            }
+        }
+    }
+}
+
+/// Milliseconds for display, rounded up so that a caller never retries too early.
+struct Span(u64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (tenths, seconds) = (self.0.div_ceil(100), self.0.div_ceil(1000));
+        let minutes = seconds.div_ceil(60);
+        match seconds {
+            _ if self.0 < 1000 => write!(out, "{} ms", self.0),
+            0..=60 if tenths.is_multiple_of(10) => write!(out, "{} s", tenths / 10),
+            0..=60 => write!(out, "{}.{} s", tenths / 10, tenths % 10),
+            61..=3600 => write!(out, "{} min {} s", seconds / 60, seconds % 60),
+            _ => write!(out, "{} h {} min", minutes / 60, minutes % 60),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(numbers: [(&str, i64); 6]) -> RespReply {
+        let pairs =
+            numbers.map(|(name, number)| [RespReply::Text(name.to_owned()), RespReply::Number(number)]);
+        RespReply::List(pairs.into_iter().flatten().collect())
+    }
+
+    fn told(allowed: i64, retry_after: i64, delay: i64) -> DecisionReply {
+        let numbers = [("limit", 16), ("remaining", 14), ("allowed", allowed), ("reset_after", 2000)];
+        let [limit, remaining, allowed, reset_after] = numbers;
+        let spans = [("retry_after", retry_after), ("delay", delay)];
+        DecisionReply::read(reply([limit, remaining, allowed, reset_after, spans[0], spans[1]])).unwrap()
+    }
+
+    #[test]
+    fn people_read_one_line() {
+        for (told, expected) in [
+            (told(1, -1, 0), "allowed, 14 of 16 left"),
+            (told(1, -1, 500), "allowed after a wait of 500 ms, 14 of 16 left"),
+            (told(0, 2000, -1), "refused, try again in 2 s"),
+            (told(0, -1, -1), "refused, and no wait would help: at most 16 can pass at once"),
+        ] {
+            assert_eq!(told.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn programs_read_null_for_none() {
+        assert_eq!(
+            serde_json::to_string(&told(0, 2000, -1)).unwrap(),
+            r#"{"allowed":false,"limit":16,"remaining":14,"retry_after_ms":2000,"reset_after_ms":2000,"delay_ms":null,"rule":null,"decided_by":null}"#
+        );
+    }
+
+    #[test]
+    fn spans_are_rounded_up() {
+        for (ms, expected) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1000, "1 s"),
+            (1001, "1.1 s"),
+            (59_901, "60 s"),
+            (60_000, "60 s"),
+            (60_001, "1 min 1 s"),
+            (3_600_000, "60 min 0 s"),
+            (3_600_001, "1 h 1 min"),
+            (7_200_000, "2 h 0 min"),
+        ] {
+            assert_eq!(Span(ms).to_string(), expected, "{ms}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_no_decision_is_not_taken_for_one() {
+        assert!(DecisionReply::read(RespReply::Text("OK".to_owned())).is_err());
+        assert!(DecisionReply::read(RespReply::List(vec![])).is_err());
+    }
+}

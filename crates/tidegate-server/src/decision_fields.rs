@@ -1,0 +1,117 @@
+//! Decision fields in the units of the protocols: whole milliseconds and seconds, rounded up.
+
+use tidegate::{Adjusted, DecidedBy, Decision, Ticks, Verdict};
+use tidegate_rules::Admission;
+use tidegate_support::{in_ms, retry_after};
+
+use crate::engine::Decided;
+
+/// The fields of a reply about a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DecisionFields<'a> {
+    pub(crate) is_allowed: bool,
+    pub(crate) limit: Option<u64>,
+    pub(crate) remaining: Option<u64>,
+    /// `None` if the request was allowed, or can never be.
+    pub(crate) retry_after_ms: Option<u64>,
+    pub(crate) reset_after_ms: Option<u64>,
+    /// `None` if the request was denied.
+    pub(crate) delay_ms: Option<u64>,
+    pub(crate) rule: Option<&'a str>,
+    pub(crate) decided_by: DecidedBy,
+}
+
+/// Fields of a decision about a limit that came with its request. A fail-open decision counted nothing, so it has no
+/// remaining quota.
+impl From<Decided> for DecisionFields<'static> {
+    fn from(Decided { decision, by: decided_by }: Decided) -> DecisionFields<'static> {
+        let told = DecisionFields { decided_by, ..DecisionFields::from(decision) };
+        if decided_by == DecidedBy::Open && told.is_allowed {
+            return DecisionFields { limit: None, remaining: None, reset_after_ms: None, ..told };
+        }
+        told
+    }
+}
+
+impl From<Decision> for DecisionFields<'static> {
+    fn from(decision: Decision) -> DecisionFields<'static> {
+        DecisionFields {
+            is_allowed: decision.is_allowed(),
+            limit: Some(decision.limit()),
+            remaining: Some(decision.remaining()),
+            retry_after_ms: retry_after(&decision).map(in_ms),
+            reset_after_ms: Some(in_ms(decision.reset_after_in_ticks())),
+            delay_ms: match decision.verdict_in_ticks() {
+                Verdict::Allowed { delay } => Some(in_ms(delay)),
+                _ => None,
+            },
+            rule: None,
+            decided_by: DecidedBy::Memory,
+        }
+    }
+}
+
+impl<'a> From<&'a Admission> for DecisionFields<'a> {
+    fn from(admission: &'a Admission) -> DecisionFields<'a> {
+        let (is_allowed, rule) = (admission.is_allowed(), admission.rule());
+        match admission.binding() {
+            Some(binding) => DecisionFields {
+                is_allowed,
+                delay_ms: is_allowed.then(|| in_ms(binding.delay)),
+                rule,
+                decided_by: admission.decided_by(),
+                ..DecisionFields::from(binding.decision)
+            },
+            // No rule counted this request.
+            None => DecisionFields {
+                is_allowed,
+                limit: None,
+                remaining: None,
+                retry_after_ms: None,
+                reset_after_ms: None,
+                delay_ms: match admission.verdict() {
+                    Verdict::Allowed { delay } => Some(in_ms(Ticks::saturating_from(delay))),
+                    _ => None,
+                },
+                rule,
+                decided_by: admission.decided_by(),
+            },
+        }
+    }
+}
+
+/// Returns the word for the outcome of an adjustment.
+pub(crate) fn adjusted(adjusted: Adjusted) -> &'static str {
+    match adjusted {
+        Adjusted::Whole => "whole",
+        Adjusted::Capped => "capped",
+        Adjusted::NeedsPermit => "needs-permit",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tidegate::{Ask, Clock, DynamicLimiter, Limit, MILLISECOND, ManualClock, Zone};
+
+    use super::*;
+
+    #[test]
+    fn spans_are_rounded_up() {
+        let clock = Arc::new(ManualClock::new());
+        let adhoc = DynamicLimiter::on(&Zone::with_clock(1 << 16, clock.clone()), "");
+        let limit = adhoc.prepare(Limit::per_minute(30).burst(1));
+        let take = || DecisionFields::from(adhoc.admit("ana", &limit, Ask::ONE));
+
+        let first = take();
+        assert_eq!((first.retry_after_ms, first.delay_ms, first.reset_after_ms), (None, Some(0), Some(2000)));
+        clock.advance(999 * MILLISECOND + MILLISECOND / 2);
+        let second = take();
+        assert_eq!(
+            (second.retry_after_ms, second.delay_ms, second.reset_after_ms),
+            (Some(1001), None, Some(1001))
+        );
+        assert!(clock.now().ticks() > 0);
+    }
+}

@@ -1,0 +1,195 @@
+//! A denial, and the response to it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use http::{Response, StatusCode};
+use tidegate::{Decision, Verdict};
+use tidegate_support::{LimitStatus, Problem, ProblemKind, ceil_seconds};
+
+use super::Retry;
+use super::grpc::{self, Code};
+use super::promise::{Promise, exceeded};
+use crate::head::Head;
+
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// The reason of a denial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A limit is used up: 429, in gRPC `RESOURCE_EXHAUSTED`.
+    Quota,
+    /// There is no capacity, for any caller: 503, in gRPC `UNAVAILABLE`.
+    Capacity,
+    /// The store has no memory for another key: 429, in gRPC `RESOURCE_EXHAUSTED`. Known keys are decided as usual.
+    StoreFull,
+    /// A rule denies such requests: 403, in gRPC `PERMISSION_DENIED`.
+    Forbidden,
+    /// A part of the key is missing and its extractor has `or_refuse`, or it is repeated and its extractor denies that:
+    /// 400, in gRPC `INVALID_ARGUMENT`.
+    Missing,
+    /// The key is a peer address that no server has added, which is a mistake of the program: 500, in gRPC `INTERNAL`.
+    NoPeer,
+    /// No decision was possible: 503, in gRPC `UNAVAILABLE`.
+    Undecided,
+}
+
+/// A denied request, for which a response is made.
+#[derive(Clone, Copy, Debug)]
+pub struct DeniedRequest<'a> {
+    head: Head<'a>,
+    reason: Reason,
+    promise: Option<&'a Promise>,
+    decision: Option<Decision>,
+    retry_after: Option<Duration>,
+}
+
+impl<'a> DeniedRequest<'a> {
+    /// Returns a denial by a decision of a limit.
+    #[inline]
+    pub(crate) fn by_limit(head: Head<'a>, promise: &'a Promise, decision: Decision) -> DeniedRequest<'a> {
+        let retry_after = decision.retry_after();
+        let reason = if decision.is_store_full() { Reason::StoreFull } else { Reason::Quota };
+        DeniedRequest { head, reason, promise: Some(promise), decision: Some(decision), retry_after }
+    }
+
+    /// Returns the same denial with another reason.
+    pub(crate) fn for_reason(self, reason: Reason) -> DeniedRequest<'a> {
+        DeniedRequest { reason, ..self }
+    }
+
+    /// Returns a denial for lack of capacity, which may pass after this wait.
+    pub(crate) fn for_want_of_room(head: Head<'a>, retry_after: Option<Duration>) -> DeniedRequest<'a> {
+        DeniedRequest { head, reason: Reason::Capacity, promise: None, decision: None, retry_after }
+    }
+
+    /// Returns a denial for any other reason.
+    pub(crate) fn because(head: Head<'a>, reason: Reason) -> DeniedRequest<'a> {
+        DeniedRequest { head, reason, promise: None, decision: None, retry_after: None }
+    }
+
+    /// Returns the head of the request.
+    pub fn head(&self) -> Head<'a> {
+        self.head
+    }
+
+    /// Returns the reason.
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// Returns the name of the limit that denied the request.
+    pub fn policy(&self) -> Option<&'a str> {
+        self.promise.map(Promise::name)
+    }
+
+    /// Returns the decision of the limit.
+    pub fn decision(&self) -> Option<Decision> {
+        self.decision
+    }
+
+    /// Returns the time to the next try, if it is known and a retry can pass.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// Returns the HTTP status of the default response.
+    pub fn status(&self) -> StatusCode {
+        match self.reason {
+            // Many proxies handle a status of 500 and above as if the request were allowed.
+            Reason::Quota | Reason::StoreFull => StatusCode::TOO_MANY_REQUESTS,
+            Reason::Capacity | Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
+            Reason::Forbidden => StatusCode::FORBIDDEN,
+            Reason::Missing => StatusCode::BAD_REQUEST,
+            Reason::NoPeer => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Returns the decision as header fields report it.
+    pub(crate) fn limit_status(&self) -> Option<LimitStatus<'_>> {
+        Some(self.promise?.status(self.decision.as_ref()?))
+    }
+
+    fn retry(&self) -> Retry {
+        match (self.retry_after, self.reason) {
+            (Some(wait), _) => Retry::After(wait),
+            (None, Reason::Capacity | Reason::StoreFull | Reason::Undecided) => Retry::Unknown,
+            (None, Reason::Quota | Reason::Forbidden | Reason::Missing | Reason::NoPeer) => Retry::Never,
+        }
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.decision.is_some_and(|decision| decision.verdict_in_ticks() == Verdict::Impossible)
+    }
+
+    fn body(&self) -> Bytes {
+        let (kind, detail) = match (self.reason, self.promise) {
+            (Reason::Quota, Some(promise)) if self.is_too_much() => return promise.too_much.clone(),
+            (Reason::Quota, Some(promise)) => return promise.exceeded.clone(),
+            (Reason::Quota, None) => return exceeded(""),
+            (Reason::Capacity, _) => {
+                (ProblemKind::ReducedCapacity, "There is no room for this request now; try again later.")
+            }
+            (Reason::StoreFull, _) => {
+                (ProblemKind::ReducedCapacity, "The store has no room for another key; try again later.")
+            }
+            (Reason::Undecided, _) => {
+                (ProblemKind::Plain, "Nobody could decide about this request; try again later.")
+            }
+            (Reason::Forbidden, _) => {
+                (ProblemKind::Plain, "A rule refuses this request, however rare it is.")
+            }
+            (Reason::Missing, _) => (
+                ProblemKind::Plain,
+                "The request lacks what it is counted by, or has several values of it; send it once.",
+            ),
+            (Reason::NoPeer, _) => (
+                ProblemKind::Plain,
+                "Requests are counted by address here, and the server does not note who is connected. \
+                 Say where it does by key::peer_in; with axum serve into_make_service_with_connect_info.",
+            ),
+        };
+        Problem { kind, status: self.status(), detail }.document(None).into()
+    }
+
+    fn code(&self) -> Code {
+        match self.reason {
+            Reason::Quota | Reason::StoreFull => Code::ResourceExhausted,
+            Reason::Capacity | Reason::Undecided => Code::Unavailable,
+            Reason::Forbidden => Code::PermissionDenied,
+            Reason::Missing => Code::InvalidArgument,
+            Reason::NoPeer => Code::Internal,
+        }
+    }
+
+    fn message(&self) -> &'static str {
+        match self.reason {
+            Reason::Quota if self.is_too_much() => "the call weighs more than its limit can hold",
+            Reason::Quota => "too many calls; try again later",
+            Reason::Capacity => "there is no room for this call now; try again later",
+            Reason::StoreFull => "the store has no room for another key; try again later",
+            Reason::Undecided => "nobody could decide about this call; try again later",
+            Reason::Forbidden => "a rule refuses such calls",
+            Reason::Missing => "the call lacks what it is counted by, or has several values of it",
+            Reason::NoPeer => "the server does not note who is connected; say where it does by key::peer_in",
+        }
+    }
+}
+
+/// Returns the response: a problem document, or in gRPC a status. After a decision of a limit, the caller adds the
+/// header fields with the remaining quota and `Retry-After`.
+pub(crate) fn deny(refused: &DeniedRequest<'_>) -> Response<Bytes> {
+    if refused.head.is_grpc() {
+        let kind = refused.head.header(header::CONTENT_TYPE);
+        return grpc::answer(refused.code(), refused.message(), refused.retry(), kind);
+    }
+    let mut response = Response::new(refused.body());
+    *response.status_mut() = refused.status();
+    response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
+    if let (Some(wait), None) = (refused.retry_after, refused.decision) {
+        response.headers_mut().insert(header::RETRY_AFTER, ceil_seconds(wait).max(1).into());
+    }
+    response
+}

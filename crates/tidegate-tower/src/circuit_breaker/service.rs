@@ -1,0 +1,120 @@
+//! The service of the layer, and the future of its responses.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tidegate::BreakerPermit;
+use tower_service::Service;
+
+use super::CircuitBreakerSettings;
+use crate::body::{Answered, denial};
+use crate::concurrency_limit::{Ongoing, deny_by, judge};
+use crate::head::{Head, ResponseHead};
+
+/// A service behind a circuit breaker; made by [`CircuitBreakerLayer`](super::CircuitBreakerLayer).
+#[derive(Clone)]
+pub struct CircuitBreakerService<S> {
+    inner: S,
+    settings: Arc<CircuitBreakerSettings>,
+}
+
+impl<S> CircuitBreakerService<S> {
+    pub(super) fn new(inner: S, settings: Arc<CircuitBreakerSettings>) -> CircuitBreakerService<S> {
+        CircuitBreakerService { inner, settings }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for CircuitBreakerService<S>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone,
+    S::Error: 'static,
+{
+    type Response = Response<Answered<R>>;
+    type Error = S::Error;
+    type Future = CircuitBreakerFuture<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> CircuitBreakerFuture<S::Future> {
+        let stage = match self.settings.guard.admit() {
+            Ok(passage) => {
+                let mut passage = Ongoing::new(passage, self.settings.overloaded_after);
+                let future = passage.work(|| self.inner.call(request));
+                CircuitBreakerStage::Calling {
+                    future,
+                    passage: Some(passage),
+                    settings: Arc::clone(&self.settings),
+                }
+            }
+            Err(refusal) => {
+                let response = deny_by(self.settings.otherwise.as_deref(), Head::of(&request), refusal);
+                // The readiness that was reserved for this call is released for other calls.
+                self.inner = self.inner.clone();
+                CircuitBreakerStage::Refused { response: Some(response) }
+            }
+        };
+        CircuitBreakerFuture { stage }
+    }
+}
+
+pin_project! {
+    /// A call, from the decision of the circuit breaker to the head of its response. Dropped earlier, it reports no
+    /// outcome.
+    pub struct CircuitBreakerFuture<F> {
+        #[pin]
+        stage: CircuitBreakerStage<F>,
+    }
+}
+
+pin_project! {
+    #[project = StageProjection]
+    enum CircuitBreakerStage<F> {
+        Refused { response: Option<Response<Bytes>> },
+        Calling { #[pin] future: F, passage: Option<Ongoing<BreakerPermit>>, settings: Arc<CircuitBreakerSettings> },
+    }
+}
+
+impl<F, R, E> Future for CircuitBreakerFuture<F>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+    E: 'static,
+{
+    type Output = Result<Response<Answered<R>>, E>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project().stage.project() {
+            StageProjection::Refused { response } => {
+                let response = response.take().expect("polled again after it was over");
+                Poll::Ready(Ok(denial(response)))
+            }
+            StageProjection::Calling { future, passage, settings } => {
+                let (response, passage) = ready!(Ongoing::poll(passage, future, context))?;
+                passage.done(judge(settings.outcome.as_deref(), ResponseHead::of(&response)));
+                Poll::Ready(Ok(response.map(Answered::theirs)))
+            }
+        }
+    }
+}
+
+impl<S> fmt::Debug for CircuitBreakerService<S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("CircuitBreakerService").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl<F> fmt::Debug for CircuitBreakerFuture<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &self.stage {
+            CircuitBreakerStage::Refused { .. } => "refused",
+            CircuitBreakerStage::Calling { .. } => "calling",
+        };
+        out.debug_struct("CircuitBreakerFuture").field("stage", &stage).finish_non_exhaustive()
+    }
+}

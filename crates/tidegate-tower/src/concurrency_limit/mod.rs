@@ -1,0 +1,241 @@
+//! A layer that limits the concurrency of requests by any [`ConcurrencyLimiter`]: a fixed or an adaptive limit, with priority
+//! classes and a queue.
+//!
+//! A request beyond the limit is denied with 503, `Retry-After` and `application/problem+json`; a gRPC call with
+//! `UNAVAILABLE` and a pushback. If [`ConcurrencyLimitLayer::wait`] is set and the [`ConcurrencyLimiter`] have a queue, it waits instead.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use axum::{Router, routing::get};
+//! use tidegate::{AdaptiveLimit, Class, ConcurrencyLimiter};
+//! use tidegate_tower::ConcurrencyLimitLayer;
+//!
+//! const CRITICAL: usize = 0; // the rank of a class is its index
+//! const BULK: usize = 1;
+//!
+//! let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::gradient2(2..=500))
+//!     .classes([Class::new("critical").share(50), Class::new("bulk").share(10)])
+//!     .line(100)
+//!     .newest_first_after(Duration::from_millis(500));
+//! let in_flight = ConcurrencyLimitLayer::new(places.clone())
+//!     .class(|head| if head.path().starts_with("/checkout") { CRITICAL } else { BULK })
+//!     .wait(Duration::from_millis(200));
+//! let app: Router = Router::new().route("/", get(|| async { "hello" })).layer(in_flight);
+//!
+//! println!("{} of {} in flight", places.in_flight(), places.limit()); // for metrics
+//! # let _ = app;
+//! ```
+//!
+//! The layer reports the outcome of a call when the head of its response is there, or when its body has ended. An
+//! adaptive limit is derived from these outcomes; [`outcome_of`] classifies responses. A connection that is upgraded
+//! (101) releases its permit when the head of the response is sent.
+//!
+//! An error of the service in place of a response counts as [`Overloaded`](Outcome::Overloaded): from layers of tower
+//! it is a timeout, shed load or a connection that was not accepted. So a timeout layer inside of this one is taken
+//! into account. A timeout layer outside of this one drops the call; for that, set [`ConcurrencyLimitLayer::overloaded_after`].
+//!
+//! Put this layer next to the service and a [`RateLimit`](crate::RateLimitLayer) outside of it, so that requests which the
+//! rate limit denies take no permit. If the rate limit is inside, its denials do not count as outcomes of the service.
+
+mod body;
+mod not_sent;
+mod ongoing;
+mod outcome;
+mod service;
+
+pub use body::PermitBody;
+pub use not_sent::NotSent;
+pub(crate) use ongoing::Ongoing;
+#[doc(hidden)]
+pub use outcome::is_own_denial;
+pub(crate) use outcome::judge;
+pub use outcome::outcome_of;
+pub use service::{ConcurrencyLimit, ConcurrencyLimitFuture};
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use http_body::Body;
+use tidegate::{ConcurrencyLimiter, ConcurrencyPermit, Denied, Outcome};
+use tower_layer::Layer;
+
+use crate::answer::{DeniedRequest, deny};
+use crate::body::Answered;
+use crate::head::{Head, ResponseHead};
+
+/// A layer that limits the number of requests in flight; clones share the limit.
+///
+/// The layer is ready when the service is. A waiting request holds no readiness: it waits with a clone of the service,
+/// which is polled for readiness when the request has a permit.
+#[derive(Clone)]
+pub struct ConcurrencyLimitLayer {
+    settings: Arc<ConcurrencyLimitSettings>,
+}
+
+type ClassOf = dyn Fn(Head<'_>) -> usize + Send + Sync;
+pub(crate) type OutcomeOf = dyn Fn(ResponseHead<'_>) -> Outcome + Send + Sync;
+pub(crate) type DenialResponder = dyn Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Sync;
+
+#[derive(Clone)]
+struct ConcurrencyLimitSettings {
+    places: ConcurrencyLimiter,
+    class: Option<Arc<ClassOf>>,
+    wait: Duration,
+    outcome: Option<Arc<OutcomeOf>>,
+    otherwise: Option<Arc<DenialResponder>>,
+    until_body_ends: bool,
+    overloaded_after: Option<Duration>,
+}
+
+impl ConcurrencyLimitLayer {
+    /// Returns a layer over this concurrency limiter. All calls are of the first class, and none waits.
+    pub fn new(places: ConcurrencyLimiter) -> ConcurrencyLimitLayer {
+        let settings = ConcurrencyLimitSettings {
+            places,
+            class: None,
+            wait: Duration::ZERO,
+            outcome: None,
+            otherwise: None,
+            until_body_ends: false,
+            overloaded_after: None,
+        };
+        ConcurrencyLimitLayer { settings: Arc::new(settings) }
+    }
+
+    /// Sets the function that returns the class of a call: its rank, which is its index in [`ConcurrencyLimiter::classes`].
+    #[must_use]
+    pub fn class(self, class: impl Fn(Head<'_>) -> usize + Send + Sync + 'static) -> ConcurrencyLimitLayer {
+        self.set(|settings| settings.class = Some(Arc::new(class)))
+    }
+
+    /// Queues a call beyond the limit for at most this time, or for its `grpc-timeout` if that is shorter.
+    ///
+    /// [`ConcurrencyLimiter::max_waiters`] sets the capacity of the queue. It is 0 unless set.
+    #[must_use]
+    pub fn wait(self, longest: Duration) -> ConcurrencyLimitLayer {
+        self.set(|settings| settings.wait = longest)
+    }
+
+    /// Sets the function that classifies the outcome of a call by the head of its response; [`outcome_of`] unless set.
+    #[must_use]
+    pub fn outcome(
+        self,
+        outcome: impl Fn(ResponseHead<'_>) -> Outcome + Send + Sync + 'static,
+    ) -> ConcurrencyLimitLayer {
+        self.set(|settings| settings.outcome = Some(Arc::new(outcome)))
+    }
+
+    /// Holds the permit until the body of the response has ended or is dropped, not only until its head is there.
+    ///
+    /// The outcome of a gRPC call is then read from the status in the trailers, unless [`ConcurrencyLimitLayer::outcome`] is set.
+    #[must_use]
+    pub fn until_body_ends(self) -> ConcurrencyLimitLayer {
+        self.set(|settings| settings.until_body_ends = true)
+    }
+
+    /// Counts a call that is dropped without a response after at least this time as
+    /// [`Overloaded`](Outcome::Overloaded): its caller gave up because it took too long. Unless set, a dropped call
+    /// reports no outcome.
+    ///
+    /// Use it with a timeout layer outside of this one, which drops the call. Set the time of that layer, or a little
+    /// less.
+    #[must_use]
+    pub fn overloaded_after(self, long: Duration) -> ConcurrencyLimitLayer {
+        self.set(|settings| settings.overloaded_after = Some(long))
+    }
+
+    /// Sets the response to denied calls, in place of the default one.
+    #[must_use]
+    pub fn otherwise(
+        self,
+        answer: impl Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Sync + 'static,
+    ) -> ConcurrencyLimitLayer {
+        self.set(|settings| settings.otherwise = Some(Arc::new(answer)))
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut ConcurrencyLimitSettings)) -> ConcurrencyLimitLayer {
+        change(Arc::make_mut(&mut self.settings));
+        self
+    }
+}
+
+impl ConcurrencyLimitSettings {
+    fn class(&self, head: Head<'_>) -> usize {
+        self.class.as_ref().map_or(0, |class| class(head))
+    }
+
+    /// Returns the max wait of a call; `None` if it may not wait.
+    fn max_wait(&self, head: Head<'_>) -> Option<Duration> {
+        let max_wait = head.timeout().map_or(self.wait, |timeout| timeout.min(self.wait));
+        (!max_wait.is_zero()).then_some(max_wait)
+    }
+
+    fn refuse(&self, head: Head<'_>, refusal: Denied) -> Response<Bytes> {
+        deny_by(self.otherwise.as_deref(), head, refusal)
+    }
+
+    fn begin(&self, place: ConcurrencyPermit) -> Ongoing<ConcurrencyPermit> {
+        Ongoing::new(place, self.overloaded_after)
+    }
+
+    /// Reports the outcome of a call, or passes the permit to the body, and returns the response.
+    fn conclude<R: Body>(
+        &self,
+        response: Response<R>,
+        place: ConcurrencyPermit,
+    ) -> Response<Answered<PermitBody<R>>> {
+        let outcome = judge(self.outcome.as_deref(), ResponseHead::of(&response));
+        if !self.until_body_ends {
+            place.done(outcome);
+            return response.map(|body| Answered::theirs(PermitBody::nothing(body)));
+        }
+        let head = ResponseHead::of(&response);
+        let reads_trailers = self.outcome.is_none() && head.is_grpc() && !is_own_denial(head);
+        let length = head.header(http::header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        response.map(|body| Answered::theirs(PermitBody::place(body, place, outcome, reads_trailers, length)))
+    }
+}
+
+/// Returns the response to a call that was denied for lack of capacity.
+pub(crate) fn deny_by(
+    otherwise: Option<&DenialResponder>,
+    head: Head<'_>,
+    refusal: Denied,
+) -> Response<Bytes> {
+    let refused = DeniedRequest::for_want_of_room(head, refusal.retry_after());
+    match otherwise {
+        Some(otherwise) => otherwise(&refused),
+        None => deny(&refused),
+    }
+}
+
+impl<S> Layer<S> for ConcurrencyLimitLayer {
+    type Service = ConcurrencyLimit<S>;
+
+    fn layer(&self, inner: S) -> ConcurrencyLimit<S> {
+        ConcurrencyLimit::new(inner, Arc::clone(&self.settings))
+    }
+}
+
+impl fmt::Debug for ConcurrencyLimitLayer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.settings.fmt(out)
+    }
+}
+
+impl fmt::Debug for ConcurrencyLimitSettings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ConcurrencyLimitLayer")
+            .field("places", &self.places)
+            .field("wait", &self.wait)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! A denial as an error, for callers that proceed only if they were allowed.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::decision::{Decision, Remaining, Verdict};
+use crate::time::Ticks;
+use crate::wait::Cause;
+
+/// The error of a denied action: the decision, and the reason for the denial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Denied {
+    decision: Decision,
+    reason: Reason,
+}
+
+/// The reason for a denial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The limit denied the ask.
+    Limit,
+    /// The queue was full.
+    LineFull,
+    /// The wait ended early.
+    CutShort(Cause),
+    /// There is no free capacity for any caller.
+    Overloaded,
+    /// A newer or more important waiter evicted this one from the queue.
+    PushedOut,
+}
+
+impl Denied {
+    /// Creates a denial by the limit.
+    pub(crate) const fn of(decision: Decision) -> Denied {
+        Denied { decision, reason: Reason::Limit }
+    }
+
+    /// Creates a denial with this reason.
+    pub(crate) const fn because(reason: Reason, decision: Decision) -> Denied {
+        Denied { decision, reason }
+    }
+
+    /// Creates a denial because all `limit` calls are in flight; `retry_after` is the suggested wait.
+    pub(crate) const fn overloaded(limit: u64, retry_after: Ticks) -> Denied {
+        let verdict = Verdict::Denied { retry_after };
+        let decision = Decision::new(verdict, limit, Remaining::of_units(0), retry_after);
+        Denied { decision, reason: Reason::Overloaded }
+    }
+
+    /// Returns the wait after which the ask is allowed, if no other caller spends meanwhile; `None` if it can never
+    /// be allowed.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.decision.retry_after()
+    }
+
+    /// Returns true if no wait helps: the cost exceeds the limit.
+    pub const fn is_impossible(&self) -> bool {
+        matches!(self.decision.verdict(), Verdict::Impossible)
+    }
+
+    /// Returns true if the queue was full.
+    pub const fn is_queue_full(&self) -> bool {
+        matches!(self.reason, Reason::LineFull)
+    }
+
+    /// Returns true if the max wait passed before the ask was allowed.
+    pub const fn is_timed_out(&self) -> bool {
+        matches!(self.reason, Reason::CutShort(Cause::TimedOut))
+    }
+
+    /// Returns true if there was no free capacity for any caller, so the call was denied without waiting.
+    /// `retry_after` is then a guess, unless an open circuit breaker has a known end.
+    pub const fn is_overloaded(&self) -> bool {
+        matches!(self.reason, Reason::Overloaded)
+    }
+
+    /// Returns true if a newer or more important waiter evicted this one from the queue.
+    pub const fn is_pushed_out(&self) -> bool {
+        matches!(self.reason, Reason::PushedOut)
+    }
+
+    /// Returns true if the store had no room for another key.
+    pub const fn is_store_full(&self) -> bool {
+        self.decision.is_store_full()
+    }
+
+    /// Returns the decision behind the denial.
+    pub const fn decision(&self) -> Decision {
+        self.decision
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (decision, verdict) = (&self.decision, self.decision.verdict());
+        out.write_str(match (self.reason, verdict) {
+            (Reason::LineFull, _) => "refused: too many are waiting already; try again later",
+            (Reason::CutShort(Cause::TimedOut), _) => "refused: it was not let through in the time it had",
+            (Reason::CutShort(Cause::NoTimer), _) => {
+                "refused: the system starts no more threads, so nobody can be woken"
+            }
+            (Reason::Overloaded, _) => "refused: there is no capacity for more now; try again later",
+            (Reason::PushedOut, _) => "refused: others took its place in the line; try again later",
+            (Reason::Limit, Verdict::Denied { .. }) if decision.is_store_full() => {
+                "refused: the store has no room for another subject; raise max_keys or max_bytes"
+            }
+            (Reason::Limit, Verdict::Denied { retry_after }) => {
+                return write!(out, "refused: try again in {retry_after:?}");
+            }
+            (Reason::Limit, Verdict::Impossible) => {
+                let limit = decision.limit();
+                return write!(out, "refused: this cost can never pass; at most {limit} can at once");
+            }
+            (Reason::Limit, Verdict::Allowed { .. }) => "refused",
+        })
+    }
+}
+
+impl std::error::Error for Denied {}
+
+impl Decision {
+    /// Returns the decision if it was allowed, else a [`Denied`], for `?`.
+    pub const fn into_result(self) -> Result<Decision, Denied> {
+        if self.is_allowed() { Ok(self) } else { Err(Denied::of(self)) }
+    }
+}
+
+/// Conversion of a denial into the return value of a rate-limited function.
+///
+/// Every `Result` whose error implements `From<Denied>` implements this trait. Other types implement it
+/// themselves.
+///
+/// ```
+/// use tidegate::{FromDenied, Denied};
+///
+/// enum StoreFuture {
+///     Page(String),
+///     TooMany,
+/// }
+///
+/// impl FromDenied for StoreFuture {
+///     fn from_denied(_: Denied) -> StoreFuture {
+///         StoreFuture::TooMany
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a refusal cannot become `{Self}`, which this function returns",
+    label = "nothing says what to return when the limit refuses",
+    note = "return a `Result<_, E>` where `E` is `tidegate::Refusal` or has `From<tidegate::Refusal>`",
+    note = "or say what to return instead: `otherwise = |refusal| …`, or `otherwise = some_function`"
+)]
+pub trait FromDenied {
+    /// Returns the value to return in place of the denied call.
+    fn from_denied(refusal: Denied) -> Self;
+}
+
+impl<T, E: From<Denied>> FromDenied for Result<T, E> {
+    fn from_denied(refusal: Denied) -> Result<T, E> {
+        Err(E::from(refusal))
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use crate::{Ask, Cost, Limit, State, Timestamp};
+
+    #[test]
+    fn a_refusal_says_when_or_why_not() {
+        let limit = Limit::per_second(10).burst(2);
+        let mut state = State::default();
+        let mut take = |cost| limit.decide(&mut state, Timestamp::EPOCH, Ask::new(Cost::of(cost)));
+        assert!(take(2).into_result().is_ok());
+        let refusal = take(1).into_result().unwrap_err();
+        assert_eq!(refusal.to_string(), "refused: try again in 100ms");
+        assert_eq!(refusal.retry_after(), Some(Duration::from_millis(100)));
+        let never = take(3).into_result().unwrap_err();
+        assert_eq!(never.to_string(), "refused: this cost can never pass; at most 2 can at once");
+        assert!(never.is_impossible() && !refusal.is_impossible());
+        let full = take(1).store_full().into_result().unwrap_err();
+        assert!(full.is_store_full() && full.decision().is_store_full() && !refusal.is_store_full());
+        assert!(full.to_string().contains("max_keys"), "{full}");
+    }
+
+    #[test]
+    fn each_reason_answers_only_its_own_question() {
+        let decision = Limit::per_second(1).peek(&State::default(), Timestamp::EPOCH, Ask::ONE);
+        let reasons = [
+            (Denied::of(decision), [false, false, false, false]),
+            (Denied::because(Reason::LineFull, decision), [true, false, false, false]),
+            (Denied::because(Reason::CutShort(Cause::TimedOut), decision), [false, true, false, false]),
+            (Denied::overloaded(7, Ticks::new(16)), [false, false, true, false]),
+            (Denied::because(Reason::PushedOut, decision), [false, false, false, true]),
+            (Denied::because(Reason::CutShort(Cause::NoTimer), decision), [false, false, false, false]),
+        ];
+        let texts: std::collections::HashSet<_> =
+            reasons.iter().map(|(refusal, _)| refusal.to_string()).collect();
+        assert_eq!(texts.len(), 6);
+        for (refusal, expected) in reasons {
+            let (line_full, timed_out) = (refusal.is_queue_full(), refusal.is_timed_out());
+            let (overloaded, pushed_out) = (refusal.is_overloaded(), refusal.is_pushed_out());
+            assert_eq!([line_full, timed_out, overloaded, pushed_out], expected);
+        }
+    }
+
+    #[test]
+    fn without_capacity_nothing_is_left_and_the_wait_is_told() {
+        let refusal = Denied::overloaded(7, Ticks::new(16));
+        assert_eq!((refusal.decision().limit(), refusal.decision().remaining()), (7, 0));
+        assert_eq!(refusal.retry_after(), Some(Duration::from_nanos(1)));
+        assert!(!refusal.decision().is_allowed() && !refusal.is_impossible());
+    }
+}

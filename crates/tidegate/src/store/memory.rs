@@ -1,0 +1,231 @@
+//! The in-memory store that holds the states of one limit.
+
+use std::sync::Arc;
+
+use super::bound::StateName;
+use super::limit_table::{LimitTable, StateLimit, Unlisted};
+use super::receipts::Receipts;
+use super::state_key::{EncodedKey, Namespace, StateKey};
+use super::{Map, Zone};
+use crate::algorithm::{Claim, State, TakenOff};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
+use crate::decision::{Decision, PermitId};
+use crate::limit::AlgorithmParams;
+use crate::receipt::Receipt;
+use crate::time::{Source, Timestamp};
+
+/// An in-memory store, created from a reference to a [`Zone`] or a [`Map`]; clones share it.
+#[derive(Clone, Debug)]
+pub struct MemoryStore(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Zone(Zone),
+    Map(Map),
+}
+
+impl From<&Zone> for MemoryStore {
+    fn from(zone: &Zone) -> MemoryStore {
+        MemoryStore(Kind::Zone(zone.clone()))
+    }
+}
+
+impl From<&Map> for MemoryStore {
+    fn from(map: &Map) -> MemoryStore {
+        MemoryStore(Kind::Map(map.clone()))
+    }
+}
+
+impl From<&MemoryStore> for MemoryStore {
+    fn from(memory: &MemoryStore) -> MemoryStore {
+        memory.clone()
+    }
+}
+
+impl MemoryStore {
+    /// Returns the store itself.
+    #[inline]
+    pub(super) fn store(&self) -> LimitStore<'_> {
+        match &self.0 {
+            Kind::Zone(zone) => LimitStore::Zone(zone),
+            Kind::Map(map) => LimitStore::Map(map),
+        }
+    }
+
+    /// Returns the store that holds the states of this limit.
+    #[inline]
+    pub(crate) fn holder(&self, terms: &AlgorithmParams) -> LimitStore<'_> {
+        self.store().holder(terms)
+    }
+
+    #[inline]
+    pub(crate) fn limits(&self) -> &Arc<LimitTable> {
+        self.store().limits()
+    }
+
+    pub(crate) fn clock(&self) -> &Source {
+        self.store().clock()
+    }
+
+    /// Returns the zone, if it is one.
+    pub(crate) fn zone(&self) -> Option<&Zone> {
+        match self.store() {
+            LimitStore::Zone(zone) => Some(zone),
+            LimitStore::Map(_) => None,
+        }
+    }
+
+    pub(crate) fn forget(&self, namespace: &Namespace, name: &EncodedKey) -> Result<bool, Unlisted> {
+        self.store().forget(namespace, name)
+    }
+
+    pub(crate) fn forget_state(&self, name: &EncodedKey, state: &StateName) -> bool {
+        self.store().forget_state(name, state)
+    }
+}
+
+/// An in-memory store, as a whole or as the one that holds the states of a limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LimitStore<'a> {
+    /// A zone, with one cell per state.
+    Zone(&'a Zone),
+    /// A map, which holds states of any size.
+    Map(&'a Map),
+}
+
+/// Runs the same expression for any holder.
+macro_rules! with_holder {
+    ($all:expr, $holder:ident => $line:expr) => {
+        match $all {
+            LimitStore::Zone($holder) => $line,
+            LimitStore::Map($holder) => $line,
+        }
+    };
+}
+
+impl<'a> LimitStore<'a> {
+    /// Returns the holder of this limit's states: the store, or the map beside a zone.
+    #[inline]
+    pub(crate) fn holder(self, terms: &AlgorithmParams) -> LimitStore<'a> {
+        match self {
+            LimitStore::Zone(zone) if !terms.fits_word() => LimitStore::Map(zone.map()),
+            holder => holder,
+        }
+    }
+
+    /// Returns the table of the limits that its namespaces have had.
+    #[inline]
+    pub(crate) fn limits(self) -> &'a Arc<LimitTable> {
+        with_holder!(self, holder => holder.limits())
+    }
+
+    pub(crate) fn clock(self) -> &'a Source {
+        with_holder!(self, holder => holder.clock())
+    }
+
+    /// Returns the table of open receipts.
+    pub(crate) fn receipts(self) -> &'a Receipts {
+        with_holder!(self, holder => holder.receipts())
+    }
+
+    /// Removes the states of a key under every limit that its namespace has had. Returns true if there were any.
+    pub(crate) fn forget(self, namespace: &Namespace, name: &EncodedKey) -> Result<bool, Unlisted> {
+        let listed = self.limits().listed(namespace.name(), self.clock().now())?;
+        let state = |limit: StateLimit| StateName::new(self.limits(), namespace, limit);
+        let states: Vec<_> = listed.into_iter().map(state).collect();
+        Ok(states.iter().fold(false, |was_known, state| was_known | self.forget_state(name, state)))
+    }
+
+    /// Removes the state of a key under one limit. Returns true if there was one.
+    pub(crate) fn forget_state(self, name: &EncodedKey, state: &StateName) -> bool {
+        with_holder!(self, holder => holder.forget_state(name, state))
+    }
+
+    /// Decides, and spends if allowed, and returns a receipt.
+    pub(crate) fn take_from(self, account: &StateKey, ask: Ask) -> (Decision, Option<Receipt>) {
+        match self {
+            LimitStore::Zone(zone) => zone.take_if_free(account, ask, None),
+            LimitStore::Map(map) => map.take_by(account, ask, None, AlgorithmParams::decide),
+        }
+    }
+
+    /// Decides, and spends if allowed, like [`LimitStore::take_from`], without a receipt.
+    #[inline]
+    pub(crate) fn spend(self, account: &StateKey, ask: Ask) -> Decision {
+        with_holder!(self, holder => holder.spend(account, ask))
+    }
+
+    /// Decides like [`LimitStore::spend`], as of `at`, a recent reading of the clock. Sets `at` to a later reading if it is
+    /// too old.
+    pub(crate) fn spend_as_of(self, account: &StateKey, ask: Ask, at: &mut Timestamp) -> Decision {
+        with_holder!(self, holder => holder.spend_as_of(account, ask, at))
+    }
+
+    /// Takes if allowed, now or as of the given time. A denial changes nothing.
+    pub(crate) fn take_if_free(
+        self,
+        account: &StateKey,
+        ask: Ask,
+        at: Option<Timestamp>,
+    ) -> (Decision, Option<Receipt>) {
+        match self {
+            LimitStore::Zone(zone) => zone.take_if_free(account, ask, at),
+            LimitStore::Map(map) => map.take_by(account, ask, at, AlgorithmParams::decide_if_free),
+        }
+    }
+
+    pub(crate) fn look(self, account: &StateKey, ask: Ask) -> Decision {
+        match self {
+            LimitStore::Zone(zone) => zone.look(account, ask, None),
+            LimitStore::Map(map) => map.look(account, ask),
+        }
+    }
+
+    pub(crate) fn adjust_in(self, account: &StateKey, adjustment: Adjustment) -> Adjusted {
+        let adjust = || self.adjust_unlocked(account, adjustment).0;
+        match adjustment {
+            Adjustment::Charge(_) => adjust(),
+            Adjustment::Refund(_) => self.receipts().without(account, adjust),
+        }
+    }
+
+    /// Adjusts without locking the receipts; for a refund the caller must have locked them. Returns a receipt of a
+    /// charge.
+    pub(super) fn adjust_unlocked(
+        self,
+        account: &StateKey,
+        adjustment: Adjustment,
+    ) -> (Adjusted, Option<Receipt>) {
+        with_holder!(self, holder => holder.adjust_in(account, adjustment))
+    }
+
+    /// Gives one take of an era back, as far as it is certainly still there.
+    pub(crate) fn give_back_to(self, account: &StateKey, receipt: Receipt) -> Adjusted {
+        let era = receipt.era;
+        let give_back = || self.give_back_unlocked(account, receipt);
+        self.receipts().out_of_order(account, era, give_back).unwrap_or(Adjusted::Capped)
+    }
+
+    /// Gives one take back without locking the receipts, for a caller that has locked them.
+    pub(super) fn give_back_unlocked(self, account: &StateKey, receipt: Receipt) -> Adjusted {
+        with_holder!(self, holder => holder.give_back_to(account, receipt))
+    }
+
+    /// Removes units of one take from its debt, as far as they are still owed.
+    pub(super) fn take_off(self, account: &StateKey, claim: Claim, units: Cost) -> Option<TakenOff> {
+        with_holder!(self, holder => holder.take_off(account, claim, units))
+    }
+
+    pub(crate) fn state_of(self, account: &StateKey) -> State {
+        with_holder!(self, holder => holder.state_of(account))
+    }
+
+    /// Releases a permit. Only a map holds permits.
+    pub(crate) fn release_in(self, account: &StateKey, permit: PermitId) -> bool {
+        matches!(self, LimitStore::Map(map) if map.release_in(account, permit))
+    }
+
+    pub(crate) fn renew_in(self, account: &StateKey, permit: PermitId) -> bool {
+        matches!(self, LimitStore::Map(map) if map.renew_in(account, permit))
+    }
+}
