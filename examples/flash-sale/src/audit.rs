@@ -4,65 +4,54 @@
 
 use harness::sale::Tally;
 use serde::Serialize;
-use sqlx::Row;
 
 use crate::database::{Database, Fault, Statement};
 
-/// A query that must return no rows.
-struct Question {
-    /// The invariant that rows violate.
-    wrong: &'static str,
-    statement: Statement,
-}
-
-const fn question(wrong: &'static str, statement: &'static str) -> Question {
-    Question { wrong, statement: Statement::new(statement) }
-}
-
-static QUESTIONS: [Question; 10] = [
-    question(
+/// The invariants, and for each a query that must return no rows. The databases understand the same text.
+const QUESTIONS: [(&str, &str); 10] = [
+    (
         "pieces sold, reserved and available are not the stock",
         "SELECT s.id AS about FROM sales s WHERE s.stock <>
          s.available + (SELECT count(*) FROM orders o WHERE o.sale_id = s.id)",
     ),
-    question(
+    (
         "less than nothing or more than the stock is available",
         "SELECT id AS about FROM sales WHERE available < 0 OR available > stock",
     ),
-    question(
+    (
         "a buyer has two orders of one sale",
         "SELECT max(sale_id) AS about FROM orders GROUP BY sale_id, user_id HAVING count(*) > 1",
     ),
-    question(
+    (
         "an order belongs to no sale",
         "SELECT o.sale_id AS about FROM orders o LEFT JOIN sales s ON s.id = o.sale_id WHERE s.id IS NULL",
     ),
-    question(
+    (
         "an order was returned and is there as well",
         "SELECT o.sale_id AS about FROM orders o JOIN returns r ON r.order_id = o.id",
     ),
-    question(
+    (
         "a key has an order, and one that was returned",
         "SELECT o.sale_id AS about FROM orders o
          JOIN returns r ON r.user_id = o.user_id AND r.request_key = o.request_key",
     ),
-    question(
+    (
         "an order is paid without a payment of its price",
         "SELECT o.sale_id AS about FROM orders o JOIN sales s ON s.id = o.sale_id
          LEFT JOIN payments p ON p.order_id = o.id
          WHERE o.state = 'paid' AND (p.cents IS NULL OR p.cents <> s.price_cents)",
     ),
-    question(
+    (
         "a payment belongs to no order that is paid",
         "SELECT p.cents AS about FROM payments p LEFT JOIN orders o ON o.id = p.order_id
          WHERE o.state IS NULL OR o.state <> 'paid'",
     ),
-    question(
+    (
         "an order was made while the sale was not open",
         "SELECT o.sale_id AS about FROM orders o JOIN sales s ON s.id = o.sale_id
          WHERE o.reserved_at < s.opens_at OR o.reserved_at >= s.closes_at",
     ),
-    question(
+    (
         "an order was paid after its time",
         "SELECT sale_id AS about FROM orders WHERE state = 'paid' AND (paid_at IS NULL OR paid_at >= expires_at)",
     ),
@@ -98,11 +87,10 @@ impl Database {
     /// Returns all violated invariants of all sales; none if the books are correct.
     pub async fn audit(&self) -> Result<Vec<Finding>, Fault> {
         let mut findings = Vec::new();
-        for question in &QUESTIONS {
-            let asked = sqlx::query(question.statement.text(self.dialect()));
-            let rows = asked.fetch_all(self.pool()).await?.len();
+        for (wrong, question) in QUESTIONS {
+            let rows = sqlx::query(question).fetch_all(self.pool()).await?.len();
             if rows > 0 {
-                findings.push(Finding { wrong: question.wrong, rows });
+                findings.push(Finding { wrong, rows });
             }
         }
         Ok(findings)
@@ -110,28 +98,25 @@ impl Database {
 
     /// Returns the distribution of a sale's stock; `None` if there is no such sale.
     pub async fn tally(&self, sale: i64) -> Result<Option<Tally>, Fault> {
-        let row = sqlx::query(TALLY.text(self.dialect())).bind(sale).fetch_optional(self.pool()).await?;
-        let Some(row) = row else { return Ok(None) };
-        Ok(Some(Tally {
-            stock: row.try_get("stock")?,
-            available: row.try_get("available")?,
-            live: row.try_get("live")?,
-            paid: row.try_get("paid")?,
-            returned: row.try_get("returned")?,
-            duplicates: row.try_get("duplicates")?,
-            last_at: row.try_get("last_at")?,
+        let row = TALLY.rows(self.dialect()).bind(sale).fetch_optional(self.pool()).await?;
+        Ok(row.map(|(stock, available, live, paid, returned, duplicates, last_at)| Tally {
+            stock,
+            available,
+            live,
+            paid,
+            returned,
+            duplicates,
+            last_at,
         }))
     }
 
     /// Returns the orders of a sale, each with its buyer.
     pub async fn orders(&self, sale: i64) -> Result<Vec<(String, String)>, Fault> {
-        let rows = sqlx::query(ORDERS.text(self.dialect())).bind(sale).fetch_all(self.pool()).await?;
-        rows.iter().map(|row| Ok((row.try_get("id")?, row.try_get("user_id")?))).collect()
+        Ok(ORDERS.rows(self.dialect()).bind(sale).fetch_all(self.pool()).await?)
     }
 
     /// Returns all users who have an order of a sale, or had one that expired.
     pub async fn buyers(&self, sale: i64) -> Result<Vec<String>, Fault> {
-        let rows = sqlx::query(BUYERS.text(self.dialect())).bind(sale).bind(sale).fetch_all(self.pool());
-        rows.await?.iter().map(|row| Ok(row.try_get("user_id")?)).collect()
+        Ok(BUYERS.column(self.dialect()).bind(sale).bind(sale).fetch_all(self.pool()).await?)
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use harness::sale::{Books, Entry, Ledger, Line, Links, Tally};
-use sqlx::Row;
 
 use crate::database::{Database, Dialect, Fault, Statement};
 use crate::link::Signer;
@@ -62,8 +61,7 @@ impl Ledger for Database {
             Dialect::Postgres => "SELECT current_setting('server_version') AS version",
             Dialect::MariaDb => "SELECT CAST(version() AS CHAR) AS version",
         };
-        let row = sqlx::query(words).fetch_one(self.pool()).await.map_err(said)?;
-        let version: String = row.try_get("version").map_err(said)?;
+        let version: String = sqlx::query_scalar(words).fetch_one(self.pool()).await.map_err(said)?;
         Ok(format!("{} {version}", self.dialect()))
     }
 
@@ -87,18 +85,16 @@ async fn read(database: &Database, sale: i64) -> Result<Books, Fault> {
     let found = found.ok_or_else(|| Fault::unfit(format!("sale {sale} is not in the books")))?;
     let mut lines = HashMap::new();
     for statement in [&ORDERS, &RETURNS] {
-        let asked = sqlx::query(statement.text(database.dialect())).bind(sale);
-        for row in asked.fetch_all(database.pool()).await? {
-            let (state, cents): (String, Option<i64>) = (row.try_get("state")?, row.try_get("cents")?);
-            let entry = match (state.as_str(), cents) {
+        let rows = statement.rows(database.dialect()).bind(sale).fetch_all(database.pool()).await?;
+        for (order, user, key, state, cents) in rows {
+            let entry = match (String::as_str(&state), cents) {
                 ("reserved", None) => Entry::Reserved,
                 ("paid", Some(cents)) => Entry::Paid { cents },
                 ("returned", None) => Entry::Returned,
                 _ => Entry::Wrong,
             };
-            let line = Line { user: row.try_get("user_id")?, key: row.try_get("request_key")?, entry };
             // An order in both tables is a finding of the audit.
-            lines.insert(row.try_get("id")?, line);
+            lines.insert(order, Line { user, key, entry });
         }
     }
     Ok(Books { stock: found.stock, available: found.available, price_cents: found.price_cents, lines })
@@ -110,13 +106,11 @@ fn said(fault: impl std::fmt::Display) -> String {
 
 /// Returns the end of a reservation, by the database's clock; `None` if there is no such order any more.
 pub async fn expires_at(database: &Database, order: &str) -> Result<Option<i64>, Fault> {
-    let asked = sqlx::query(EXPIRES_AT.text(database.dialect())).bind(order);
-    let row = asked.fetch_optional(database.pool()).await?;
-    Ok(row.map(|row| row.try_get("expires_at")).transpose()?)
+    Ok(EXPIRES_AT.column(database.dialect()).bind(order).fetch_optional(database.pool()).await?)
 }
 
 /// Returns the number of orders of a sale that were paid within this many milliseconds before their end.
 pub async fn paid_at_the_end(database: &Database, sale: i64, within: i64) -> Result<i64, Fault> {
-    let asked = sqlx::query(PAID_AT_THE_END.text(database.dialect())).bind(sale).bind(within);
-    Ok(asked.fetch_one(database.pool()).await?.try_get("paid")?)
+    let paid = PAID_AT_THE_END.column(database.dialect()).bind(sale).bind(within);
+    Ok(paid.fetch_one(database.pool()).await?)
 }

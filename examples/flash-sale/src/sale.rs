@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::Row;
-use sqlx::any::AnyRow;
+use sqlx::FromRow;
 
 use crate::database::{Database, Fault, Statement};
 
@@ -19,7 +18,7 @@ static ONE: Statement = Statement::new(
 
 static LATEST: Statement = Statement::new(
     "SELECT id, name, price_cents, stock, available, opens_at, closes_at, pay_within, {now} AS now_at
-     FROM sales ORDER BY id DESC LIMIT ?",
+     FROM sales ORDER BY id DESC LIMIT 64",
 );
 
 /// A sale to be created.
@@ -54,7 +53,7 @@ impl NewSale {
 }
 
 /// A sale as it was last read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, FromRow, PartialEq, Eq)]
 pub struct Sale {
     /// Its number.
     pub id: i64,
@@ -73,30 +72,16 @@ pub struct Sale {
     /// The time for which a piece is reserved, in milliseconds.
     pub pay_within: i64,
     /// The time at which it was read.
+    #[sqlx(rename = "now_at")]
     pub now: i64,
-}
-
-impl Sale {
-    fn read(row: &AnyRow) -> Result<Sale, Fault> {
-        Ok(Sale {
-            id: row.try_get("id")?,
-            name: row.try_get("name")?,
-            price_cents: row.try_get("price_cents")?,
-            stock: row.try_get("stock")?,
-            available: row.try_get("available")?,
-            opens_at: row.try_get("opens_at")?,
-            closes_at: row.try_get("closes_at")?,
-            pay_within: row.try_get("pay_within")?,
-            now: row.try_get("now_at")?,
-        })
-    }
 }
 
 impl Database {
     /// Creates a sale, and returns its number.
     pub async fn create_sale(&self, sale: &NewSale) -> Result<i64, Fault> {
         let opens_in = milliseconds(sale.opens_in);
-        let row = sqlx::query(CREATE.text(self.dialect()))
+        let creating = CREATE
+            .column(self.dialect())
             .bind(&sale.name)
             .bind(sale.price_cents)
             .bind(sale.stock)
@@ -104,21 +89,18 @@ impl Database {
             .bind(opens_in)
             .bind(opens_in.saturating_add(milliseconds(sale.lasts)))
             .bind(milliseconds(sale.pay_within).max(1))
-            .fetch_one(self.pool())
-            .await?;
-        Ok(row.try_get(0)?)
+            .fetch_one(self.pool());
+        Ok(creating.await?)
     }
 
     /// Returns a sale by its number.
     pub async fn sale(&self, id: i64) -> Result<Option<Sale>, Fault> {
-        let row = sqlx::query(ONE.text(self.dialect())).bind(id).fetch_optional(self.pool()).await?;
-        row.as_ref().map(Sale::read).transpose()
+        Ok(ONE.rows(self.dialect()).bind(id).fetch_optional(self.pool()).await?)
     }
 
-    /// Returns the latest sales, at most so many, the latest first.
-    pub async fn latest_sales(&self, at_most: i64) -> Result<Vec<Sale>, Fault> {
-        let rows = sqlx::query(LATEST.text(self.dialect())).bind(at_most).fetch_all(self.pool()).await?;
-        rows.iter().map(Sale::read).collect()
+    /// Returns the latest 64 sales, the latest first.
+    pub async fn latest_sales(&self) -> Result<Vec<Sale>, Fault> {
+        Ok(LATEST.rows(self.dialect()).fetch_all(self.pool()).await?)
     }
 }
 

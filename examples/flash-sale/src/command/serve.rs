@@ -11,33 +11,23 @@ use clap::{Args, value_parser};
 use tidegate::Limit;
 use tidegate_rules::Policy;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{Failed, USUAL_DATABASE, values};
+use super::{Books, Failed, values};
 use crate::database::Database;
 use crate::hint::Hint;
-use crate::http::{self, App, PER_ADDRESS, Settings};
+use crate::http::{self, App, PER_ADDRESS, Settings, span};
 use crate::limits::{Limiting, RULES};
 use crate::link::Signer;
 use crate::sale::{NewSale, Sale};
 use crate::shop::Shop;
 use crate::strategy::Strategy;
 
-/// The number of sales that are searched for one that is not over, the newest first.
-const SALES: i64 = 64;
-
 /// Opens a shop with one sale, and prints the addresses of the buyers' and the shopkeeper's page.
 #[derive(Args, Debug)]
 pub(super) struct ServeArguments {
-    /// The database of the shop: sqlite:FILE, postgres://… or mysql://…
-    #[arg(
-        long,
-        env = "DATABASE_URL",
-        hide_env_values = true,
-        value_name = "URL",
-        default_value = USUAL_DATABASE
-    )]
-    database: String,
+    #[command(flatten)]
+    books: Books,
     /// The maximum number of connections to the database.
     #[arg(long, default_value_t = 20, value_parser = value_parser!(u32).range(1..=1000))]
     connections: u32,
@@ -112,13 +102,10 @@ pub(super) async fn run(arguments: ServeArguments) -> Result<ExitCode, Failed> {
     let shutdown = told_to_end()?;
     let rules = arguments.rules()?;
     let hint = arguments.redis.as_deref().map(Hint::connect).transpose()?;
-    let database = Database::open(&arguments.database, arguments.connections).await?;
+    let database = Database::open(&arguments.books.database, arguments.connections).await?;
     database.warm_up().await;
     let sale = arguments.sale(&database).await?;
-    let mut shop = Shop::new(database.clone());
-    if let Some(hint) = hint {
-        shop = shop.with_hint(hint);
-    }
+    let shop = Shop { hint, ..Shop::new(database.clone()) };
     let signer = arguments.secret.as_deref().map_or_else(Signer::random, Signer::new);
     let token = signer.keeper_token();
     let settings = Settings {
@@ -178,29 +165,24 @@ impl ServeArguments {
     }
 
     fn greeting(&self, sale: &Sale, database: &Database) -> String {
-        let until =
-            |at: i64| values::in_words(Duration::from_millis(u64::try_from(at - sale.now).unwrap_or(0)));
-        let when = if sale.now < sale.opens_at {
-            format!("opens in {}", until(sale.opens_at))
-        } else {
-            format!("open for {}", until(sale.closes_at))
+        let until = |at: i64| values::in_words(span(at - sale.now));
+        let when = match sale.now < sale.opens_at {
+            true => format!("opens in {}", until(sale.opens_at)),
+            false => format!("open for {}", until(sale.closes_at)),
         };
-        let mut lines = format!(
-            "sale {}: {}, {} of {} left at {}, {when}\n{}, strategy {}, ",
-            sale.id,
-            sale.name,
-            sale.available,
-            sale.stock,
-            values::price(sale.price_cents),
-            database.dialect(),
-            self.strategy,
-        );
-        lines += &match self.limiter {
+        let Sale { id, name, available, stock, .. } = sale;
+        let price = values::price(sale.price_cents);
+        let limiter = match self.limiter {
             Limiting::Off => "no limiter".to_owned(),
             Limiting::Bucket => format!("limiter {}", self.rate),
             Limiting::Queue => format!("limiter {}", self.queue),
         };
-        if !self.strategy.is_safe() {
+        let (database, strategy) = (database.dialect(), self.strategy);
+        let mut lines = format!(
+            "sale {id}: {name}, {available} of {stock} left at {price}, {when}\n\
+             {database}, strategy {strategy}, {limiter}"
+        );
+        if !strategy.is_safe() {
             lines += "\nthe naive strategy sells more than there is: only to see it happen";
         }
         if self.experiment {
@@ -212,7 +194,7 @@ impl ServeArguments {
 
 /// Prints that another sale is not over, in case the user only wants to restart the shop.
 async fn remind(database: &Database) -> Result<(), Failed> {
-    let sales = database.latest_sales(SALES).await?;
+    let sales = database.latest_sales().await?;
     if let Some(Sale { id, .. }) = sales.iter().find(|sale| sale.now < sale.closes_at) {
         eprintln!(
             "flash-sale: sale {id} is still on in this database; \
@@ -237,18 +219,19 @@ pub(super) fn told_to_end() -> Result<impl Future<Output = ()> + Send + 'static,
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        either(&mut interrupt, &mut terminate).await;
         tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            either(&mut interrupt, &mut terminate).await;
             std::process::exit(1);
         });
     })
+}
+
+async fn either(one: &mut Signal, other: &mut Signal) {
+    tokio::select! {
+        _ = one.recv() => {}
+        _ = other.recv() => {}
+    }
 }
 
 /// Exits the program when its standard input is closed.

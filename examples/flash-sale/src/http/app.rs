@@ -80,18 +80,13 @@ impl Settings {
 pub struct App {
     pub(crate) shop: Shop,
     pub(crate) seen: Seen,
-    pub(crate) signer: Signer,
+    pub(crate) settings: Arc<Settings>,
     pub(crate) limits: Limits,
     pub(crate) queue: Queue,
     pub(crate) reservations: Reservations,
     /// The semaphore of lookups before the queue.
     pub(crate) looks: Arc<Semaphore>,
     pub(crate) degraded: Degraded,
-    pub(crate) strategy: Strategy,
-    pub(crate) limiting: Limiting,
-    pub(crate) is_experiment: bool,
-    pub(crate) header_timeout: Duration,
-    pub(crate) is_behind_tls: bool,
     /// The time at which it was made, by the database's clock and by the local clock.
     pub(crate) since: (i64, Instant),
 }
@@ -102,24 +97,19 @@ impl App {
     pub async fn new(shop: Shop, settings: Settings) -> Result<App, Box<dyn Error + Send + Sync>> {
         let seen = Seen::first(&shop.database, settings.sale).await?;
         let degraded = Degraded::new(seen.clone(), shop.meter.clone());
-        let limits = Limits::new(settings.rules, settings.rate, &degraded);
+        let limits = Limits::new(settings.rules.clone(), settings.rate, &degraded);
         let limits = limits.map_err(|error| format!("rules: {error}"))?;
         let queue = Queue::new(settings.queue, settings.per_address.get().into())?;
         let since = (seen.now(), Instant::now());
         Ok(App {
             shop,
             seen,
-            signer: settings.signer,
             limits,
             queue,
             reservations: Reservations::new(settings.per_address),
             looks: Arc::new(Semaphore::new(LOOKS)),
             degraded,
-            strategy: settings.strategy,
-            limiting: settings.limiting,
-            is_experiment: settings.is_experiment,
-            header_timeout: settings.header_timeout,
-            is_behind_tls: settings.is_behind_tls,
+            settings: Arc::new(settings),
             since,
         })
     }

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
 use serde_json::json;
+use tidegate_support::ceil_ms;
 use tokio::time::sleep;
 
-use super::answer::{milliseconds, unavailable, unknown_sale};
+use super::answer::{unavailable, unknown_sale};
 use super::app::App;
 use super::body;
 use super::purchase::Purchase;
-use super::receive::{Buyer, Number};
-use super::wanted::Wanted;
+use super::receive::{Buyer, Wanted, sale_number};
 use crate::limits::Limiting;
 use crate::queue::Turn;
 
@@ -26,12 +26,12 @@ const EVERY: Duration = Duration::from_millis(250);
 
 pub(super) async fn buy(
     State(app): State<App>,
-    Number(sale): Number,
+    Path(sale): Path<String>,
     Extension(buyer): Extension<Buyer>,
     Extension(wanted): Extension<Wanted>,
     request: Request,
 ) -> Response {
-    let Some(sale) = sale else { return unknown_sale().into_response() };
+    let Some(sale) = sale_number(&sale) else { return unknown_sale().into_response() };
     let (head, body) = request.into_parts();
     let key = match (body::key(&head.headers), body::one_piece(body).await) {
         (Ok(key), Ok(())) => key,
@@ -99,5 +99,5 @@ async fn wait(mut turn: Turn, purchase: Purchase) -> (String, Stage) {
 
 fn place(turn: &Turn) -> String {
     let place = turn.place();
-    format!("{}\n", json!({ "place": place, "wait_ms": milliseconds(turn.wait(place)) }))
+    format!("{}\n", json!({ "place": place, "wait_ms": ceil_ms(turn.wait(place)) }))
 }

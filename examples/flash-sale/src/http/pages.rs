@@ -8,8 +8,8 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use super::answer::unknown_path;
 use super::app::App;
 use super::headers::Cookie;
-use super::receive::visitor;
-use crate::link::new_visitor;
+use super::receive::visitor_of;
+use crate::link::new_number;
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
@@ -39,10 +39,10 @@ const FILES: [File; 8] = [
 
 /// Returns the buyers' page; a visitor without a valid cookie gets one.
 pub(super) async fn buyer(State(app): State<App>, headers: HeaderMap) -> Response {
-    if visitor(&app, &headers).is_some() {
+    if visitor_of(&app, &headers).is_some() {
         return page(HTML, BUYER);
     }
-    let cookie = VISITOR.set(&app.signer.visitor(&new_visitor()), app.is_behind_tls);
+    let cookie = VISITOR.set(&app.settings.signer.visitor(&new_number()), app.settings.is_behind_tls);
     (AppendHeaders([(SET_COOKIE, cookie)]), page(HTML, BUYER)).into_response()
 }
 

@@ -5,11 +5,10 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-use super::answer::{Answer, too_many_reserved, unavailable};
+use super::answer::{Answer, span, unavailable, wait_for};
 use super::app::App;
-use super::receive::Buyer;
+use super::receive::{Buyer, Wanted};
 use super::tasks::failed;
-use super::wanted::Wanted;
 use crate::database::Fault;
 use crate::limits::Limiting;
 use crate::link::LONGEST;
@@ -96,7 +95,8 @@ impl Purchase {
             return answer;
         }
         self.app.shop.meter.refused();
-        too_many_reserved(wait, self.app.seen.left(self.sale))
+        wait_for(wait, "limited", "this address has reserved as many pieces as it may")
+            .with("left", self.app.seen.left(self.sale))
     }
 
     async fn look(&self) -> Result<Prospect, Fault> {
@@ -111,14 +111,13 @@ impl Purchase {
     /// Returns the time for which a piece is reserved; for a sale that was not read yet, the maximum validity of a
     /// link.
     fn pay_within(&self) -> Duration {
-        let pay_within = self.app.seen.sale(self.sale).map_or(LONGEST, |view| view.sale.pay_within);
-        Duration::from_millis(u64::try_from(pay_within).unwrap_or(0))
+        span(self.app.seen.sale(self.sale).map_or(LONGEST, |view| view.sale.pay_within))
     }
 
     fn answer(&self, outcome: Result<Outcome, Fault>) -> Answer {
         if let Err(fault) = &outcome {
             failed("buying", fault);
         }
-        Answer::to_wish(&self.app.signer, &self.buyer.user, outcome)
+        Answer::to_wish(&self.app.settings.signer, &self.buyer.user, outcome)
     }
 }

@@ -17,7 +17,7 @@
 mod attempt;
 mod seen;
 
-pub(crate) use attempt::{attempt, attempt_naively, look};
+pub(crate) use attempt::{attempt, look};
 
 use std::fmt;
 use std::str::FromStr;
