@@ -95,20 +95,6 @@ async fn a_shop_says_where_it_is_and_ends_when_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn a_sale_goes_on_in_another_process() {
-    let folder = Folder::new("process");
-    let first = Serving::start(&folder, &["--database", "sqlite:shop.db", "--stock", "7"]).await;
-    first.end("KILL").await;
-    let second = Serving::start(&folder, &["--database", "sqlite:shop.db", "--sale", "1"]).await;
-    let sale = second.get(&format!("{}api/sale", second.buyers)).await;
-    assert!(sale.contains("\"id\":1") && sale.contains("\"stock\":7"), "{sale}");
-    second.end("TERM").await;
-    let (code, _, error) = run(&folder, &["serve", "--database", "sqlite:shop.db", "--sale", "9"]).await;
-    assert_eq!(code, Some(2));
-    assert!(error.contains("sale 9: the database has none of this number"), "{error}");
-}
-
-#[tokio::test]
 async fn books_that_are_right_are_0_and_books_that_are_wrong_are_1() {
     let folder = Folder::new("process");
     let shop = Serving::start(&folder, &["--database", "sqlite:shop.db"]).await;
@@ -215,4 +201,7 @@ async fn whoever_forgets_that_a_sale_is_on_is_told_how_to_go_on_with_it() {
                 with the --secret that its links were signed with";
     assert_eq!(start(&[]).await, [line]);
     assert_eq!(start(&["--sale", "2"]).await, nothing);
+    let (code, _, error) = run(&folder, &["serve", "--database", "sqlite:shop.db", "--sale", "9"]).await;
+    assert_eq!(code, Some(2));
+    assert!(error.contains("sale 9: the database has none of this number"), "{error}");
 }
