@@ -99,15 +99,10 @@ impl Database {
     /// Returns the distribution of a sale's stock; `None` if there is no such sale.
     pub async fn tally(&self, sale: i64) -> Result<Option<Tally>, Fault> {
         let row = TALLY.rows(self.dialect()).bind(sale).fetch_optional(self.pool()).await?;
-        Ok(row.map(|(stock, available, live, paid, returned, duplicates, last_at)| Tally {
-            stock,
-            available,
-            live,
-            paid,
-            returned,
-            duplicates,
-            last_at,
-        }))
+        let Some((stock, available, live, paid, returned, duplicates, last_at)) = row else {
+            return Ok(None);
+        };
+        Ok(Some(Tally { stock, available, live, paid, returned, duplicates, last_at }))
     }
 
     /// Returns the orders of a sale, each with its buyer.

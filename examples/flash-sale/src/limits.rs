@@ -8,10 +8,9 @@
 //!
 //! The bucket applies to purchase requests only. Requests for a link, and payments, are limited by the rules alone.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::extract::ConnectInfo;
@@ -62,25 +61,13 @@ impl FromStr for Limiting {
     }
 }
 
-impl fmt::Display for Limiting {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Limiting::Off => "off",
-            Limiting::Bucket => "bucket",
-            Limiting::Queue => "queue",
-        })
-    }
-}
-
 /// The layers of the limiter.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Limits each buyer and each address.
     pub(crate) rules: RateLimit,
     /// Limits all requests together.
     pub(crate) bucket: RateLimit,
-    /// The extractor of the address by which requests are counted.
-    client: Arc<dyn Extract>,
 }
 
 impl Limits {
@@ -99,23 +86,17 @@ impl Limits {
             .wait(PATIENCE)
             .exempt(|head| wanted(head).limiting != Limiting::Bucket)
             .otherwise(move |refused| answer.answer(refused));
-        Ok(Limits { rules, bucket, client: Arc::new(address()) })
-    }
-
-    /// Returns the address by which a request is counted, as in rules: a network of IPv6 counts as one address.
-    /// Requests without an address share one name.
-    pub(crate) fn address_of<B>(&self, request: &Request<B>) -> String {
-        match self.client.extract(Head::of(request)) {
-            Extracted::Now(Part::Address(ip, grouping)) => grouping.group(ip).to_string(),
-            _ => String::new(),
-        }
+        Ok(Limits { rules, bucket })
     }
 }
 
-impl fmt::Debug for Limits {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Limits { rules, bucket, client: _ } = self;
-        out.debug_struct("Limits").field("rules", rules).field("bucket", bucket).finish_non_exhaustive()
+/// Returns the address by which a request is counted, as in rules: a network of IPv6 counts as one address. Requests
+/// without an address share one name.
+pub(crate) fn address_of<B>(request: &Request<B>) -> String {
+    static CLIENT: LazyLock<Box<dyn Extract>> = LazyLock::new(|| Box::new(address()));
+    match CLIENT.extract(Head::of(request)) {
+        Extracted::Now(Part::Address(ip, grouping)) => grouping.group(ip).to_string(),
+        _ => String::new(),
     }
 }
 

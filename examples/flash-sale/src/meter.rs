@@ -58,13 +58,6 @@ pub struct Latency {
 }
 
 impl Meter {
-    /// Returns counters at zero.
-    pub fn new() -> Meter {
-        let empty = || Histogram::new_with_max(LONGEST, 3).expect("three digits up to ten minutes are fine");
-        let [all, now, before] = [empty(), empty(), empty()];
-        Meter(Mutex::new(Counted { totals: Totals::default(), all, now, before, turned: Instant::now() }))
-    }
-
     /// Counts a purchase request.
     pub fn requested(&self) {
         self.counted().totals.requests += 1;
@@ -123,7 +116,9 @@ impl Meter {
 
 impl Default for Meter {
     fn default() -> Meter {
-        Meter::new()
+        let empty = || Histogram::new_with_max(LONGEST, 3).expect("three digits up to ten minutes are fine");
+        let [all, now, before] = [empty(), empty(), empty()];
+        Meter(Mutex::new(Counted { totals: Totals::default(), all, now, before, turned: Instant::now() }))
     }
 }
 
@@ -167,7 +162,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn attempts_of_two_seconds_ago_are_forgotten_and_all_are_kept() {
-        let meter = Meter::new();
+        let meter = Meter::default();
         meter.attempted(Duration::from_millis(5), &Ok(Outcome::SoldOut));
         assert_eq!(meter.latency_now().p99.map(f64::round), Some(5.0));
         tokio::time::advance(Duration::from_secs(2)).await;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use clap::{Args, value_parser};
 use sqlx::FromRow;
 
+use crate::command::values;
 use crate::database::{Database, Fault, Statement};
 
 static CREATE: Statement = Statement::new(
@@ -22,19 +24,25 @@ static LATEST: Statement = Statement::new(
 );
 
 /// A sale to be created.
-#[derive(Clone, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct NewSale {
-    /// The name of the product.
-    pub name: String,
-    /// The price of one piece.
-    pub price_cents: i64,
-    /// The number of pieces.
+    /// The number of pieces of the new sale.
+    #[arg(long, default_value_t = 100, allow_negative_numbers = true, value_parser = value_parser!(i64).range(0..=1_000_000_000))]
     pub stock: i64,
-    /// The time from now to the opening.
+    /// The name of the product.
+    #[arg(long, default_value = "A thing that everybody wants", value_parser = values::name)]
+    pub name: String,
+    /// The price of a piece.
+    #[arg(long = "price", default_value = "9.99", value_parser = values::cents, value_name = "PRICE")]
+    pub price_cents: i64,
+    /// The time until the sale opens.
+    #[arg(long, default_value = "10s", value_parser = values::time, value_name = "TIME")]
     pub opens_in: Duration,
     /// The time from the opening to the end.
+    #[arg(long, default_value = "15m", value_parser = values::some_time, value_name = "TIME")]
     pub lasts: Duration,
-    /// The time for which a piece is reserved.
+    /// The time for which a piece is reserved until it is paid for.
+    #[arg(long, default_value = "2m", value_parser = values::some_time, value_name = "TIME")]
     pub pay_within: Duration,
 }
 

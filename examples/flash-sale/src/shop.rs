@@ -25,7 +25,7 @@ pub struct Shop {
 impl Shop {
     /// Returns a shop on a database, without a hint.
     pub fn new(database: Database) -> Shop {
-        Shop { database, hint: None, meter: Arc::new(Meter::new()) }
+        Shop { database, hint: None, meter: Arc::default() }
     }
 
     /// Returns the same shop with a hint for [`Strategy::Redis`].

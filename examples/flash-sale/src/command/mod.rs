@@ -1,7 +1,7 @@
 //! The program and its arguments.
 
 mod serve;
-mod values;
+pub(crate) mod values;
 
 use std::env;
 use std::error::Error;
@@ -32,6 +32,7 @@ struct Program {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Opens a shop with one sale, and prints the addresses of the buyers' and the shopkeeper's page.
     Serve(Box<serve::ServeArguments>),
     Rush(Box<rush::Arguments>),
     /// Checks the invariants of the books: no piece sold twice, no order without a sale, no payment without an order.
@@ -40,7 +41,7 @@ enum Command {
     Audit(Books),
 }
 
-// The database of a shop. As a documentation comment, this would replace the help of `serve`.
+/// The database of a command.
 #[derive(Args, Debug)]
 struct Books {
     /// The database of the shop: sqlite:FILE, postgres://… or mysql://…

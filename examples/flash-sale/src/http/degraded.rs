@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
+use tidegate::SECOND;
 use tidegate_tower::{Reason, Refused};
 
 use super::answer::{Answer, SOLD_OUT, UNAVAILABLE, seconds};
@@ -17,9 +18,6 @@ use crate::seen::Seen;
 
 const PAGE: &str = include_str!("../../pages/limited.html");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
-
-/// The time to the next try if none is known.
-const A_WHILE: Duration = Duration::from_secs(1);
 
 /// A factory of such replies. Clones count together.
 #[derive(Clone, Debug)]
@@ -40,7 +38,7 @@ impl Degraded {
             return other(refused);
         }
         let (sale, what) = asked_for(head.path());
-        let wait = refused.retry_after().unwrap_or(A_WHILE);
+        let wait = refused.retry_after().unwrap_or(SECOND);
         match what {
             "buy" => self.limited(sale, wait, head.headers()),
             // Only purchase requests are counted as requests, so only they are counted as denied.

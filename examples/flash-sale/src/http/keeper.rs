@@ -14,8 +14,7 @@ use serde_json::json;
 
 use super::answer::Answer;
 use super::app::App;
-use super::headers::Cookie;
-use super::pages;
+use super::pages::{self, Cookie};
 
 /// The duration of a session, in seconds.
 const VISIT_S: u32 = 12 * 60 * 60;

@@ -11,10 +11,8 @@ mod app;
 mod body;
 mod buy;
 mod degraded;
-mod headers;
 mod keeper;
 mod pages;
-mod purchase;
 mod receive;
 mod routes;
 mod serve;
@@ -24,7 +22,6 @@ pub use app::{App, Settings};
 pub use serve::serve;
 
 pub(crate) use answer::span;
-pub(crate) use app::PER_ADDRESS;
 pub(crate) use degraded::Degraded;
 pub(crate) use receive::{Buyer, Wanted};
 
@@ -62,6 +59,6 @@ pub fn router(app: App) -> Router {
         .fallback(async || answer::unknown_path())
         .method_not_allowed_fallback(async || answer::wrong_method())
         .layer(from_fn(refuse_encoded))
-        .layer(map_response(headers::complete))
+        .layer(map_response(pages::complete))
         .with_state(app)
 }

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use super::answer::{Answer, bad_link, over, unknown_path, unknown_sale, unprocessable};
 use super::app::App;
 use super::pages::VISITOR;
-use crate::limits::Limiting;
+use crate::limits::{Limiting, address_of};
 use crate::strategy::Strategy;
 
 /// A buyer with a valid signature of the shop.
@@ -48,7 +48,7 @@ pub(super) async fn receive(
         Ok(wanted) => wanted,
         Err(answer) => return answer.into_response(),
     };
-    let address = app.limits.address_of(&request);
+    let address = address_of(&request);
     let extensions = request.extensions_mut();
     extensions.insert(wanted);
     match found {

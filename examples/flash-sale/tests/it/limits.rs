@@ -87,7 +87,7 @@ async fn who_need_not_wait_for_more_than_a_second_wait_and_pass() {
 
 #[tokio::test]
 async fn a_buyer_has_a_limit_of_their_own() {
-    let shop = shop_with(9, Settings { rules: rules("3/h", PLENTY), ..generous() }).await;
+    let shop = shop_with(9, Settings { rules: Some(rules("3/h", PLENTY)), ..generous() }).await;
     for key in ["a", "b", "c"] {
         assert_ne!(shop.buy("ana", key).await.status, 429);
     }
@@ -100,7 +100,7 @@ async fn a_buyer_has_a_limit_of_their_own() {
 
 #[tokio::test]
 async fn an_address_has_a_limit_whoever_comes_from_it() {
-    let shop = shop_with(9, Settings { rules: rules(PLENTY, "2/h"), ..generous() }).await;
+    let shop = shop_with(9, Settings { rules: Some(rules(PLENTY, "2/h")), ..generous() }).await;
     for user in ["ana", "bob"] {
         assert_eq!(shop.send(from("192.0.2.1", shop.wish(user, "k").await)).await.status, 201);
     }
@@ -111,7 +111,7 @@ async fn an_address_has_a_limit_whoever_comes_from_it() {
 
 #[tokio::test]
 async fn forged_links_cost_their_address_and_nobody_else() {
-    let settings = Settings { rules: rules("1/h", "5/h"), rate: "1/h".parse().unwrap(), ..generous() };
+    let settings = Settings { rules: Some(rules("1/h", "5/h")), rate: "1/h".parse().unwrap(), ..generous() };
     let shop = shop_with(9, settings).await;
     let forge = async || {
         let mut wish = shop.wish("ana", "k").await;
@@ -129,7 +129,8 @@ async fn forged_links_cost_their_address_and_nobody_else() {
 
 #[tokio::test]
 async fn who_pay_too_often_are_limited_and_charged_once() {
-    let settings = Settings { rules: rules_of_paying("2/h", PLENTY), is_experiment: true, ..generous() };
+    let settings =
+        Settings { rules: Some(rules_of_paying("2/h", PLENTY)), is_experiment: true, ..generous() };
     let shop = shop_with(9, settings).await;
     let pay = async |user| shop.buy(user, "k").await.text_of("pay").to_owned();
     let (ana, bob) = (pay("ana").await, pay("bob").await);
@@ -151,7 +152,7 @@ async fn who_pay_too_often_are_limited_and_charged_once() {
 
 #[tokio::test]
 async fn forged_links_to_pay_cost_their_address_and_not_the_buyer() {
-    let settings = Settings { rules: rules_of_paying("1/h", "3/h"), ..generous() };
+    let settings = Settings { rules: Some(rules_of_paying("1/h", "3/h")), ..generous() };
     let shop = shop_with(9, settings).await;
     let pay = shop.buy("ana", "k").await.text_of("pay").to_owned();
     let send = async |address, link: &str| {
@@ -169,7 +170,7 @@ async fn forged_links_to_pay_cost_their_address_and_not_the_buyer() {
 async fn an_address_that_a_stranger_writes_is_not_believed() {
     let running = AnyDatabase::sqlite();
     let (shop, sale) = sale_on(&running, &NewSale::of(9)).await;
-    let settings = Settings { rules: rules(PLENTY, "2/h"), ..generous() };
+    let settings = Settings { rules: Some(rules(PLENTY, "2/h")), ..generous() };
     let signer = settings.signer.clone();
     let app = App::new(shop.clone(), settings).await.unwrap();
     let until = shop.database.now().await.unwrap() + 60_000;
@@ -189,7 +190,7 @@ async fn an_address_that_a_stranger_writes_is_not_believed() {
 
 #[tokio::test]
 async fn without_a_limiter_nobody_is_limited() {
-    let tight = || Settings { rules: rules("1/h", "1/h"), rate: "1/h".parse().unwrap(), ..generous() };
+    let tight = || Settings { rules: Some(rules("1/h", "1/h")), rate: "1/h".parse().unwrap(), ..generous() };
     let shop = shop_with(9, Settings { limiting: Limiting::Off, ..tight() }).await;
     for user in ["ana", "bob", "cleo"] {
         assert_eq!(shop.buy(user, "k").await.status, 201);

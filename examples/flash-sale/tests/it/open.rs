@@ -12,6 +12,7 @@ use flash_sale::http::{self, App, Settings};
 use flash_sale::link::Signer;
 use flash_sale::sale::NewSale;
 use flash_sale::shop::Shop;
+use futures_util::future::join_all;
 use harness::sale::Tally;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -95,9 +96,9 @@ pub(crate) fn generous() -> Settings {
     Settings {
         rate: PLENTY.parse().unwrap(),
         per_address: NonZeroU16::MAX,
-        rules: tidegate_rules::Policy::from_toml(&rules).unwrap(),
+        rules: Some(tidegate_rules::Policy::from_toml(&rules).unwrap()),
         signer: Signer::new("a secret of the test"),
-        ..Settings::new().unwrap()
+        ..Settings::default()
     }
 }
 
@@ -252,6 +253,15 @@ pub(crate) fn with(mut request: Wish, name: &'static str, value: &str) -> Wish {
 /// Returns the same request from another address, which a proxy on this machine reports.
 pub(crate) fn from(address: &str, request: Wish) -> Wish {
     with(request, "x-forwarded-for", address)
+}
+
+/// Runs this many tasks at once, and returns their results.
+pub(crate) async fn at_once<F>(tasks: usize, task: impl Fn(usize) -> F) -> Vec<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let results = join_all((0..tasks).map(|number| tokio::spawn(task(number)))).await;
+    results.into_iter().map(Result::unwrap).collect()
 }
 
 /// Polls until the condition is true.
