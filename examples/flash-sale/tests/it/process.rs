@@ -39,16 +39,13 @@ impl Serving {
         let arguments: Vec<_> = own.iter().chain(arguments).copied().collect();
         let mut child = program(folder.path(), &arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (mut buyers, mut keeper) = (String::new(), String::new());
-        while keeper.is_empty() {
+        let mut url_of = async |who: &str| loop {
             let line = lines.next_line().await.unwrap().expect("it says where it is");
-            let url = line.split_once("http://").map_or("", |(_, url)| url).to_owned();
-            match line.split(':').next() {
-                Some("buyers") => buyers = url,
-                Some("shopkeeper") => keeper = url,
-                _ => {}
+            if let Some((_, url)) = line.split_once("http://").filter(|(before, _)| before.starts_with(who)) {
+                return url.to_owned();
             }
-        }
+        };
+        let (buyers, keeper) = (url_of("buyers:").await, url_of("shopkeeper:").await);
         Serving { child, lines, buyers, keeper }
     }
 
