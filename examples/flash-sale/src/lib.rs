@@ -16,7 +16,6 @@ pub mod link;
 pub mod meter;
 pub mod outcome;
 pub mod payment;
-pub mod proof;
 pub mod queue;
 mod reservations;
 pub mod sale;

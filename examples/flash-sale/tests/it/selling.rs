@@ -5,6 +5,7 @@ use flash_sale::outcome::{Outcome, Wish};
 use flash_sale::sale::NewSale;
 use flash_sale::shop::Shop;
 use flash_sale::strategy::Strategy;
+use harness::sale::Ledger;
 
 use testbed::AnyDatabase;
 
@@ -48,7 +49,8 @@ async fn sells_exactly(shop: &Shop, strategy: fn(usize) -> Strategy) {
     let mut told = crowd(shop, sale, strategy).await;
     told.sort();
     told.dedup();
-    let mut orders = shop.database.orders(sale).await.unwrap();
+    let books = shop.database.books(sale).await.unwrap();
+    let mut orders: Vec<_> = books.lines.into_iter().map(|(order, line)| (order, line.user)).collect();
     orders.sort();
     assert_eq!(told, orders, "what buyers were told is what there is");
     let tally = shop.database.tally(sale).await.unwrap().unwrap();
