@@ -38,12 +38,12 @@ enum Command {
     /// Checks the invariants of the books: no piece sold twice, no order without a sale, no payment without an order.
     ///
     /// Prints one line of JSON for each finding. Exits with 0 if there is none, with 1 if there is one.
-    Audit(Books),
+    Audit(DatabaseArgument),
 }
 
 /// The database of a command.
 #[derive(Args, Debug)]
-struct Books {
+struct DatabaseArgument {
     /// The database of the shop: sqlite:FILE, postgres://… or mysql://…
     #[arg(
         long,
@@ -81,7 +81,7 @@ fn failed(error: &(dyn Error + 'static)) -> ExitCode {
     ExitCode::from(2)
 }
 
-async fn audit(books: &Books) -> Result<ExitCode, Failed> {
+async fn audit(books: &DatabaseArgument) -> Result<ExitCode, Failed> {
     // A missing file is a mistake, not a shop with correct books.
     let database = Database::open(&in_mode(&books.database, "rw"), 1).await?;
     let findings = database.audit().await?;

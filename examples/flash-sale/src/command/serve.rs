@@ -8,7 +8,7 @@ use clap::{Args, value_parser};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{Books, Failed, values};
+use super::{DatabaseArgument, Failed, values};
 use crate::database::Database;
 use crate::hint::Hint;
 use crate::http::{self, App, Settings, span};
@@ -21,7 +21,7 @@ use crate::shop::Shop;
 #[derive(Args, Debug)]
 pub(super) struct ServeArguments {
     #[command(flatten)]
-    books: Books,
+    books: DatabaseArgument,
     /// The maximum number of connections to the database.
     #[arg(long, default_value_t = 20, value_parser = value_parser!(u32).range(1..=1000))]
     connections: u32,

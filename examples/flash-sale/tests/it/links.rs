@@ -5,11 +5,11 @@ use flash_sale::link::Signer;
 use flash_sale::sale::NewSale;
 use http_body_util::Full;
 
-use crate::open::{Open, Wish, generous, with};
+use crate::open::{Open, TestRequest, generous, with};
 use testbed::AnyDatabase;
 
 /// Sends a request, and checks the reply and the books.
-async fn refuse(shop: &Open, what: &str, request: Wish, (status, result): (u16, &str)) {
+async fn refuse(shop: &Open, what: &str, request: TestRequest, (status, result): (u16, &str)) {
     let before = shop.tally().await;
     let got = shop.send(request).await;
     assert_eq!(got.said(), (status, result), "{what}: {got:?}");

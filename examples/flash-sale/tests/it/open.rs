@@ -42,7 +42,7 @@ pub(crate) async fn shop_on(database: &AnyDatabase) -> Shop {
 pub(crate) const PLENTY: &str = "100000/s burst 100000";
 
 /// A request.
-pub(crate) type Wish = Request<Full<Bytes>>;
+pub(crate) type TestRequest = Request<Full<Bytes>>;
 
 /// An open shop with one sale.
 pub(crate) struct Open {
@@ -134,7 +134,7 @@ impl Open {
     }
 
     /// Returns a request, to be changed before it is sent.
-    pub(crate) fn request(&self, method: Method, path: &str) -> Wish {
+    pub(crate) fn request(&self, method: Method, path: &str) -> TestRequest {
         let uri = format!("http://{}{path}", self.address);
         Request::builder().method(method).uri(uri).body(Full::default()).unwrap()
     }
@@ -157,7 +157,7 @@ impl Open {
     }
 
     /// Returns a purchase request by a link.
-    pub(crate) fn wish_by(&self, url: &str, key: &str) -> Wish {
+    pub(crate) fn wish_by(&self, url: &str, key: &str) -> TestRequest {
         with(self.request(Method::POST, url), "idempotency-key", key)
     }
 
@@ -167,7 +167,7 @@ impl Open {
     }
 
     /// Returns the purchase request of a buyer, to be changed before it is sent.
-    pub(crate) async fn wish(&self, user: &str, key: &str) -> Wish {
+    pub(crate) async fn wish(&self, user: &str, key: &str) -> TestRequest {
         self.wish_by(&self.link(user).await, key)
     }
 
@@ -195,7 +195,7 @@ impl Open {
     }
 
     /// Sends a request, and reads the response to its end.
-    pub(crate) async fn send(&self, request: Wish) -> Got {
+    pub(crate) async fn send(&self, request: TestRequest) -> Got {
         let (head, body) = self.begin(request).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
@@ -204,7 +204,7 @@ impl Open {
     }
 
     /// Sends a request, and leaves the body of the response to be read; dropping it closes the connection.
-    pub(crate) async fn begin(&self, request: Wish) -> axum::http::Response<Incoming> {
+    pub(crate) async fn begin(&self, request: TestRequest) -> axum::http::Response<Incoming> {
         self.client.request(request).await.unwrap()
     }
 
@@ -245,13 +245,13 @@ impl Open {
 }
 
 /// Returns the same request with a header field.
-pub(crate) fn with(mut request: Wish, name: &'static str, value: &str) -> Wish {
+pub(crate) fn with(mut request: TestRequest, name: &'static str, value: &str) -> TestRequest {
     request.headers_mut().insert(name, value.parse().unwrap());
     request
 }
 
 /// Returns the same request from another address, which a proxy on this machine reports.
-pub(crate) fn from(address: &str, request: Wish) -> Wish {
+pub(crate) fn from(address: &str, request: TestRequest) -> TestRequest {
     with(request, "x-forwarded-for", address)
 }
 
