@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use conformance::random::Random;
+use flash_sale::audit::{expires_at, paid_at_the_end};
 use flash_sale::database::{Database, Dialect};
 use flash_sale::outcome::{Outcome, Wish};
 use flash_sale::payment::Payment;
-use flash_sale::proof::{expires_at, paid_at_the_end};
 use flash_sale::sale::NewSale;
 use flash_sale::shop::Shop;
 use flash_sale::strategy::Strategy;

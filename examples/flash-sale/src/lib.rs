@@ -9,16 +9,13 @@
 pub mod audit;
 pub mod command;
 pub mod database;
-mod expiry;
 pub mod hint;
 pub mod http;
 pub mod limits;
 pub mod link;
 pub mod meter;
-mod order;
 pub mod outcome;
 pub mod payment;
-pub mod proof;
 pub mod queue;
 mod reservations;
 pub mod sale;

@@ -8,10 +8,9 @@
 //!
 //! The bucket applies to purchase requests only. Requests for a link, and payments, are limited by the rules alone.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::extract::ConnectInfo;
@@ -28,7 +27,7 @@ use crate::strategy::Strategy;
 pub const RULES: &str = include_str!("../rules.toml");
 
 /// The max wait of a request for the bucket.
-const TIMEOUT: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The memory of the rules, in bytes: enough for half a million buyers.
 const MEMORY: usize = 16 << 20;
@@ -62,25 +61,13 @@ impl FromStr for Limiting {
     }
 }
 
-impl fmt::Display for Limiting {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Limiting::Off => "off",
-            Limiting::Bucket => "bucket",
-            Limiting::Queue => "queue",
-        })
-    }
-}
-
 /// The layers of the limiter.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Limits each buyer and each address.
     pub(crate) rules: RateLimitLayer,
     /// Limits all requests together.
     pub(crate) bucket: RateLimitLayer,
-    /// The extractor of the address by which requests are counted.
-    client: Arc<dyn Extract>,
 }
 
 impl Limits {
@@ -96,26 +83,20 @@ impl Limits {
         let answer = degraded.clone();
         let bucket = RateLimitLayer::with(Limiter::new(rate), key::everyone())
             .named("everyone")
-            .wait(TIMEOUT)
+            .wait(PATIENCE)
             .exempt(|head| wanted(head).limiting != Limiting::Bucket)
             .otherwise(move |refused| answer.answer(refused));
-        Ok(Limits { rules, bucket, client: Arc::new(address()) })
-    }
-
-    /// Returns the address by which a request is counted, as in rules: a network of IPv6 counts as one address.
-    /// Requests without an address share one name.
-    pub(crate) fn address_of<B>(&self, request: &Request<B>) -> String {
-        match self.client.extract(Head::of(request)) {
-            Extracted::Now(Part::Address(ip, grouping)) => grouping.group(ip).to_string(),
-            _ => String::new(),
-        }
+        Ok(Limits { rules, bucket })
     }
 }
 
-impl fmt::Debug for Limits {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Limits { rules, bucket, client: _ } = self;
-        out.debug_struct("Limits").field("rules", rules).field("bucket", bucket).finish_non_exhaustive()
+/// Returns the address by which a request is counted, as in rules: a network of IPv6 counts as one address. Requests
+/// without an address share one name.
+pub(crate) fn address_of<B>(request: &Request<B>) -> String {
+    static CLIENT: LazyLock<Box<dyn Extract>> = LazyLock::new(|| Box::new(address()));
+    match CLIENT.extract(Head::of(request)) {
+        Extracted::Now(Part::Address(ip, grouping)) => grouping.group(ip).to_string(),
+        _ => String::new(),
     }
 }
 

@@ -1,13 +1,16 @@
 //! Links and cookies that are signed with the shop's secret, so that they cannot be forged.
 //!
 //! The signed text is a purpose and its parts, each after its length. So 1 and 23 are not 12 and 3, and a signature for
-//! one purpose is invalid for any other. Signatures are HMAC-SHA256 in hexadecimal digits, compared in constant time.
+//! one purpose is invalid for any other. Signatures are HMAC-SHA256 in hexadecimal digits. A signed text is compared as
+//! a whole and in constant time with the one that the shop would write, so it has one spelling.
 
 use std::fmt;
 
+use axum::extract::Query;
+use axum::http::Uri;
 use ring::hmac::{self, HMAC_SHA256};
-
-use crate::order::new_number;
+use ring::rand::{SecureRandom, SystemRandom};
+use serde::Deserialize;
 
 /// The maximum time for which a link to buy is valid, in milliseconds.
 pub const LONGEST: i64 = 15 * 60 * 1000;
@@ -15,14 +18,17 @@ pub const LONGEST: i64 = 15 * 60 * 1000;
 /// The maximum length of a user name, in characters.
 const LONGEST_USER: usize = 64;
 
-/// The purpose of a signature, which makes it invalid for any other purpose.
-#[derive(Clone, Copy, Debug)]
-enum Purpose {
-    Visitor,
-    Buy,
-    Pay,
-    Keeper,
-    KeeperVisit,
+/// The query parameters of a link to buy, without its signature.
+#[derive(Deserialize)]
+struct ToBuy {
+    user: String,
+    until: i64,
+}
+
+/// The query parameters of a link to pay, without its signature.
+#[derive(Deserialize)]
+struct ToPay {
+    user: String,
 }
 
 /// Signs texts and verifies signatures. Clones have the same secret.
@@ -44,67 +50,76 @@ impl Signer {
 
     /// Returns the link by which this user buys, valid until this time of the database's clock.
     pub fn buy_url(&self, sale: i64, user: &str, until: i64) -> String {
-        let sign = self.sign(Purpose::Buy, &[&sale.to_string(), user, &until.to_string()]);
+        let sign = self.sign("buy", &[&sale.to_string(), user, &until.to_string()]);
         format!("/api/sales/{sale}/buy?user={user}&until={until}&sign={sign}")
     }
 
-    /// Returns true if the shop has made this link, whether or not it has expired.
-    pub(crate) fn has_made_buy_url(&self, sale: i64, user: &str, (until, sign): (i64, &str)) -> bool {
-        is_name(user) && self.knows(Purpose::Buy, &[&sale.to_string(), user, &until.to_string()], sign)
+    /// Returns the user of a link to buy and the end of its validity, if the shop has made it, in this spelling.
+    pub(crate) fn buyer_of(&self, sale: i64, link: &Uri) -> Option<(String, i64)> {
+        let Query(ToBuy { user, until }) = Query::try_from_uri(link).ok()?;
+        self.has_made(link, &user, &self.buy_url(sale, &user, until)).then_some((user, until))
     }
 
     /// Returns the link by which this user pays for an order.
     pub fn pay_url(&self, order: &str, user: &str) -> String {
-        format!("/api/orders/{order}/pay?user={user}&sign={}", self.sign(Purpose::Pay, &[order, user]))
+        format!("/api/orders/{order}/pay?user={user}&sign={}", self.sign("pay", &[order, user]))
     }
 
-    /// Returns true if the shop has made this link.
-    pub(crate) fn has_made_pay_url(&self, order: &str, user: &str, sign: &str) -> bool {
-        is_name(user) && self.knows(Purpose::Pay, &[order, user], sign)
+    /// Returns the user of a link to pay, if the shop has made it, in this spelling.
+    pub(crate) fn payer_of(&self, order: &str, link: &Uri) -> Option<String> {
+        let Query(ToPay { user }) = Query::try_from_uri(link).ok()?;
+        self.has_made(link, &user, &self.pay_url(order, &user)).then_some(user)
     }
 
     /// Returns the cookie of a visitor: the user name and its signature.
     pub fn visitor(&self, user: &str) -> String {
-        format!("{user}.{}", self.sign(Purpose::Visitor, &[user]))
+        format!("{user}.{}", self.sign("visitor", &[user]))
     }
 
     /// Returns the user name in a visitor's cookie, if its signature is valid.
     pub(crate) fn user_of<'a>(&self, cookie: &'a str) -> Option<&'a str> {
-        let (user, sign) = cookie.split_once('.')?;
-        (is_name(user) && self.knows(Purpose::Visitor, &[user], sign)).then_some(user)
+        let (user, _) = cookie.split_once('.')?;
+        (is_name(user) && self.is_same(cookie, &self.visitor(user))).then_some(user)
     }
 
     /// Returns the token that opens the shopkeeper's page.
     pub fn keeper_token(&self) -> String {
-        self.sign(Purpose::Keeper, &[])
+        self.sign("keeper", &[])
     }
 
     /// Returns true if the token opens the shopkeeper's page.
     pub(crate) fn is_keeper(&self, token: &str) -> bool {
-        self.knows(Purpose::Keeper, &[], token)
+        self.is_same(token, &self.keeper_token())
     }
 
     /// Returns the cookie of the shopkeeper, valid until this time of the database's clock, so that a leaked one
     /// expires.
     pub(crate) fn keeper_visit(&self, until: i64) -> String {
-        format!("{until}.{}", self.sign(Purpose::KeeperVisit, &[&until.to_string()]))
+        format!("{until}.{}", self.sign("keeper visit", &[&until.to_string()]))
     }
 
     /// Returns true if a cookie is that of the shopkeeper and valid at this time.
     pub(crate) fn is_keeper_visit(&self, cookie: &str, now: i64) -> bool {
-        let Some((until, sign)) = cookie.split_once('.') else { return false };
-        self.knows(Purpose::KeeperVisit, &[until], sign)
-            && until.parse::<i64>().is_ok_and(|until| now < until)
+        let until = cookie.split_once('.').and_then(|(until, _)| until.parse().ok());
+        until.is_some_and(|until| now < until && self.is_same(cookie, &self.keeper_visit(until)))
     }
 
-    fn sign(&self, purpose: Purpose, parts: &[&str]) -> String {
+    /// Signs parts for a purpose; the signature is invalid for any other purpose.
+    fn sign(&self, purpose: &str, parts: &[&str]) -> String {
         let tag = hmac::sign(&self.key, &message(purpose, parts));
         tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn knows(&self, purpose: Purpose, parts: &[&str], sign: &str) -> bool {
-        let Some(tag) = bytes_of(sign) else { return false };
-        hmac::verify(&self.key, &message(purpose, parts), &tag).is_ok()
+    fn has_made(&self, written: &Uri, user: &str, link: &str) -> bool {
+        let written = written.path_and_query().map_or("", |written| written.as_str());
+        is_name(user) && self.is_same(written, link)
+    }
+
+    /// Compares a text with a signed one. The time that this takes depends on neither: it compares their own
+    /// signatures, in constant time.
+    fn is_same(&self, text: &str, signed: &str) -> bool {
+        let tag = hmac::sign(&self.key, signed.as_bytes());
+        hmac::verify(&self.key, text.as_bytes(), tag.as_ref()).is_ok()
     }
 }
 
@@ -115,9 +130,11 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// Returns the name of a new visitor.
-pub(crate) fn new_visitor() -> String {
-    new_number()
+/// Returns an unpredictable, unique number: the name of a visitor, or the number of an order.
+pub(crate) fn new_number() -> String {
+    let mut bytes = [0; 16];
+    SystemRandom::new().fill(&mut bytes).expect("the system has random numbers");
+    format!("{:032x}", u128::from_be_bytes(bytes))
 }
 
 /// Returns true if a text is a valid user name: it is written into URLs without encoding.
@@ -126,14 +143,7 @@ fn is_name(user: &str) -> bool {
     (1..=LONGEST_USER).contains(&user.len()) && user.bytes().all(is_fine)
 }
 
-fn message(purpose: Purpose, parts: &[&str]) -> Vec<u8> {
-    let purpose = match purpose {
-        Purpose::Visitor => "visitor",
-        Purpose::Buy => "buy",
-        Purpose::Pay => "pay",
-        Purpose::Keeper => "keeper",
-        Purpose::KeeperVisit => "keeper visit",
-    };
+fn message(purpose: &str, parts: &[&str]) -> Vec<u8> {
     let mut message = Vec::with_capacity(128);
     for part in [purpose].iter().chain(parts) {
         message.extend_from_slice(&(part.len() as u64).to_be_bytes());
@@ -142,58 +152,46 @@ fn message(purpose: Purpose, parts: &[&str]) -> Vec<u8> {
     message
 }
 
-/// Decodes hexadecimal digits; only lower-case ones, so that a signature has one spelling.
-fn bytes_of(digits: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
-    if rest.is_empty() { bytes.collect() } else { None }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn signed(url: &str) -> (String, i64, String) {
-        let value = |name: &str| {
-            let (_, rest) = url.split_once(&format!("{name}=")).unwrap();
-            rest.split('&').next().unwrap().to_owned()
-        };
-        (value("user"), value("until").parse().unwrap(), value("sign"))
+    fn uri(link: &str) -> Uri {
+        link.parse().unwrap()
     }
 
     #[test]
     fn a_link_is_good_for_its_sale_its_buyer_and_its_time_only() {
         let signer = Signer::new("secret");
-        let (user, until, sign) = signed(&signer.buy_url(1, "ana", 5));
-        assert!(signer.has_made_buy_url(1, &user, (until, &sign)));
-        assert!(!signer.has_made_buy_url(2, &user, (until, &sign)));
-        assert!(!signer.has_made_buy_url(1, "bob", (until, &sign)));
-        assert!(!signer.has_made_buy_url(1, &user, (until + 1, &sign)));
-        assert!(!Signer::new("other").has_made_buy_url(1, &user, (until, &sign)));
-        assert!(!Signer::random().has_made_buy_url(1, &user, (until, &sign)));
+        let link = signer.buy_url(1, "ana", 5);
+        assert_eq!(signer.buyer_of(1, &uri(&link)), Some(("ana".to_owned(), 5)));
+        for (sale, forged) in [
+            (2, link.clone()),
+            (2, link.replace("sales/1", "sales/2")),
+            (1, link.replace("=ana", "=bob")),
+            (1, link.replace("until=5", "until=6")),
+        ] {
+            assert_eq!(signer.buyer_of(sale, &uri(&forged)), None, "{forged} for sale {sale}");
+        }
+        assert_eq!(Signer::new("other").buyer_of(1, &uri(&link)), None);
+        assert_eq!(Signer::random().buyer_of(1, &uri(&link)), None);
     }
 
     #[test]
     fn parts_that_read_the_same_in_a_row_are_not_the_same() {
         let signer = Signer::new("secret");
-        let (_, until, sign) = signed(&signer.buy_url(1, "23", 5));
-        assert!(signer.has_made_buy_url(1, "23", (until, &sign)));
-        assert!(!signer.has_made_buy_url(12, "3", (until, &sign)));
-        assert_ne!(message(Purpose::Pay, &["1", "23"]), message(Purpose::Pay, &["12", "3"]));
+        let link = signer.buy_url(1, "23", 5);
+        assert!(signer.buyer_of(1, &uri(&link)).is_some());
+        let shifted = link.replace("sales/1", "sales/12").replace("=23", "=3");
+        assert_eq!(signer.buyer_of(12, &uri(&shifted)), None);
+        assert_ne!(message("pay", &["1", "23"]), message("pay", &["12", "3"]));
     }
 
     #[test]
     fn a_signature_for_one_purpose_is_good_for_no_other() {
         let signer = Signer::new("secret");
-        let sign = signer.sign(Purpose::Pay, &["ana"]);
-        assert!(signer.knows(Purpose::Pay, &["ana"], &sign));
-        for purpose in [Purpose::Visitor, Purpose::Buy, Purpose::Keeper, Purpose::KeeperVisit] {
-            assert!(!signer.knows(purpose, &["ana"], &sign), "{purpose:?}");
+        for purpose in ["visitor", "buy", "keeper", "keeper visit"] {
+            assert_ne!(signer.sign(purpose, &["ana"]), signer.sign("pay", &["ana"]), "{purpose}");
         }
     }
 
@@ -202,12 +200,11 @@ mod tests {
         let signer = Signer::new("secret");
         let cookie = signer.visitor("ana");
         assert_eq!(signer.user_of(&cookie), Some("ana"));
-        for forged in ["", "ana", "ana.", "ana.00", ".", "bob.0"] {
+        let cut = &cookie[..cookie.len() - 1];
+        for forged in ["", "ana", "ana.", "ana.00", ".", "bob.0", cut, &cookie.to_uppercase()] {
             assert_eq!(signer.user_of(forged), None, "{forged}");
         }
         assert_eq!(signer.user_of(&cookie.replace("ana", "bob")), None);
-        assert_eq!(signer.user_of(&cookie.to_uppercase()), None);
-        assert_eq!(signer.user_of(&cookie[..cookie.len() - 1]), None);
     }
 
     #[test]
@@ -226,10 +223,10 @@ mod tests {
     #[test]
     fn a_name_that_would_change_an_address_is_nobodys() {
         let signer = Signer::new("secret");
-        for user in ["", "a&b", "a b", "a%20", "ä", &"x".repeat(65)] {
-            let sign = signer.sign(Purpose::Pay, &["1", user]);
-            assert!(!signer.has_made_pay_url("1", user, &sign), "{user}");
+        for user in ["", "a&b", "a%20", &"x".repeat(65)] {
+            assert_eq!(signer.payer_of("1", &uri(&signer.pay_url("1", user))), None, "{user}");
         }
+        assert!(["a b", "ä"].into_iter().all(|user| !is_name(user)));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Counters since the start of the shop, and latencies of its attempts.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use serde::Serialize;
+use tidegate::SECOND;
 use tokio::time::Instant;
 
 use crate::database::Fault;
@@ -15,19 +16,11 @@ const LONGEST: u64 = 600_000_000;
 
 /// The counters of a shop. They only increase.
 #[derive(Debug)]
-pub struct Meter {
-    requests: AtomicU64,
-    refused: AtomicU64,
-    attempts: AtomicU64,
-    sold: AtomicU64,
-    conflicts: AtomicU64,
-    sold_out: AtomicU64,
-    faults: AtomicU64,
-    latencies: Mutex<Latencies>,
-}
+pub struct Meter(Mutex<Counted>);
 
 #[derive(Debug)]
-struct Latencies {
+struct Counted {
+    totals: Totals,
     all: Histogram<u64>,
     now: Histogram<u64>,
     before: Histogram<u64>,
@@ -35,7 +28,7 @@ struct Latencies {
 }
 
 /// The values of the counters at a moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// The purchase requests that arrived.
     pub requests: u64,
@@ -55,100 +48,81 @@ pub struct Totals {
     pub faults: u64,
 }
 
-/// The latencies of attempts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The latencies of attempts, in milliseconds; `None` if nothing was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
     /// The median.
-    pub median: Duration,
+    pub p50: Option<f64>,
     /// The 99th percentile.
-    pub p99: Duration,
+    pub p99: Option<f64>,
 }
 
 impl Meter {
-    /// Returns counters at zero.
-    pub fn new() -> Meter {
-        let empty = || Histogram::new_with_max(LONGEST, 3).expect("three digits up to ten minutes are fine");
-        let latencies = Latencies { all: empty(), now: empty(), before: empty(), turned: Instant::now() };
-        Meter {
-            requests: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            attempts: AtomicU64::new(0),
-            sold: AtomicU64::new(0),
-            conflicts: AtomicU64::new(0),
-            sold_out: AtomicU64::new(0),
-            faults: AtomicU64::new(0),
-            latencies: Mutex::new(latencies),
-        }
-    }
-
     /// Counts a purchase request.
     pub fn requested(&self) {
-        count(&self.requests);
+        self.counted().totals.requests += 1;
     }
 
     /// Counts a denial by the limiter.
     pub fn refused(&self) {
-        count(&self.refused);
+        self.counted().totals.refused += 1;
     }
 
     /// Counts an attempt on the database, and records its latency.
     pub(crate) fn attempted(&self, took: Duration, outcome: &Result<Outcome, Fault>) {
-        count(&self.attempts);
+        let mut counted = self.counted();
+        let totals = &mut counted.totals;
+        totals.attempts += 1;
         match outcome {
-            Ok(Outcome::Reserved { replayed: false, .. }) => count(&self.sold),
-            Ok(Outcome::Conflict { .. }) => count(&self.conflicts),
-            Ok(Outcome::SoldOut) => count(&self.sold_out),
+            Ok(Outcome::Reserved { replayed: false, .. }) => totals.sold += 1,
+            Ok(Outcome::Conflict { .. }) => totals.conflicts += 1,
+            Ok(Outcome::SoldOut) => totals.sold_out += 1,
             Ok(_) => {}
-            Err(_) => count(&self.faults),
+            Err(_) => totals.faults += 1,
         }
-        self.latencies.lock().unwrap_or_else(PoisonError::into_inner).record(took);
+        counted.record(took);
     }
 
     /// Counts a reply "sold out" that was given without the database.
     pub(crate) fn hinted_sold_out(&self) {
-        count(&self.sold_out);
+        self.counted().totals.sold_out += 1;
     }
 
     /// Returns the values of the counters.
     pub fn totals(&self) -> Totals {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let refused = read(&self.refused);
-        let requests = read(&self.requests);
-        Totals {
-            requests,
-            admitted: requests.saturating_sub(refused),
-            refused,
-            attempts: read(&self.attempts),
-            sold: read(&self.sold),
-            conflicts: read(&self.conflicts),
-            sold_out: read(&self.sold_out),
-            faults: read(&self.faults),
-        }
+        let totals = self.counted().totals;
+        Totals { admitted: totals.requests.saturating_sub(totals.refused), ..totals }
     }
 
     /// Returns the latencies of all attempts.
     pub fn latency(&self) -> Latency {
-        Latency::of(&self.latencies.lock().unwrap_or_else(PoisonError::into_inner).all)
+        Latency::of(&self.counted().all)
     }
 
     /// Returns the latencies of the attempts of the last second or two.
     pub fn latency_now(&self) -> Latency {
-        let mut latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
-        latencies.turn();
-        let mut recent = latencies.now.clone();
+        let mut counted = self.counted();
+        counted.turn();
+        let mut recent = counted.now.clone();
         // Both have the same bounds, so that no value is lost.
-        let _ = recent.add(&latencies.before);
+        let _ = recent.add(&counted.before);
         Latency::of(&recent)
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Default for Meter {
     fn default() -> Meter {
-        Meter::new()
+        let empty = || Histogram::new_with_max(LONGEST, 3).expect("three digits up to ten minutes are fine");
+        let [all, now, before] = [empty(), empty(), empty()];
+        Meter(Mutex::new(Counted { totals: Totals::default(), all, now, before, turned: Instant::now() }))
     }
 }
 
-impl Latencies {
+impl Counted {
     fn record(&mut self, took: Duration) {
         self.turn();
         let microseconds = u64::try_from(took.as_micros()).unwrap_or(LONGEST);
@@ -158,7 +132,6 @@ impl Latencies {
 
     /// Moves values older than a second from `now` to `before`, and drops values older than two.
     fn turn(&mut self) {
-        const SECOND: Duration = Duration::from_secs(1);
         let age = self.turned.elapsed();
         if age < SECOND {
             return;
@@ -174,13 +147,13 @@ impl Latencies {
 
 impl Latency {
     fn of(histogram: &Histogram<u64>) -> Latency {
-        let at = |quantile| Duration::from_micros(histogram.value_at_quantile(quantile));
-        Latency { median: at(0.5), p99: at(0.99) }
+        // No attempt takes zero time.
+        let at = |quantile| match histogram.value_at_quantile(quantile) {
+            0 => None,
+            microseconds => Some(microseconds as f64 / 1000.0),
+        };
+        Latency { p50: at(0.5), p99: at(0.99) }
     }
-}
-
-fn count(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -189,12 +162,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn attempts_of_two_seconds_ago_are_forgotten_and_all_are_kept() {
-        let meter = Meter::new();
+        let meter = Meter::default();
         meter.attempted(Duration::from_millis(5), &Ok(Outcome::SoldOut));
-        assert_eq!(meter.latency_now().p99.as_millis(), 5);
+        assert_eq!(meter.latency_now().p99.map(f64::round), Some(5.0));
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(meter.latency_now(), Latency::default());
-        assert_eq!(meter.latency().median.as_millis(), 5);
+        assert_eq!(meter.latency().p50.map(f64::round), Some(5.0));
         assert_eq!((meter.totals().attempts, meter.totals().sold_out), (1, 1));
     }
 }

@@ -15,9 +15,6 @@ use tidegate::{DAY, Limit, Limiter, SECOND, TrackedTake};
 const SHORTEST: Duration = SECOND;
 const LONGEST: Duration = DAY.saturating_mul(365);
 
-/// The wait that is reported if the limiter reports none.
-const A_WHILE: Duration = Duration::from_secs(1);
-
 /// A counter of reservations by address. Clones count together.
 #[derive(Clone, Debug)]
 pub(crate) struct Reservations {
@@ -37,7 +34,7 @@ impl Reservations {
     /// If the address has reached its maximum, the error is the time to the next try.
     pub(crate) fn take(&self, address: &str, pay_within: Duration) -> Result<TrackedTake, Duration> {
         let (decision, take) = self.limiter(pay_within).admit_tracked(address);
-        take.ok_or_else(|| decision.retry_after().unwrap_or(A_WHILE))
+        take.ok_or_else(|| decision.retry_after().unwrap_or(SECOND))
     }
 
     fn limiter(&self, pay_within: Duration) -> Limiter {

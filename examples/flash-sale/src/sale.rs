@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use sqlx::Row;
-use sqlx::any::AnyRow;
+use clap::{Args, value_parser};
+use sqlx::FromRow;
 
+use crate::command::values;
 use crate::database::{Database, Fault, Statement};
 
 static CREATE: Statement = Statement::new(
@@ -19,23 +20,29 @@ static ONE: Statement = Statement::new(
 
 static LATEST: Statement = Statement::new(
     "SELECT id, name, price_cents, stock, available, opens_at, closes_at, pay_within, {now} AS now_at
-     FROM sales ORDER BY id DESC LIMIT ?",
+     FROM sales ORDER BY id DESC LIMIT 64",
 );
 
 /// A sale to be created.
-#[derive(Clone, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct NewSale {
-    /// The name of the product.
-    pub name: String,
-    /// The price of one piece.
-    pub price_cents: i64,
-    /// The number of pieces.
+    /// The number of pieces of the new sale.
+    #[arg(long, default_value_t = 100, allow_negative_numbers = true, value_parser = value_parser!(i64).range(0..=1_000_000_000))]
     pub stock: i64,
-    /// The time from now to the opening.
+    /// The name of the product.
+    #[arg(long, default_value = "A thing that everybody wants", value_parser = values::name)]
+    pub name: String,
+    /// The price of a piece.
+    #[arg(long = "price", default_value = "9.99", value_parser = values::cents, value_name = "PRICE")]
+    pub price_cents: i64,
+    /// The time until the sale opens.
+    #[arg(long, default_value = "10s", value_parser = values::time, value_name = "TIME")]
     pub opens_in: Duration,
     /// The time from the opening to the end.
+    #[arg(long, default_value = "15m", value_parser = values::some_time, value_name = "TIME")]
     pub lasts: Duration,
-    /// The time for which a piece is reserved.
+    /// The time for which a piece is reserved until it is paid for.
+    #[arg(long, default_value = "2m", value_parser = values::some_time, value_name = "TIME")]
     pub pay_within: Duration,
 }
 
@@ -54,7 +61,7 @@ impl NewSale {
 }
 
 /// A sale as it was last read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, FromRow, PartialEq, Eq)]
 pub struct Sale {
     /// Its number.
     pub id: i64,
@@ -73,30 +80,16 @@ pub struct Sale {
     /// The time for which a piece is reserved, in milliseconds.
     pub pay_within: i64,
     /// The time at which it was read.
+    #[sqlx(rename = "now_at")]
     pub now: i64,
-}
-
-impl Sale {
-    fn read(row: &AnyRow) -> Result<Sale, Fault> {
-        Ok(Sale {
-            id: row.try_get("id")?,
-            name: row.try_get("name")?,
-            price_cents: row.try_get("price_cents")?,
-            stock: row.try_get("stock")?,
-            available: row.try_get("available")?,
-            opens_at: row.try_get("opens_at")?,
-            closes_at: row.try_get("closes_at")?,
-            pay_within: row.try_get("pay_within")?,
-            now: row.try_get("now_at")?,
-        })
-    }
 }
 
 impl Database {
     /// Creates a sale, and returns its number.
     pub async fn create_sale(&self, sale: &NewSale) -> Result<i64, Fault> {
         let opens_in = milliseconds(sale.opens_in);
-        let row = sqlx::query(CREATE.text(self.dialect()))
+        let creating = CREATE
+            .column(self.dialect())
             .bind(&sale.name)
             .bind(sale.price_cents)
             .bind(sale.stock)
@@ -104,21 +97,18 @@ impl Database {
             .bind(opens_in)
             .bind(opens_in.saturating_add(milliseconds(sale.lasts)))
             .bind(milliseconds(sale.pay_within).max(1))
-            .fetch_one(self.pool())
-            .await?;
-        Ok(row.try_get(0)?)
+            .fetch_one(self.pool());
+        Ok(creating.await?)
     }
 
     /// Returns a sale by its number.
     pub async fn sale(&self, id: i64) -> Result<Option<Sale>, Fault> {
-        let row = sqlx::query(ONE.text(self.dialect())).bind(id).fetch_optional(self.pool()).await?;
-        row.as_ref().map(Sale::read).transpose()
+        Ok(ONE.rows(self.dialect()).bind(id).fetch_optional(self.pool()).await?)
     }
 
-    /// Returns the latest sales, at most so many, the latest first.
-    pub async fn latest_sales(&self, at_most: i64) -> Result<Vec<Sale>, Fault> {
-        let rows = sqlx::query(LATEST.text(self.dialect())).bind(at_most).fetch_all(self.pool()).await?;
-        rows.iter().map(Sale::read).collect()
+    /// Returns the latest 64 sales, the latest first.
+    pub async fn latest_sales(&self) -> Result<Vec<Sale>, Fault> {
+        Ok(LATEST.rows(self.dialect()).fetch_all(self.pool()).await?)
     }
 }
 

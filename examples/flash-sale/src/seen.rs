@@ -12,9 +12,6 @@ use tokio::time::Instant;
 use crate::database::{Database, Fault};
 use crate::sale::Sale;
 
-/// The number of sales that are read, the newest first.
-const SALES: i64 = 64;
-
 /// The sales as they were last read. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Seen {
@@ -52,13 +49,13 @@ impl Seen {
             Some(id) => shelf.sales.get(&id),
             None => shelf.sales.values().next_back(),
         };
-        sale.map(|sale| View { sale: sale.clone(), now: shelf.now() })
+        sale.map(|sale| shelf.view(sale))
     }
 
     /// Returns a sale, as it was last read.
     pub fn sale(&self, id: i64) -> Option<View> {
         let shelf = self.shelf();
-        shelf.sales.get(&id).map(|sale| View { sale: sale.clone(), now: shelf.now() })
+        shelf.sales.get(&id).map(|sale| shelf.view(sale))
     }
 
     /// Returns the number of remaining pieces of a sale.
@@ -78,8 +75,8 @@ impl Seen {
 
 impl Shelf {
     async fn look(database: &Database, front: Option<i64>) -> Result<Shelf, Fault> {
-        let mut sales: BTreeMap<_, _> =
-            database.latest_sales(SALES).await?.into_iter().map(|sale| (sale.id, sale)).collect();
+        let latest = database.latest_sales().await?;
+        let mut sales: BTreeMap<_, _> = latest.into_iter().map(|sale| (sale.id, sale)).collect();
         if let Some(id) = front.filter(|id| !sales.contains_key(id)) {
             sales.extend(database.sale(id).await?.map(|sale| (id, sale)));
         }
@@ -88,6 +85,10 @@ impl Shelf {
             None => database.now().await?,
         };
         Ok(Shelf { sales, now, at: Instant::now() })
+    }
+
+    fn view(&self, sale: &Sale) -> View {
+        View { sale: sale.clone(), now: self.now() }
     }
 
     fn now(&self) -> i64 {

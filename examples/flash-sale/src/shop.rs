@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::database::{Database, Fault, Tries};
-use crate::expiry;
+use crate::database::{Database, Fault};
 use crate::hint::{Hint, Hinted};
 use crate::meter::Meter;
 use crate::outcome::{Outcome, Prospect, Wish};
@@ -26,7 +25,7 @@ pub struct Shop {
 impl Shop {
     /// Returns a shop on a database, without a hint.
     pub fn new(database: Database) -> Shop {
-        Shop { database, hint: None, meter: Arc::new(Meter::new()) }
+        Shop { database, hint: None, meter: Arc::default() }
     }
 
     /// Returns the same shop with a hint for [`Strategy::Redis`].
@@ -80,22 +79,13 @@ impl Shop {
 
     /// Puts expired reservations back into the stock, and returns their number.
     pub async fn expire(&self) -> Result<u64, Fault> {
-        expiry::expire(&self.database).await
+        payment::expire(&self.database).await
     }
 
     async fn attempt(&self, wish: &Wish<'_>, strategy: Strategy) -> Result<Outcome, Fault> {
         let began = Instant::now();
-        let mut tries = Tries::default();
-        loop {
-            let done = match strategy {
-                Strategy::Naive => strategy::attempt_naively(&self.database, wish).await,
-                _ => strategy::attempt(&self.database, wish, strategy).await,
-            };
-            // A retry after half of the naive attempt would be wrong in another way than intended.
-            if strategy == Strategy::Naive || !tries.again(&done).await {
-                self.meter.attempted(began.elapsed(), &done);
-                return done;
-            }
-        }
+        let done = strategy::attempt(&self.database, wish, strategy).await;
+        self.meter.attempted(began.elapsed(), &done);
+        done
     }
 }

@@ -1,20 +1,24 @@
 //! The program and its arguments.
 
-mod audit;
-mod rush;
 mod serve;
-mod values;
+pub(crate) mod values;
 
+use std::env;
 use std::error::Error;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use harness::Folder;
+use harness::sale::rush;
 
-/// The default database of `serve` and `audit`.
-const USUAL_DATABASE: &str = "sqlite:flash-sale.db";
+use crate::database::{Database, in_mode};
+use crate::strategy::Strategy;
 
 /// An error of the program, as text for the terminal.
 type Failed = Box<dyn Error + Send + Sync>;
+
+/// The number of connections of `rush`, which makes few queries itself.
+const CONNECTIONS: u32 = 2;
 
 /// A small shop that never oversells, with a rate limiter in front of it.
 ///
@@ -28,9 +32,27 @@ struct Program {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Opens a shop with one sale, and prints the addresses of the buyers' and the shopkeeper's page.
     Serve(Box<serve::ServeArguments>),
-    Rush(Box<harness::sale::rush::Arguments>),
-    Audit(audit::AuditArguments),
+    Rush(Box<rush::Arguments>),
+    /// Checks the invariants of the books: no piece sold twice, no order without a sale, no payment without an order.
+    ///
+    /// Prints one line of JSON for each finding. Exits with 0 if there is none, with 1 if there is one.
+    Audit(DatabaseArgument),
+}
+
+/// The database of a command.
+#[derive(Args, Debug)]
+struct DatabaseArgument {
+    /// The database of the shop: sqlite:FILE, postgres://… or mysql://…
+    #[arg(
+        long,
+        env = "DATABASE_URL",
+        hide_env_values = true,
+        value_name = "URL",
+        default_value = "sqlite:flash-sale.db"
+    )]
+    database: String,
 }
 
 /// Runs the command of the arguments. Exits with 0 on success, with 1 if the books are wrong, with 2 if it failed.
@@ -45,8 +67,8 @@ pub fn main() -> ExitCode {
     let done = runtime.block_on(async {
         match command {
             Command::Serve(arguments) => serve::run(*arguments).await,
-            Command::Rush(arguments) => rush::run(*arguments).await,
-            Command::Audit(arguments) => audit::run(arguments).await,
+            Command::Rush(arguments) => run_rush(*arguments).await,
+            Command::Audit(books) => audit(&books).await,
         }
     });
     // Pending tasks are not awaited.
@@ -57,4 +79,48 @@ pub fn main() -> ExitCode {
 fn failed(error: &(dyn Error + 'static)) -> ExitCode {
     eprintln!("flash-sale: {error}");
     ExitCode::from(2)
+}
+
+async fn audit(books: &DatabaseArgument) -> Result<ExitCode, Failed> {
+    // A missing file is a mistake, not a shop with correct books.
+    let database = Database::open(&in_mode(&books.database, "rw"), 1).await?;
+    let findings = database.audit().await?;
+    database.close().await;
+    for finding in &findings {
+        println!("{}", serde_json::to_string(finding)?);
+    }
+    Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs a crowd of buyers once per strategy, with and without the limiter; the exit code reports whether every safe
+/// strategy kept its books correct.
+async fn run_rush(arguments: rush::Arguments) -> Result<ExitCode, Failed> {
+    // It is removed afterwards.
+    let folder = Folder::new("flash-sale-rush");
+    let plan = arguments.plan(env::current_exe()?, &folder, &strategies(&arguments.strategy)?);
+    let database = Database::open(&plan.database, CONNECTIONS).await?;
+    let done = tokio::select! {
+        done = arguments.run(&plan, &database) => done?,
+        // Dropping the run stops the open shop, and the folder is removed.
+        () = serve::told_to_end()? => {
+            return Err("rush: it was ended before it was over; nothing was written".into());
+        }
+    };
+    database.close().await;
+    Ok(done)
+}
+
+/// Returns the strategies with these names.
+fn strategies(names: &str) -> Result<Vec<&'static str>, String> {
+    if names == "all" {
+        return Ok(Strategy::ALL.map(Strategy::name).to_vec());
+    }
+    let mut strategies = Vec::new();
+    for name in names.split(',') {
+        let strategy: Strategy = name.trim().parse().map_err(|wrong| format!("{wrong}, or all"))?;
+        if !strategies.contains(&strategy.name()) {
+            strategies.push(strategy.name());
+        }
+    }
+    Ok(strategies)
 }

@@ -1,14 +1,16 @@
 //! Values of arguments: money, times, limits.
 
+use std::fs;
 use std::time::Duration;
 
 use tidegate::{Algorithm, Limit};
+use tidegate_rules::Policy;
 
 /// The maximum price of a piece, in cents.
 const MOST_CENTS: i64 = 100_000_000_000;
 
 /// Parses a price such as `9.99` or `10`, in cents.
-pub(super) fn cents(text: &str) -> Result<i64, String> {
+pub(crate) fn cents(text: &str) -> Result<i64, String> {
     let wrong = || format!("price \"{text}\": this is none; write one such as 9.99");
     let (whole, rest) = text.split_once('.').unwrap_or((text, "00"));
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -24,22 +26,22 @@ pub(super) fn cents(text: &str) -> Result<i64, String> {
 }
 
 /// Formats cents as a price.
-pub(super) fn price(cents: i64) -> String {
+pub(crate) fn price(cents: i64) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }
 
 /// Parses a time such as `10s`, `15m` or `1m30s`, or `0s`.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     tidegate_support::duration(text).map_err(|wrong| format!("time \"{text}\": {wrong}"))
 }
 
 /// Parses a time that is not zero.
-pub(super) fn some_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn some_time(text: &str) -> Result<Duration, String> {
     tidegate_support::positive(text).map_err(|wrong| format!("time \"{text}\": {wrong}"))
 }
 
 /// Formats a time in minutes or seconds, rounded up.
-pub(super) fn in_words(span: Duration) -> String {
+pub(crate) fn in_words(span: Duration) -> String {
     match span.as_millis().div_ceil(1000) {
         seconds if seconds >= 120 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
         seconds => format!("{seconds} s"),
@@ -47,12 +49,12 @@ pub(super) fn in_words(span: Duration) -> String {
 }
 
 /// Parses a limit such as `500/s burst 50`.
-pub(super) fn rate(text: &str) -> Result<Limit, String> {
+pub(crate) fn rate(text: &str) -> Result<Limit, String> {
     text.parse().map_err(|wrong: tidegate::LimitError| wrong.to_string())
 }
 
 /// Parses a queue such as `200/s queue 2000`; `leaky-bucket` may be omitted.
-pub(super) fn queue(text: &str) -> Result<Limit, String> {
+pub(crate) fn queue(text: &str) -> Result<Limit, String> {
     let limit = rate(text).or_else(|_| rate(&format!("{text} leaky-bucket")));
     match limit? {
         limit if limit.algorithm() == Algorithm::LeakyBucket => Ok(limit),
@@ -60,6 +62,20 @@ pub(super) fn queue(text: &str) -> Result<Limit, String> {
             "queue \"{text}\": nobody stands in line under it; write such as \"200/s queue 2000\""
         )),
     }
+}
+
+/// Parses the name of a product.
+pub(crate) fn name(text: &str) -> Result<String, String> {
+    match text.chars().count() {
+        1..=200 => Ok(text.to_owned()),
+        _ => Err("name: it has 1 to 200 characters".to_owned()),
+    }
+}
+
+/// Reads rules from a file.
+pub(crate) fn rules(path: &str) -> Result<Policy, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("rules {path}: {error}"))?;
+    Policy::from_toml(&text).map_err(|wrong| format!("rules {path}:\n{wrong}"))
 }
 
 #[cfg(test)]

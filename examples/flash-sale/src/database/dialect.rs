@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use sqlx::AssertSqlSafe;
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::query::{Query, QueryAs, QueryScalar};
+use sqlx::{Any, AnyConnection, AssertSqlSafe, FromRow};
 
 /// The kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,16 @@ impl Dialect {
     }
 }
 
+impl From<&AnyConnection> for Dialect {
+    fn from(connection: &AnyConnection) -> Dialect {
+        match connection.backend_name() {
+            "PostgreSQL" => Dialect::Postgres,
+            "MySQL" => Dialect::MariaDb,
+            _ => Dialect::Sqlite,
+        }
+    }
+}
+
 impl fmt::Display for Dialect {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
@@ -81,8 +93,28 @@ impl Statement {
         Statement { written, said: [OnceLock::new(), OnceLock::new(), OnceLock::new()] }
     }
 
-    /// Returns the text for this database.
-    pub(crate) fn text(&self, dialect: Dialect) -> AssertSqlSafe<Arc<str>> {
+    /// Returns the statement as a query of this database, to be executed, or for rows that are read one by one.
+    pub(crate) fn query(&self, dialect: impl Into<Dialect>) -> Query<'static, Any, AnyArguments> {
+        sqlx::query(self.text(dialect.into()))
+    }
+
+    /// Returns the statement as a query whose rows become values.
+    pub(crate) fn rows<T>(&self, dialect: impl Into<Dialect>) -> QueryAs<'static, Any, T, AnyArguments>
+    where
+        T: for<'r> FromRow<'r, AnyRow>,
+    {
+        sqlx::query_as(self.text(dialect.into()))
+    }
+
+    /// Returns the statement as a query for its first column.
+    pub(crate) fn column<T>(&self, dialect: impl Into<Dialect>) -> QueryScalar<'static, Any, T, AnyArguments>
+    where
+        (T,): for<'r> FromRow<'r, AnyRow>,
+    {
+        sqlx::query_scalar(self.text(dialect.into()))
+    }
+
+    fn text(&self, dialect: Dialect) -> AssertSqlSafe<Arc<str>> {
         let said = self.said[dialect as usize].get_or_init(|| say(self.written, dialect).into());
         AssertSqlSafe(Arc::clone(said))
     }
@@ -127,7 +159,6 @@ mod tests {
         assert_eq!(Dialect::of("sqlite:shop.db"), Some(Dialect::Sqlite));
         assert_eq!(Dialect::of("postgresql://shop@localhost/shop"), Some(Dialect::Postgres));
         assert_eq!(Dialect::of("mysql://shop@localhost/shop"), Some(Dialect::MariaDb));
-        assert_eq!(Dialect::of("oracle://shop"), None);
-        assert_eq!(Dialect::of("shop.db"), None);
+        assert_eq!((Dialect::of("oracle://shop"), Dialect::of("shop.db")), (None, None));
     }
 }

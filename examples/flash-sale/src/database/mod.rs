@@ -11,16 +11,15 @@ pub use dialect::Dialect;
 pub use fault::Fault;
 
 pub(crate) use dialect::Statement;
-pub(crate) use work::{Tries, Work};
+pub(crate) use work::{Work, retry};
 
-use std::borrow::Cow;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, Row, SqlSafeStr};
+use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, SqlSafeStr};
 use tokio::sync::Semaphore;
 
 /// The timeout of a request for a connection.
@@ -62,7 +61,7 @@ impl Database {
                     Ok(())
                 })
             })
-            .connect(&address(url, dialect))
+            .connect(&in_mode(url, "rwc"))
             .await?;
         migrations(dialect).run(&pool).await.map_err(|error| Fault::unfit(error.to_string()))?;
         let turns = (dialect == Dialect::Sqlite).then(|| Arc::new(Semaphore::new(1)));
@@ -86,8 +85,7 @@ impl Database {
 
     /// Returns the time of the database, in milliseconds since 1970.
     pub async fn now(&self) -> Result<i64, Fault> {
-        let row = sqlx::query(NOW.text(self.dialect)).fetch_one(&self.pool).await?;
-        Ok(row.try_get("now_at")?)
+        Ok(NOW.column(self.dialect).fetch_one(&self.pool).await?)
     }
 
     /// Opens the maximum number of connections, so that no buyer waits for that; fewer if the database accepts fewer.
@@ -137,15 +135,13 @@ pub(crate) fn abandon(connection: PoolConnection<Any>) -> Fault {
     Fault::silent()
 }
 
-/// Returns the URL for the driver: a file of SQLite is created if it is missing.
-fn address(url: &str, dialect: Dialect) -> Cow<'_, str> {
-    match dialect {
-        Dialect::Sqlite if !url.contains("mode=") => {
-            let joint = if url.contains('?') { '&' } else { '?' };
-            Cow::Owned(format!("{url}{joint}mode=rwc"))
-        }
-        _ => Cow::Borrowed(url),
+/// Returns the URL for the driver. SQLite gets a mode: `rwc` creates a missing file, `rw` does not.
+pub(crate) fn in_mode(url: &str, mode: &str) -> String {
+    if Dialect::of(url) != Some(Dialect::Sqlite) || url.contains("mode=") {
+        return url.to_owned();
     }
+    let joint = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{joint}mode={mode}")
 }
 
 fn migrations(dialect: Dialect) -> Migrator {

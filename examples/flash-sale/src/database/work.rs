@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sqlx::{Any, AnyConnection, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::sleep;
 
 use super::fault::Fault;
 
@@ -14,24 +15,25 @@ const MOST: u32 = 20;
 /// The maximum number of tries while the database cannot be reached.
 const MOST_IN_VAIN: u32 = 2;
 
-/// A counter of tries.
-#[derive(Debug, Default)]
-pub(crate) struct Tries(u32);
-
-impl Tries {
-    /// Pauses and returns true if a retry is useful.
-    pub(crate) async fn again<T: Sync>(&mut self, done: &Result<T, Fault>) -> bool {
-        self.0 += 1;
-        let most = match done {
+/// Repeats an operation as long as that is harmless and may help, with pauses.
+pub(crate) async fn retry<T, F>(mut operation: impl FnMut() -> F) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    let mut number = 0;
+    loop {
+        number += 1;
+        let done = operation().await;
+        let most = match &done {
             Err(fault) if fault.is_in_the_way() => MOST,
             Err(fault) if fault.is_unreachable() => MOST_IN_VAIN,
-            _ => return false,
+            _ => return done,
         };
-        if self.0 < most {
-            // The backoff grows with each try, with jitter against the other transactions of the conflict.
-            tokio::time::sleep(Duration::from_micros(random_up_to(1_000 * u64::from(self.0)))).await;
+        if number >= most {
+            return done;
         }
-        self.0 < most
+        // The backoff grows with each try, with jitter against the other transactions of the conflict.
+        sleep(Duration::from_micros(random_up_to(1_000 * u64::from(number)))).await;
     }
 }
 
@@ -69,15 +71,23 @@ impl<'c> Work<'c> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::ready;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn what_cannot_be_reached_is_tried_twice_and_what_does_not_fit_once() {
-        let unreachable = Err::<(), _>(Fault::from(sqlx::Error::PoolTimedOut));
-        let mut tries = Tries::default();
-        assert!(tries.again(&unreachable).await);
-        assert!(!tries.again(&unreachable).await);
-        assert!(!Tries::default().again(&Err::<(), _>(Fault::unfit("x"))).await);
-        assert!(!Tries::default().again(&Ok(())).await);
+        let tries = async |error: fn() -> Fault| {
+            let mut tries = 0;
+            let failing = || {
+                tries += 1;
+                ready(Err::<(), _>(error()))
+            };
+            assert!(retry(failing).await.is_err());
+            tries
+        };
+        assert_eq!(tries(|| Fault::from(sqlx::Error::PoolTimedOut)).await, 2);
+        assert_eq!(tries(|| Fault::unfit("x")).await, 1);
+        assert!(retry(|| ready(Ok(()))).await.is_ok());
     }
 }

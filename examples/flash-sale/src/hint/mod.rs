@@ -18,7 +18,7 @@ mod reconcile;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use redis::Script;
+use redis::{Script, ScriptInvocation};
 
 use link::Link;
 
@@ -27,11 +27,11 @@ pub use reconcile::{Reconciler, Stock};
 /// The timeout of a call to Redis.
 const TIMEOUT: Duration = Duration::from_millis(50);
 
-/// The time for which a counter is valid after it was set.
-const COUNTER_LIFE: Duration = Duration::from_secs(10);
+/// The time for which a counter is valid after it was set, in milliseconds.
+const COUNTER_LIFE_MS: u64 = 10_000;
 
-/// The time for which the set of users is stored after its last change.
-const USERS_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+/// The time for which the set of users is stored after its last change, in seconds.
+const USERS_LIFE_S: u64 = 24 * 60 * 60;
 
 /// The number of buyers that are written at a time: a script blocks all other clients of Redis.
 const AT_A_TIME: usize = 1000;
@@ -64,9 +64,8 @@ impl Hint {
 
     /// Takes one unit for a user, if the counter has one; a user has at most one.
     pub async fn take(&self, sale: i64, user: &str) -> Hinted {
-        let (counter, users) = keys(sale);
-        let mut script = TAKE.key(counter);
-        script.key(users).arg(user).arg(millis(COUNTER_LIFE)).arg(USERS_LIFE.as_secs());
+        let mut script = script_of(&TAKE, sale);
+        script.arg(user).arg(COUNTER_LIFE_MS).arg(USERS_LIFE_S);
         match self.link.ask(&script).await {
             Some(1) => Hinted::Perhaps,
             Some(0) => Hinted::SoldOut,
@@ -80,28 +79,19 @@ impl Hint {
     /// expired. Do not call it for users who had bought already, nor after a fault with an unknown result: a user with
     /// an order stays in the set.
     pub async fn give_back(&self, sale: i64, user: &str) {
-        let (counter, users) = keys(sale);
-        let mut script = GIVE_BACK.key(counter);
-        script.key(users).arg(user);
-        self.link.ask(&script).await;
+        self.link.ask(script_of(&GIVE_BACK, sale).arg(user)).await;
     }
 
     /// Adds buyers to the set, so that they pass even if Redis has lost them.
     pub async fn know(&self, sale: i64, buyers: &[String]) {
-        let (counter, users) = keys(sale);
         for some in buyers.chunks(AT_A_TIME) {
-            let mut script = KNOW.key(&counter);
-            script.key(&users).arg(USERS_LIFE.as_secs()).arg(some);
-            self.link.ask(&script).await;
+            self.link.ask(script_of(&KNOW, sale).arg(USERS_LIFE_S).arg(some)).await;
         }
     }
 
     /// Sets the number of remaining units, in place of the value in Redis.
     pub async fn set(&self, sale: i64, left: i64) {
-        let (counter, users) = keys(sale);
-        let mut script = SET.key(counter);
-        script.key(users).arg(left).arg(millis(COUNTER_LIFE)).arg(USERS_LIFE.as_secs());
-        self.link.ask(&script).await;
+        self.link.ask(script_of(&SET, sale).arg(left).arg(COUNTER_LIFE_MS).arg(USERS_LIFE_S)).await;
     }
 }
 
@@ -116,11 +106,10 @@ pub enum Hinted {
     Unknown,
 }
 
-/// Returns the keys of the counter and the users of a sale; the braces put both into one slot of a cluster.
-fn keys(sale: i64) -> (String, String) {
-    (format!("flash-sale:{{{sale}}}:left"), format!("flash-sale:{{{sale}}}:users"))
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+/// Returns a call of a script with the keys of a sale: its counter and its users. The braces put both into one slot of a
+/// cluster.
+fn script_of(script: &Script, sale: i64) -> ScriptInvocation<'_> {
+    let mut script = script.key(format!("flash-sale:{{{sale}}}:left"));
+    script.key(format!("flash-sale:{{{sale}}}:users"));
+    script
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use axum::Json;
-use axum::http::header::RETRY_AFTER;
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use serde_json::{Map, Value};
+use tidegate_support::{ceil_ms, ceil_seconds};
 
 use crate::database::Fault;
 use crate::link::Signer;
@@ -16,8 +18,13 @@ use crate::payment::Payment;
 /// The header field of a repeated reply to the same purchase request.
 const REPLAYED: &str = "idempotent-replayed";
 
+pub(crate) const SOLD_OUT: &str =
+    "sold out; what others do not pay for in time comes back, so look again later";
+pub(crate) const UNAVAILABLE: &str =
+    "the shop cannot say at the moment; repeat the same request, nothing is done twice";
+
 /// A reply, sent as a whole or as the last line of a stream.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Answer {
     status: StatusCode,
     body: Map<String, Value>,
@@ -46,7 +53,7 @@ impl Answer {
     /// Sets the time to the next try.
     pub(crate) fn retry_after(mut self, wait: Duration) -> Answer {
         self.retry_after = Some(wait);
-        self.with("retry_after_ms", milliseconds(wait))
+        self.with("retry_after_ms", ceil_ms(wait))
     }
 
     /// Returns the last line of a stream, which contains the status.
@@ -87,15 +94,18 @@ impl Answer {
             Outcome::Conflict { left } => Answer::new(StatusCode::CONFLICT, "conflict")
                 .message(format!("somebody was faster, and {left} are left; try again with the same key"))
                 .with("left", left),
-            Outcome::SoldOut => Answer::new(StatusCode::GONE, "sold_out")
-                .message("sold out; what others do not pay for in time comes back, so look again later")
-                .with("left", 0),
+            Outcome::SoldOut => {
+                Answer::new(StatusCode::GONE, "sold_out").message(SOLD_OUT).with("left", 0)
+            }
             Outcome::NotOpen { opens_in } => not_open(opens_in),
             Outcome::Over => over(),
             Outcome::Expired => Answer::new(StatusCode::GONE, "expired").message(
                 "what was reserved under this key was not paid in time and went back; buy again with a new key",
             ),
-            Outcome::Paused { wait } => paused(wait),
+            Outcome::Paused { wait } => {
+                let why = "what you reserved was not paid in time, so others come first";
+                wait_for(span(wait), "paused", why)
+            }
             Outcome::KeyUsed { sale } => Answer::new(StatusCode::UNPROCESSABLE_ENTITY, "key_used")
                 .message(format!("this key was used for sale {sale}; write a new one for this sale")),
             Outcome::UnknownSale => unknown_sale(),
@@ -117,12 +127,13 @@ impl Answer {
             Err(_) => unavailable(),
         }
     }
-}
 
-impl IntoResponse for Answer {
-    fn into_response(self) -> Response {
-        let mut response = (self.status, Json(Value::Object(self.body))).into_response();
+    /// Returns the whole response.
+    pub(crate) fn into_json(self) -> axum::http::Response<Bytes> {
+        let mut response = axum::http::Response::new(Value::Object(self.body).to_string().into());
+        *response.status_mut() = self.status;
         let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(wait) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds(wait)));
         }
@@ -133,34 +144,29 @@ impl IntoResponse for Answer {
     }
 }
 
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        self.into_json().map(Body::from)
+    }
+}
+
 /// Returns the reply after a fault of the database, whose result may be unknown.
 pub(crate) fn unavailable() -> Answer {
     Answer::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable")
-        .message("the shop cannot say at the moment; repeat the same request, nothing is done twice")
+        .message(UNAVAILABLE)
         .retry_after(Duration::from_secs(1))
 }
 
-fn paused(wait: i64) -> Answer {
-    let wait = Duration::from_millis(u64::try_from(wait).unwrap_or(0));
-    let why = "what you reserved was not paid in time, so others come first";
-    Answer::new(StatusCode::TOO_MANY_REQUESTS, "paused")
+/// Returns the reply to a request that may be repeated after this wait; `why` begins the message.
+pub(crate) fn wait_for(wait: Duration, result: &str, why: &str) -> Answer {
+    Answer::new(StatusCode::TOO_MANY_REQUESTS, result)
         .message(format!("{why}; try again in {} s", seconds(wait)))
-        .retry_after(wait)
-}
-
-/// Returns the reply to an address that has reached its maximum of reservations.
-pub(crate) fn too_many_reserved(wait: Duration, left: Option<i64>) -> Answer {
-    let why = "this address has reserved as many pieces as it may";
-    Answer::new(StatusCode::TOO_MANY_REQUESTS, "limited")
-        .message(format!("{why}; try again in {} s", seconds(wait)))
-        .with("left", left)
         .retry_after(wait)
 }
 
 pub(crate) fn not_open(opens_in: i64) -> Answer {
-    let wait = Duration::from_millis(u64::try_from(opens_in).unwrap_or(0));
     Answer::new(StatusCode::FORBIDDEN, "not_open")
-        .message(format!("the sale is not open yet; come back in {} s", seconds(wait)))
+        .message(format!("the sale is not open yet; come back in {} s", seconds(span(opens_in))))
         .with("opens_in_ms", opens_in)
 }
 
@@ -193,14 +199,14 @@ pub(crate) fn unprocessable(result: &str, why: impl Into<String>) -> Answer {
     Answer::new(StatusCode::UNPROCESSABLE_ENTITY, result).message(why)
 }
 
-/// Returns whole milliseconds, rounded up.
-pub(crate) fn milliseconds(wait: Duration) -> u64 {
-    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+/// Returns a time of so many milliseconds.
+pub(crate) fn span(milliseconds: i64) -> Duration {
+    Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))
 }
 
 /// Returns whole seconds, rounded up, and at least one.
 pub(crate) fn seconds(wait: Duration) -> u64 {
-    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
+    ceil_seconds(wait).max(1)
 }
 
 #[cfg(test)]
@@ -229,6 +235,7 @@ mod tests {
             assert_eq!((answer.status.as_u16(), answer.body["result"].as_str()), (status, Some(result)));
             assert!(answer.body["message"].is_string(), "{result}");
         }
+        assert_eq!((seconds(Duration::ZERO), seconds(Duration::from_millis(1001))), (1, 2));
         assert_eq!(told(Outcome::Conflict { left: 3 }).body["left"], 3);
         assert_eq!(told(Outcome::NotOpen { opens_in: 1500 }).body["opens_in_ms"], 1500);
         assert_eq!(told(Outcome::Paused { wait: 1500 }).body["retry_after_ms"], 1500);
@@ -239,11 +246,5 @@ mod tests {
             (&201.into(), &2.into(), &9.into())
         );
         assert!(line["pay"].as_str().unwrap().starts_with("/api/orders/7/pay?user=ana&sign="));
-    }
-
-    #[test]
-    fn waits_are_rounded_up() {
-        assert_eq!((seconds(Duration::ZERO), seconds(Duration::from_millis(1001))), (1, 2));
-        assert_eq!((milliseconds(Duration::ZERO), milliseconds(Duration::from_micros(1001))), (0, 2));
     }
 }

@@ -5,12 +5,14 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Parser;
 use tidegate::Limit;
-use tidegate_rules::{Policy, PolicyError};
+use tidegate_rules::Policy;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::degraded::Degraded;
+use crate::command::values;
 use crate::limits::{Limiting, Limits, RULES};
 use crate::link::Signer;
 use crate::queue::Queue;
@@ -19,59 +21,52 @@ use crate::seen::Seen;
 use crate::shop::Shop;
 use crate::strategy::Strategy;
 
-/// The default timeout of a request's head.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The default maximum for one address: more than a household needs, and a tenth of a usual stock.
-pub(crate) const PER_ADDRESS: NonZeroU16 = NonZeroU16::new(10).expect("ten is not none");
-
 /// The maximum number of lookups of buyers before the queue: buyers whose turn has come need connections, too.
 const LOOKS: usize = 4;
 
 /// The settings of the shop.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Parser)]
 pub struct Settings {
-    /// The strategy that takes pieces, unless a request of an experiment chooses another one.
+    /// The strategy that takes pieces: value, version, conditional, pessimistic, redis; naive oversells.
+    #[arg(long, default_value_t = Strategy::Conditional)]
     pub strategy: Strategy,
-    /// The limiter in front, unless a request of an experiment chooses another one.
+    /// The limiter in front of the shop: bucket, queue, or off for none.
+    #[arg(long = "limiter", default_value = "bucket", value_name = "LIMITER")]
     pub limiting: Limiting,
-    /// The rate limit of all requests together.
+    /// The rate limit of all buyers together.
+    #[arg(long, default_value = "500/s burst 50", value_parser = values::rate, value_name = "LIMIT")]
     pub rate: Limit,
     /// The rate and the capacity of the queue.
+    #[arg(long, default_value = "200/s queue 2000", value_parser = values::queue, value_name = "LIMIT")]
     pub queue: Limit,
-    /// The limits of each buyer and each address.
-    pub rules: Policy,
+    /// Rules for each buyer and each address, in place of the shop's own.
+    #[arg(long, value_parser = values::rules, value_name = "FILE")]
+    pub rules: Option<Policy>,
     /// The signer of links and cookies.
+    #[arg(skip = Signer::random())]
     pub signer: Signer,
     /// The featured sale; the newest if `None`.
+    #[arg(skip)]
     pub sale: Option<i64>,
+    // The default is more than a household needs, and a tenth of a usual stock.
     /// The maximum number of places in the queue for one address, and of pieces that it reserves within the time to
     /// pay.
+    #[arg(long, default_value = "10", value_name = "NUMBER")]
     pub per_address: NonZeroU16,
-    /// True if requests may choose their strategy and their limiter.
+    /// Lets requests choose by x-strategy and x-limiter: for measurements, never for a real shop.
+    #[arg(long = "experiment")]
     pub is_experiment: bool,
-    /// The timeout of a request's head.
+    /// The timeout of a request's head, after which its connection is closed.
+    #[arg(long, default_value = "10s", value_parser = values::some_time, value_name = "TIME")]
     pub header_timeout: Duration,
-    /// True if buyers reach the shop over TLS, through a proxy: then browsers send its cookies over TLS only.
+    /// Buyers reach the shop over TLS, through a proxy: browsers send its cookies over TLS only.
+    #[arg(long = "behind-tls")]
     pub is_behind_tls: bool,
 }
 
-impl Settings {
-    /// Returns the defaults: see `flash-sale serve --help`.
-    pub fn new() -> Result<Settings, PolicyError> {
-        Ok(Settings {
-            strategy: Strategy::Conditional,
-            limiting: Limiting::Bucket,
-            rate: Limit::per_second(500).burst(50),
-            queue: Limit::leaky_bucket(200, tidegate::SECOND).queue(2000),
-            rules: Policy::from_toml(RULES)?,
-            signer: Signer::random(),
-            sale: None,
-            per_address: PER_ADDRESS,
-            is_experiment: false,
-            header_timeout: HEADER_TIMEOUT,
-            is_behind_tls: false,
-        })
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings::parse_from(["serve"])
     }
 }
 
@@ -80,18 +75,13 @@ impl Settings {
 pub struct App {
     pub(crate) shop: Shop,
     pub(crate) seen: Seen,
-    pub(crate) signer: Signer,
+    pub(crate) settings: Arc<Settings>,
     pub(crate) limits: Limits,
     pub(crate) queue: Queue,
     pub(crate) reservations: Reservations,
     /// The semaphore of lookups before the queue.
     pub(crate) looks: Arc<Semaphore>,
     pub(crate) degraded: Degraded,
-    pub(crate) strategy: Strategy,
-    pub(crate) limiting: Limiting,
-    pub(crate) is_experiment: bool,
-    pub(crate) header_timeout: Duration,
-    pub(crate) is_behind_tls: bool,
     /// The time at which it was made, by the database's clock and by the local clock.
     pub(crate) since: (i64, Instant),
 }
@@ -102,24 +92,20 @@ impl App {
     pub async fn new(shop: Shop, settings: Settings) -> Result<App, Box<dyn Error + Send + Sync>> {
         let seen = Seen::first(&shop.database, settings.sale).await?;
         let degraded = Degraded::new(seen.clone(), shop.meter.clone());
-        let limits = Limits::new(settings.rules, settings.rate, &degraded);
+        let rules = settings.rules.clone().map_or_else(|| Policy::from_toml(RULES), Ok)?;
+        let limits = Limits::new(rules, settings.rate, &degraded);
         let limits = limits.map_err(|error| format!("rules: {error}"))?;
         let queue = Queue::new(settings.queue, settings.per_address.get().into())?;
         let since = (seen.now(), Instant::now());
         Ok(App {
             shop,
             seen,
-            signer: settings.signer,
             limits,
             queue,
             reservations: Reservations::new(settings.per_address),
             looks: Arc::new(Semaphore::new(LOOKS)),
             degraded,
-            strategy: settings.strategy,
-            limiting: settings.limiting,
-            is_experiment: settings.is_experiment,
-            header_timeout: settings.header_timeout,
-            is_behind_tls: settings.is_behind_tls,
+            settings: Arc::new(settings),
             since,
         })
     }

@@ -16,7 +16,7 @@ use super::answer::{Answer, unprocessable};
 const MOST: usize = 4096;
 
 /// The timeout of a body.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 const KEY: &str = "idempotency-key";
 
@@ -44,24 +44,19 @@ fn is_key(key: &str) -> bool {
 
 /// Reads the body, which may ask for one piece and nothing else.
 pub(super) async fn one_piece(body: Body) -> Result<(), Answer> {
-    let bytes = match timeout(TIMEOUT, to_bytes(body, MOST)).await {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(error)) => return Err(unread(&error)),
-        Err(_) => {
-            let slow = Answer::new(StatusCode::REQUEST_TIMEOUT, "too_slow");
-            return Err(slow.message("the body did not come within 10 s; try again"));
+    let failure = |status, result, why| Err(Answer::new(status, result).message(why));
+    match timeout(PATIENCE, to_bytes(body, MOST)).await {
+        Ok(Ok(bytes)) => quantity(&bytes),
+        Ok(Err(error)) if error.source().is_some_and(|source| source.is::<LengthLimitError>()) => {
+            let why = "the body is longer than 4096 bytes; write {\"quantity\":1}";
+            failure(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why)
         }
-    };
-    quantity(&bytes)
-}
-
-fn unread(error: &axum::Error) -> Answer {
-    let is_too_large = error.source().is_some_and(|source| source.is::<LengthLimitError>());
-    if is_too_large {
-        return Answer::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large")
-            .message("the body is longer than 4096 bytes; write {\"quantity\":1}");
+        Ok(Err(_)) => failure(StatusCode::BAD_REQUEST, "bad_body", "the body broke off; send it whole"),
+        Err(_) => {
+            let why = "the body did not come within 10 s; try again";
+            failure(StatusCode::REQUEST_TIMEOUT, "too_slow", why)
+        }
     }
-    Answer::new(StatusCode::BAD_REQUEST, "bad_body").message("the body broke off; send it whole")
 }
 
 fn quantity(bytes: &Bytes) -> Result<(), Answer> {
@@ -72,19 +67,15 @@ fn quantity(bytes: &Bytes) -> Result<(), Answer> {
         let broken = Answer::new(StatusCode::BAD_REQUEST, "bad_body");
         return Err(broken.message("the body is no JSON; write {\"quantity\":1}"));
     };
-    let Value::Object(fields) = body else {
-        return Err(unprocessable("bad_quantity", "the body is no object; write {\"quantity\":1}"));
-    };
-    if let Some(name) = fields.keys().find(|name| *name != "quantity") {
-        let why = format!("body: nobody knows the field {name:?}; write {{\"quantity\":1}}");
-        return Err(unprocessable("bad_quantity", why));
-    }
-    match fields.get("quantity") {
-        None => Ok(()),
-        Some(quantity) if quantity.as_u64() == Some(1) => Ok(()),
-        Some(quantity) => {
-            let why = format!("quantity {quantity}: there is one for each buyer; write {{\"quantity\":1}}");
-            Err(unprocessable("bad_quantity", why))
+    let wrong = match body {
+        Value::Object(fields) => {
+            match fields.iter().find(|(name, value)| *name != "quantity" || **value != 1) {
+                None => return Ok(()),
+                Some((name, _)) if name != "quantity" => format!("body: nobody knows the field {name:?}"),
+                Some((_, quantity)) => format!("quantity {quantity}: there is one for each buyer"),
+            }
         }
-    }
+        _ => "the body is no object".to_owned(),
+    };
+    Err(unprocessable("bad_quantity", format!("{wrong}; write {{\"quantity\":1}}")))
 }

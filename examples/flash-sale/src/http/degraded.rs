@@ -5,23 +5,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
-use serde_json::json;
+use tidegate::SECOND;
 use tidegate_tower::{DeniedRequest, Reason};
 
-use super::answer::{milliseconds, seconds};
-use super::spelling::sale_number;
+use super::answer::{Answer, SOLD_OUT, UNAVAILABLE, seconds};
+use super::receive::sale_number;
 use crate::meter::Meter;
 use crate::seen::Seen;
 
 const PAGE: &str = include_str!("../../pages/limited.html");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// The time to the next try if none is known.
-const A_WHILE: Duration = Duration::from_secs(1);
 
 /// A factory of such replies. Clones count together.
 #[derive(Clone, Debug)]
@@ -42,7 +38,7 @@ impl Degraded {
             return other(refused);
         }
         let (sale, what) = asked_for(head.path());
-        let wait = refused.retry_after().unwrap_or(A_WHILE);
+        let wait = refused.retry_after().unwrap_or(SECOND);
         match what {
             "buy" => self.limited(sale, wait, head.headers()),
             // Only purchase requests are counted as requests, so only they are counted as denied.
@@ -59,28 +55,19 @@ impl Degraded {
     fn limited_answer(&self, sale: i64, wait: Duration, headers: &HeaderMap) -> Response<Bytes> {
         let left = self.seen.left(sale);
         let message = match left {
-            Some(0) => {
-                "sold out; what others do not pay for in time comes back, so look again later".to_owned()
-            }
+            Some(0) => SOLD_OUT.to_owned(),
             _ => format!("too many requests, try again in {} s", seconds(wait)),
         };
-        let mut response = if prefers_html(headers) {
-            let left = left.map_or("–".to_owned(), |left| left.to_string());
-            let retry = seconds(wait).to_string();
+        let left_in_words = left.map_or("–".to_owned(), |left| left.to_string());
+        let answer = Answer::new(StatusCode::TOO_MANY_REQUESTS, "limited");
+        let mut response = answer.message(&message).with("left", left).retry_after(wait).into_json();
+        if prefers_html(headers) {
             // The first lines of the file describe its placeholders.
             let page = PAGE.split_once("-->").map_or(PAGE, |(_, page)| page.trim_start());
-            let page =
-                page.replace("{message}", &message).replace("{left}", &left).replace("{retry}", &retry);
-            with_body(page, HTML)
-        } else {
-            let (result, retry_after_ms) = ("limited", milliseconds(wait));
-            let body = json!({
-                "result": result, "message": message, "retry_after_ms": retry_after_ms, "left": left,
-            });
-            with_body(body.to_string(), JSON)
-        };
-        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds(wait)));
+            let page = page.replace("{message}", &message).replace("{left}", &left_in_words);
+            *response.body_mut() = page.replace("{retry}", &seconds(wait).to_string()).into();
+            response.headers_mut().insert(CONTENT_TYPE, HTML);
+        }
         response
     }
 }
@@ -91,20 +78,9 @@ fn other(refused: &DeniedRequest<'_>) -> Response<Bytes> {
         Reason::Forbidden => ("forbidden", "the shop's rules refuse such requests; ask the shopkeeper"),
         Reason::NoPeer => ("unavailable", "the shop does not know who is connected; tell the shopkeeper"),
         Reason::Missing => ("refused", "the request lacks what it is counted by; load the shop's page again"),
-        _ => (
-            "unavailable",
-            "the shop cannot say at the moment; repeat the same request, nothing is done twice",
-        ),
+        _ => ("unavailable", UNAVAILABLE),
     };
-    let mut response = with_body(json!({ "result": result, "message": message }).to_string(), JSON);
-    *response.status_mut() = refused.status();
-    response
-}
-
-fn with_body(body: String, kind: HeaderValue) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from(body));
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
+    Answer::new(refused.status(), result).message(message).into_json()
 }
 
 /// Returns the sale and the last word of a path such as `/api/sales/1/buy`; 0 if there is no sale, as numbers start at

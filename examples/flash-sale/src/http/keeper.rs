@@ -10,13 +10,11 @@ use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::answer::Answer;
 use super::app::App;
-use super::headers::Cookie;
-use super::pages;
-use crate::meter::Latency;
+use super::pages::{self, Cookie};
 
 /// The duration of a session, in seconds.
 const VISIT_S: u32 = 12 * 60 * 60;
@@ -41,7 +39,7 @@ pub(super) async fn page(State(app): State<App>, uri: Uri, headers: HeaderMap) -
     match proof(&app, &uri, &headers) {
         Some(Proof::Token) => {
             let until = app.seen.now().saturating_add(i64::from(VISIT_S) * 1000);
-            let cookie = VISIT.set(&app.signer.keeper_visit(until), app.is_behind_tls);
+            let cookie = VISIT.set(&app.settings.signer.keeper_visit(until), app.settings.is_behind_tls);
             (AppendHeaders([(SET_COOKIE, cookie)]), Redirect::to(VISIT.path)).into_response()
         }
         Some(Proof::Visit) => pages::keeper(),
@@ -53,43 +51,27 @@ pub(super) async fn numbers(State(app): State<App>, uri: Uri, headers: HeaderMap
     if proof(&app, &uri, &headers).is_none() {
         return wrong_token().into_response();
     }
-    let totals = app.shop.meter.totals();
     let (since, began) = app.since;
     let at = since.saturating_add(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
     Json(json!({
         "at_ms": at,
         "sale": app.seen.in_front().map(|view| view.to_json()),
-        "totals": {
-            "requests": totals.requests,
-            "admitted": totals.admitted,
-            "sold": totals.sold,
-            "refused": totals.refused,
-            "conflicts": totals.conflicts,
-            "sold_out": totals.sold_out,
-            "attempts": totals.attempts,
-            "faults": totals.faults,
-        },
-        "latency_ms": latency(app.shop.meter.latency_now()),
-        "all_latency_ms": latency(app.shop.meter.latency()),
+        "totals": app.shop.meter.totals(),
+        "latency_ms": app.shop.meter.latency_now(),
+        "all_latency_ms": app.shop.meter.latency(),
     }))
     .into_response()
-}
-
-/// Returns latencies in milliseconds; null if nothing was measured, because no attempt takes zero time.
-fn latency(latency: Latency) -> Value {
-    let milliseconds = |span: std::time::Duration| (!span.is_zero()).then_some(span.as_secs_f64() * 1000.0);
-    json!({ "p50": milliseconds(latency.median), "p99": milliseconds(latency.p99) })
 }
 
 /// Returns the proof of a request. A wrong token is an error, even beside a valid cookie.
 fn proof(app: &App, uri: &Uri, headers: &HeaderMap) -> Option<Proof> {
     let Query(shown) = Query::<Shown>::try_from_uri(uri).ok()?;
     if let Some(token) = shown.token {
-        return app.signer.is_keeper(&token).then_some(Proof::Token);
+        return app.settings.signer.is_keeper(&token).then_some(Proof::Token);
     }
     let now = app.seen.now();
-    let mut visits = VISIT.values(headers, app.is_behind_tls);
-    visits.any(|cookie| app.signer.is_keeper_visit(cookie, now)).then_some(Proof::Visit)
+    let mut visits = VISIT.values(headers, app.settings.is_behind_tls);
+    visits.any(|cookie| app.settings.signer.is_keeper_visit(cookie, now)).then_some(Proof::Visit)
 }
 
 fn wrong_token() -> Answer {

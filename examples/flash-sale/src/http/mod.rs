@@ -11,47 +11,39 @@ mod app;
 mod body;
 mod buy;
 mod degraded;
-mod headers;
 mod keeper;
 mod pages;
-mod purchase;
 mod receive;
 mod routes;
 mod serve;
-mod spelling;
 mod tasks;
-mod wanted;
 
 pub use app::{App, Settings};
 pub use serve::serve;
 
-pub(crate) use app::PER_ADDRESS;
+pub(crate) use answer::span;
 pub(crate) use degraded::Degraded;
-pub(crate) use receive::Buyer;
-pub(crate) use wanted::Wanted;
+pub(crate) use receive::{Buyer, Wanted};
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 
 use answer::Answer;
+use receive::{Authenticate, receive, refuse_encoded, refuse_strangers};
 
 /// Returns the routes of the shop.
 pub fn router(app: App) -> Router {
-    let buy = post(buy::buy)
-        .route_layer(app.limits.bucket.clone())
-        .route_layer(from_fn(receive::refuse_strangers))
-        .route_layer(app.limits.rules.clone())
-        .route_layer(from_fn_with_state(app.clone(), receive::receive_buyer));
-    let link = post(routes::link)
-        .route_layer(from_fn(receive::refuse_strangers))
-        .route_layer(app.limits.rules.clone())
-        .route_layer(from_fn_with_state(app.clone(), receive::receive_visitor));
-    let pay = post(routes::pay)
-        .route_layer(from_fn(receive::refuse_strangers))
-        .route_layer(app.limits.rules.clone())
-        .route_layer(from_fn_with_state(app.clone(), receive::receive_payer));
+    let guarded = |route: MethodRouter<App>, authenticate: Authenticate| {
+        route
+            .route_layer(from_fn(refuse_strangers))
+            .route_layer(app.limits.rules.clone())
+            .route_layer(from_fn_with_state((app.clone(), authenticate), receive))
+    };
+    let buy = guarded(post(buy::buy).route_layer(app.limits.bucket.clone()), receive::buyer);
+    let link = guarded(post(routes::link), receive::visitor);
+    let pay = guarded(post(routes::pay), receive::payer);
     Router::new()
         .route("/", get(pages::buyer))
         .route("/pages/{file}", get(pages::file))
@@ -66,7 +58,7 @@ pub fn router(app: App) -> Router {
         .route("/api/keeper/numbers", get(keeper::numbers))
         .fallback(async || answer::unknown_path())
         .method_not_allowed_fallback(async || answer::wrong_method())
-        .layer(from_fn(spelling::refuse_encoded))
-        .layer(map_response(headers::complete))
+        .layer(from_fn(refuse_encoded))
+        .layer(map_response(pages::complete))
         .with_state(app)
 }

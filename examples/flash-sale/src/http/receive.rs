@@ -1,19 +1,20 @@
 //! Authentication of requests, before anything is counted, so that no client can spend the quota of another.
+//!
+//! Every URL has one spelling: another spelling is not found. Two spellings of one URL are different for rules, logs and
+//! caches, and the same for the shop.
 
-use std::convert::Infallible;
+use std::str::FromStr;
 
-use axum::extract::{FromRequestParts, Path, Query, Request, State};
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri};
+use axum::extract::{Path, Request, State};
+use axum::http::HeaderMap;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 
-use super::answer::{Answer, bad_link, over, unknown_sale};
+use super::answer::{Answer, bad_link, over, unknown_path, unknown_sale, unprocessable};
 use super::app::App;
 use super::pages::VISITOR;
-use super::spelling::sale_number;
-use super::wanted::Wanted;
+use crate::limits::{Limiting, address_of};
+use crate::strategy::Strategy;
 
 /// A buyer with a valid signature of the shop.
 #[derive(Clone, Debug)]
@@ -23,159 +24,124 @@ pub(crate) struct Buyer {
     pub(crate) address: String,
 }
 
-/// The reason why a request has no valid signature.
+/// The limiter and the strategy of one request.
 #[derive(Clone, Copy, Debug)]
-enum Stranger {
-    Forged,
-    ForgedPayment,
-    UnknownSale,
-    TooLate,
-    Over,
-    NoVisitor,
+pub(crate) struct Wanted {
+    pub(crate) limiting: Limiting,
+    pub(crate) strategy: Strategy,
 }
 
-/// The query parameters of a link to buy.
-#[derive(Debug, Deserialize)]
-struct ToBuy {
-    user: String,
-    until: i64,
-    sign: String,
-}
+/// A function that returns the user of a request to a path with this number, or the denial of a request without a valid
+/// signature.
+pub(super) type Authenticate = fn(&App, &str, &Request) -> Result<String, Answer>;
 
-/// The query parameters of a link to pay.
-#[derive(Debug, Deserialize)]
-struct ToPay {
-    user: String,
-    sign: String,
-}
-
-/// The number of a sale in a path, if it is valid and in the spelling of the shop.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Number(pub(super) Option<i64>);
-
-impl<S: Send + Sync> FromRequestParts<S> for Number {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Number, Infallible> {
-        let path = Path::<String>::from_request_parts(parts, state).await;
-        Ok(Number(path.ok().and_then(|Path(text)| sale_number(&text))))
-    }
-}
-
-/// The number of an order in a path; empty if it is not valid text.
-#[derive(Clone, Debug)]
-pub(super) struct Order(pub(super) String);
-
-impl<S: Send + Sync> FromRequestParts<S> for Order {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Order, Infallible> {
-        let path = Path::<String>::from_request_parts(parts, state).await;
-        Ok(Order(path.map(|Path(text)| text).unwrap_or_default()))
-    }
-}
-
-/// Authenticates a purchase request by its link.
-pub(super) async fn receive_buyer(
-    State(app): State<App>,
-    Number(sale): Number,
-    request: Request,
+/// Authenticates a request. One without a valid signature is passed on with its denial: it is counted by its address
+/// first.
+pub(super) async fn receive(
+    State((app, authenticate)): State<(App, Authenticate)>,
+    Path(number): Path<String>,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    app.shop.meter.requested();
-    let found = buyer(&app, sale, &request);
-    pass_on(&app, found, request, next).await
-}
-
-/// Authenticates the request of a visitor for a link.
-pub(super) async fn receive_visitor(State(app): State<App>, request: Request, next: Next) -> Response {
-    let found = visitor(&app, request.headers()).ok_or(Stranger::NoVisitor);
-    pass_on(&app, found, request, next).await
-}
-
-/// Authenticates a payment by its link.
-pub(super) async fn receive_payer(
-    State(app): State<App>,
-    Order(order): Order,
-    request: Request,
-    next: Next,
-) -> Response {
-    let found = payer(&app, &order, &request);
-    pass_on(&app, found, request, next).await
-}
-
-/// Rejects unauthenticated requests, which were counted by their address.
-pub(super) async fn refuse_strangers(request: Request, next: Next) -> Response {
-    match request.extensions().get::<Stranger>() {
-        Some(stranger) => stranger.answer().into_response(),
-        None => next.run(request).await,
-    }
-}
-
-/// Returns the name of the visitor, if the cookie is valid.
-pub(super) fn visitor(app: &App, headers: &HeaderMap) -> Option<String> {
-    let mut cookies = VISITOR.values(headers, app.is_behind_tls);
-    cookies.find_map(|cookie| app.signer.user_of(cookie)).map(str::to_owned)
-}
-
-async fn pass_on(app: &App, found: Result<String, Stranger>, mut request: Request, next: Next) -> Response {
-    let wanted = match Wanted::of(app, request.headers()) {
+    let found = authenticate(&app, &number, &request);
+    let wanted = match Wanted::of(&app, request.headers()) {
         Ok(wanted) => wanted,
         Err(answer) => return answer.into_response(),
     };
-    let address = app.limits.address_of(&request);
+    let address = address_of(&request);
     let extensions = request.extensions_mut();
     extensions.insert(wanted);
     match found {
         Ok(user) => _ = extensions.insert(Buyer { user, address }),
-        Err(stranger) => _ = extensions.insert(stranger),
+        Err(denial) => _ = extensions.insert(denial),
     }
     next.run(request).await
 }
 
-fn buyer(app: &App, sale: Option<i64>, request: &Request) -> Result<String, Stranger> {
-    let sale = sale.ok_or(Stranger::UnknownSale)?;
-    let Query(link) = Query::<ToBuy>::try_from_uri(request.uri()).map_err(|_| Stranger::Forged)?;
-    let is_ours = app.signer.has_made_buy_url(sale, &link.user, (link.until, &link.sign));
-    if !is_ours || !is_spelled(request.uri(), &app.signer.buy_url(sale, &link.user, link.until)) {
-        return Err(Stranger::Forged);
+/// Denies requests without a valid signature.
+pub(super) async fn refuse_strangers(mut request: Request, next: Next) -> Response {
+    match request.extensions_mut().remove::<Answer>() {
+        Some(denial) => denial.into_response(),
+        None => next.run(request).await,
     }
-    if link.until <= app.seen.now() {
+}
+
+/// Rejects paths with percent-encoding. No path of the shop needs any, so `%31` is not `1`, and `%ff` is not text.
+pub(super) async fn refuse_encoded(request: Request, next: Next) -> Response {
+    if request.uri().path().contains('%') {
+        return unknown_path().into_response();
+    }
+    next.run(request).await
+}
+
+/// Returns the buyer of a purchase request, by its link.
+pub(super) fn buyer(app: &App, sale: &str, request: &Request) -> Result<String, Answer> {
+    app.shop.meter.requested();
+    let sale = sale_number(sale).ok_or_else(unknown_sale)?;
+    let Some((user, until)) = app.settings.signer.buyer_of(sale, request.uri()) else {
+        return Err(bad_link("this link was not made by the shop for this sale; ask for one at …/link"));
+    };
+    if until <= app.seen.now() {
         let is_over = app.seen.sale(sale).is_some_and(|view| view.is_settled());
-        return Err(if is_over { Stranger::Over } else { Stranger::TooLate });
+        let too_late = || bad_link("the time of this link is over; ask for a new one at …/link");
+        return Err(if is_over { over() } else { too_late() });
     }
-    Ok(link.user)
+    Ok(user)
 }
 
-fn payer(app: &App, order: &str, request: &Request) -> Result<String, Stranger> {
-    let Query(link) = Query::<ToPay>::try_from_uri(request.uri()).map_err(|_| Stranger::ForgedPayment)?;
-    let is_ours = app.signer.has_made_pay_url(order, &link.user, &link.sign);
-    if !is_ours || !is_spelled(request.uri(), &app.signer.pay_url(order, &link.user)) {
-        return Err(Stranger::ForgedPayment);
+/// Returns the visitor who requests a link, by the cookie.
+pub(super) fn visitor(app: &App, _: &str, request: &Request) -> Result<String, Answer> {
+    let unknown = "the shop does not know this visitor; load its page, allow its cookie and try again";
+    visitor_of(app, request.headers()).ok_or_else(|| bad_link(unknown))
+}
+
+/// Returns the buyer who pays for an order, by the link.
+pub(super) fn payer(app: &App, order: &str, request: &Request) -> Result<String, Answer> {
+    let why = "this link was not made by the shop for this order; take the one that came with the order";
+    app.settings.signer.payer_of(order, request.uri()).ok_or_else(|| bad_link(why))
+}
+
+/// Returns the name of the visitor, if the cookie is valid.
+pub(super) fn visitor_of(app: &App, headers: &HeaderMap) -> Option<String> {
+    let mut cookies = VISITOR.values(headers, app.settings.is_behind_tls);
+    cookies.find_map(|cookie| app.settings.signer.user_of(cookie)).map(str::to_owned)
+}
+
+/// Returns the number of a sale in the spelling of the shop: no sign, no leading zeros.
+pub(super) fn sale_number(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|number: &i64| number.to_string() == text)
+}
+
+impl Wanted {
+    /// Returns the settings of the shop; in an experiment, those that the request chooses.
+    fn of(app: &App, headers: &HeaderMap) -> Result<Wanted, Answer> {
+        let mut wanted = Wanted { limiting: app.settings.limiting, strategy: app.settings.strategy };
+        if app.settings.is_experiment {
+            choose(&mut wanted.strategy, headers, "strategy")?;
+            choose(&mut wanted.limiting, headers, "limiter")?;
+        }
+        Ok(wanted)
     }
-    Ok(link.user)
 }
 
-/// Returns true if a URL is written exactly as the shop wrote it.
-fn is_spelled(uri: &Uri, link: &str) -> bool {
-    uri.path_and_query().is_some_and(|written| written.as_str() == link)
+/// Sets what the header field `x-…` of this name chooses, if there is one.
+fn choose<T: FromStr<Err = String>>(chosen: &mut T, headers: &HeaderMap, what: &str) -> Result<(), Answer> {
+    if let Some(name) = headers.get(format!("x-{what}")) {
+        let name = String::from_utf8_lossy(name.as_bytes());
+        *chosen = name.parse().map_err(|error: String| unprocessable(&format!("bad_{what}"), error))?;
+    }
+    Ok(())
 }
 
-impl Stranger {
-    fn answer(self) -> Answer {
-        match self {
-            Stranger::Forged => {
-                bad_link("this link was not made by the shop for this sale; ask for one at …/link")
-            }
-            Stranger::ForgedPayment => bad_link(
-                "this link was not made by the shop for this order; take the one that came with the order",
-            ),
-            Stranger::UnknownSale => unknown_sale(),
-            Stranger::TooLate => bad_link("the time of this link is over; ask for a new one at …/link"),
-            Stranger::Over => over(),
-            Stranger::NoVisitor => {
-                bad_link("the shop does not know this visitor; load its page, allow its cookie and try again")
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_one_spelling() {
+        assert_eq!((sale_number("1"), sale_number("120")), (Some(1), Some(120)));
+        for text in ["+1", "01", "001", "-0", "1 ", " 1", "1_0", "", "x", "99999999999999999999", "\u{661}"] {
+            assert_eq!(sale_number(text), None, "{text}");
         }
     }
 }

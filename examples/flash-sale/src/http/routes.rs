@@ -3,14 +3,14 @@
 //! Links are valid for a while after the end of a sale: a buyer who reserved at the last moment and lost the reply can
 //! repeat the request with the same key, and pay. The database sells nothing after the end.
 
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::answer::{Answer, not_open, over, unavailable, unknown_sale};
 use super::app::App;
-use super::receive::{Buyer, Number, Order};
+use super::receive::{Buyer, sale_number};
 use super::tasks::failed;
 use crate::link::LONGEST;
 use crate::seen::View;
@@ -19,8 +19,8 @@ pub(super) async fn in_front(State(app): State<App>) -> Response {
     tell(app.seen.in_front().as_ref())
 }
 
-pub(super) async fn by_number(State(app): State<App>, Number(sale): Number) -> Response {
-    tell(sale.and_then(|sale| app.seen.sale(sale)).as_ref())
+pub(super) async fn by_number(State(app): State<App>, Path(sale): Path<String>) -> Response {
+    tell(sale_number(&sale).and_then(|sale| app.seen.sale(sale)).as_ref())
 }
 
 fn tell(view: Option<&View>) -> Response {
@@ -32,10 +32,10 @@ fn tell(view: Option<&View>) -> Response {
 
 pub(super) async fn link(
     State(app): State<App>,
-    Number(sale): Number,
+    Path(sale): Path<String>,
     Extension(buyer): Extension<Buyer>,
 ) -> Answer {
-    let Some(view) = sale.and_then(|sale| app.seen.sale(sale)) else { return unknown_sale() };
+    let Some(view) = sale_number(&sale).and_then(|sale| app.seen.sale(sale)) else { return unknown_sale() };
     if view.opens_in() > 0 {
         return not_open(view.opens_in());
     }
@@ -43,13 +43,13 @@ pub(super) async fn link(
         return over();
     }
     let until = view.settled_at().min(view.now.saturating_add(LONGEST));
-    let url = app.signer.buy_url(view.sale.id, &buyer.user, until);
+    let url = app.settings.signer.buy_url(view.sale.id, &buyer.user, until);
     Answer::new(StatusCode::OK, "link").with("url", url)
 }
 
 pub(super) async fn pay(
     State(app): State<App>,
-    Order(order): Order,
+    Path(order): Path<String>,
     Extension(buyer): Extension<Buyer>,
 ) -> Answer {
     // Once started, it completes even if the client disconnects.

@@ -38,7 +38,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let _tasks = Tasks::start(&app);
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(app.header_timeout);
+    http.timer(TokioTimer::new()).header_read_timeout(app.settings.header_timeout);
     let router = router(app);
     let connections = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);

@@ -18,9 +18,6 @@ const EVERY: Duration = Duration::from_millis(250);
 /// The timeout of a round: the next one may find a database that replies.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The number of sales that the hint contains, the newest first.
-const SALES: i64 = 64;
-
 /// Tasks that stop when this is dropped.
 #[derive(Debug)]
 pub(super) struct Tasks {
@@ -70,7 +67,7 @@ async fn repeat<T>(what: &str, mut work: impl AsyncFnMut() -> Result<T, Fault>) 
 /// Returns the remaining stock of the sales that are not over, and their buyers.
 async fn stocks(database: &Database) -> Result<Vec<Stock>, Fault> {
     let mut stocks = Vec::new();
-    for sale in database.latest_sales(SALES).await? {
+    for sale in database.latest_sales().await? {
         if sale.now < sale.closes_at {
             let buyers = database.buyers(sale.id).await?;
             stocks.push(Stock { sale: sale.id, left: sale.available, buyers });

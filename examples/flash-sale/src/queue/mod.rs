@@ -6,23 +6,18 @@
 //! decreases.
 
 mod line;
-mod turn;
 
-pub use turn::{Claim, Turn};
+pub use line::{Claim, Turn};
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate::{Algorithm, Enqueued, Limit, Limiter, Timestamp};
+use tidegate::{Algorithm, Enqueued, Limit, Limiter, SECOND, Timestamp};
 
-use line::{Line, Place, lock};
-use turn::Waits;
+use line::{Line, Place, Waits, lock};
 
 /// The key of the one bucket for all buyers.
 const EVERYBODY: &str = "everybody";
-
-/// The wait that is reported if the limiter reports none.
-const A_WHILE: Duration = Duration::from_secs(1);
 
 /// A queue of buyers. Clones share it.
 #[derive(Clone, Debug)]
@@ -67,7 +62,8 @@ impl Queue {
 
     /// Joins the turn of this buyer, or takes the last place.
     ///
-    /// If the queue is full, or this address has reached its maximum, the error is the time to the next try.
+    /// If the queue is full, or this address has reached its maximum, the error is the time to the next try, or a second
+    /// if none is known.
     pub fn join(&self, wanted: Wanted<'_>) -> Result<Turn, Duration> {
         // The lock keeps the order of the numbers equal to that of the limiter's own queue.
         let mut line = lock(&self.line);
@@ -76,10 +72,10 @@ impl Queue {
             return Ok(self.turn(place));
         }
         if let Some(ahead) = line.places_ahead_of_a_free_one(wanted.address, self.per_address) {
-            return Err(self.interval.saturating_mul(u32::try_from(ahead).unwrap_or(u32::MAX)).max(A_WHILE));
+            return Err(self.interval.saturating_mul(u32::try_from(ahead).unwrap_or(u32::MAX)).max(SECOND));
         }
         let queued = match self.limiter.acquire(EVERYBODY).enqueue() {
-            Enqueued::Denied(denial) => return Err(denial.retry_after().unwrap_or(A_WHILE)),
+            Enqueued::Denied(denial) => return Err(denial.retry_after().unwrap_or(SECOND)),
             Enqueued::Passed(_) => None,
             Enqueued::Waiting(queued) => Some(queued),
         };

@@ -17,30 +17,29 @@
 mod attempt;
 mod seen;
 
-pub(crate) use attempt::{attempt, attempt_naively, look};
+pub(crate) use attempt::{attempt, look};
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::database::Statement;
 
-static BY_VALUE: Statement = Statement::new(
-    "UPDATE sales SET available = available - 1, version = version + 1
-     WHERE id = ? AND available = ? AND available > 0 AND opens_at <= {now} AND {now} < closes_at
-     AND NOT EXISTS (SELECT 1 FROM returns WHERE user_id = ? AND request_key = ?)",
-);
+/// Returns the text of a statement that takes a piece, with a further condition.
+macro_rules! taking {
+    ($condition:literal) => {
+        concat!(
+            "UPDATE sales SET available = available - 1, version = version + 1
+             WHERE id = ? AND ",
+            $condition,
+            " AND opens_at <= {now} AND {now} < closes_at
+             AND NOT EXISTS (SELECT 1 FROM returns WHERE user_id = ? AND request_key = ?)"
+        )
+    };
+}
 
-static BY_VERSION: Statement = Statement::new(
-    "UPDATE sales SET available = available - 1, version = version + 1
-     WHERE id = ? AND version = ? AND available > 0 AND opens_at <= {now} AND {now} < closes_at
-     AND NOT EXISTS (SELECT 1 FROM returns WHERE user_id = ? AND request_key = ?)",
-);
-
-static IF_ANY: Statement = Statement::new(
-    "UPDATE sales SET available = available - 1, version = version + 1
-     WHERE id = ? AND available > 0 AND opens_at <= {now} AND {now} < closes_at
-     AND NOT EXISTS (SELECT 1 FROM returns WHERE user_id = ? AND request_key = ?)",
-);
+static BY_VALUE: Statement = Statement::new(taking!("available = ? AND available > 0"));
+static BY_VERSION: Statement = Statement::new(taking!("version = ? AND available > 0"));
+static IF_ANY: Statement = Statement::new(taking!("available > 0"));
 
 /// A strategy that takes a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,8 @@
 //! A sale as one buyer sees it: its stock, its times, and the buyer's own orders.
 
-use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Row};
+use sqlx::{AnyConnection, FromRow};
 
-use crate::database::{Dialect, Fault, Statement};
+use crate::database::{Fault, Statement};
 use crate::outcome::{Outcome, Wish};
 
 static LOOK: Statement = Statement::new(
@@ -23,111 +22,66 @@ static LOOK: Statement = Statement::new(
 const MOST_DOUBLINGS: u32 = 20;
 
 /// The state of a sale for one purchase request.
-#[derive(Debug)]
+#[derive(Debug, Default, FromRow)]
 pub(super) struct Seen {
     pub(super) available: i64,
     pub(super) version: i64,
     pub(super) pay_within: i64,
     opens_at: i64,
     closes_at: i64,
-    now: i64,
-    order: Option<Mine>,
+    now_at: i64,
+    /// The order of this buyer; none of its columns is null if it is there.
+    order_id: Option<String>,
+    order_key: Option<String>,
+    order_state: Option<String>,
+    order_expires_at: Option<i64>,
     /// The sale for which this key was used.
     key_sale: Option<i64>,
-    is_returned: bool,
+    /// The order of this key that expired.
+    returned: Option<String>,
     /// The number of reservations of this sale that the buyer let expire, and the time of the last return.
     missed: i64,
     missed_at: Option<i64>,
-}
-
-/// An order of this buyer.
-#[derive(Debug)]
-struct Mine {
-    id: String,
-    key: String,
-    is_paid: bool,
-    expires_at: i64,
 }
 
 impl Seen {
     /// Reads the state, and locks nothing.
     pub(super) async fn of(
         connection: &mut AnyConnection,
-        dialect: Dialect,
-        wish: &Wish<'_>,
+        Wish { sale, user, key }: &Wish<'_>,
     ) -> Result<Option<Seen>, Fault> {
-        let row = sqlx::query(LOOK.text(dialect))
-            .bind(wish.user)
-            .bind(wish.user)
-            .bind(wish.user)
-            .bind(wish.user)
-            .bind(wish.key)
-            .bind(wish.user)
-            .bind(wish.key)
-            .bind(wish.sale)
-            .fetch_optional(connection)
-            .await?;
-        row.as_ref().map(Seen::read).transpose()
-    }
-
-    fn read(row: &AnyRow) -> Result<Seen, Fault> {
-        let order = match row.try_get::<Option<String>, _>("order_id")? {
-            Some(id) => Some(Mine {
-                id,
-                key: row.try_get("order_key")?,
-                is_paid: row.try_get::<String, _>("order_state")? == "paid",
-                expires_at: row.try_get("order_expires_at")?,
-            }),
-            None => None,
-        };
-        Ok(Seen {
-            available: row.try_get("available")?,
-            version: row.try_get("version")?,
-            pay_within: row.try_get("pay_within")?,
-            opens_at: row.try_get("opens_at")?,
-            closes_at: row.try_get("closes_at")?,
-            now: row.try_get("now_at")?,
-            order,
-            key_sale: row.try_get("key_sale")?,
-            is_returned: row.try_get::<Option<String>, _>("returned")?.is_some(),
-            missed: row.try_get("missed")?,
-            missed_at: row.try_get("missed_at")?,
-        })
+        let look = LOOK.rows(&*connection).bind(*user).bind(*user).bind(*user).bind(*user).bind(*key);
+        Ok(look.bind(*user).bind(*key).bind(*sale).fetch_optional(connection).await?)
     }
 
     /// Returns the outcome if no piece is to be taken; `None` if one may be taken.
     ///
     /// Earlier replies to this buyer come first, so that the same key gets the same reply even after all is sold.
     pub(super) fn verdict(&self, wish: &Wish<'_>) -> Option<Outcome> {
-        if self.is_returned {
+        if self.returned.is_some() {
             return Some(Outcome::Expired);
         }
-        if let Some(order) = &self.order {
-            let pay_within = (order.expires_at - self.now).max(0);
-            if order.key != wish.key {
-                let pay_within = (!order.is_paid).then_some(pay_within);
-                return Some(Outcome::AlreadyBought { order: order.id.clone(), pay_within });
+        if let Some(order) = self.order_id.clone() {
+            let pay_within = (self.order_expires_at? - self.now_at).max(0);
+            if self.order_key.as_deref() == Some(wish.key) {
+                return Some(Outcome::Reserved { order, pay_within, left: self.available, replayed: true });
             }
-            return Some(Outcome::Reserved {
-                order: order.id.clone(),
-                pay_within,
-                left: self.available,
-                replayed: true,
-            });
+            let is_paid = self.order_state.as_deref() == Some("paid");
+            return Some(Outcome::AlreadyBought { order, pay_within: (!is_paid).then_some(pay_within) });
         }
         if let Some(sale) = self.key_sale.filter(|sale| *sale != wish.sale) {
             return Some(Outcome::KeyUsed { sale });
         }
-        if self.now < self.opens_at {
-            return Some(Outcome::NotOpen { opens_in: self.opens_at - self.now });
+        if self.now_at < self.opens_at {
+            return Some(Outcome::NotOpen { opens_in: self.opens_at - self.now_at });
         }
-        if self.now >= self.closes_at {
+        if self.now_at >= self.closes_at {
             return Some(Outcome::Over);
         }
         if self.available <= 0 {
             return Some(Outcome::SoldOut);
         }
-        let wait = self.pause_until()? - self.now;
+        let wait = self.pause_until()? - self.now_at;
         (wait > 0).then_some(Outcome::Paused { wait })
     }
 
@@ -149,16 +103,12 @@ mod tests {
     fn a_pause_doubles_with_each_reservation_that_expired() {
         let seen = |missed, now| Seen {
             available: 5,
-            version: 0,
             pay_within: 100,
-            opens_at: 0,
             closes_at: i64::MAX,
-            now,
-            order: None,
-            key_sale: None,
-            is_returned: false,
+            now_at: now,
             missed,
             missed_at: (missed > 0).then_some(1000),
+            ..Seen::default()
         };
         let wish = Wish { sale: 1, user: "ana", key: "k" };
         let verdict = |missed, now| seen(missed, now).verdict(&wish);

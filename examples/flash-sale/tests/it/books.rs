@@ -7,13 +7,12 @@ use sqlx::{AnyPool, AssertSqlSafe};
 
 use testbed::AnyDatabase;
 
-use crate::open::shop_on;
+use crate::open::{sale_on, shop_on};
 
 #[tokio::test]
 async fn the_database_itself_refuses_less_than_nothing_two_orders_and_twice_a_key() {
     for running in AnyDatabase::all() {
-        let shop = shop_on(&running).await;
-        let sale = shop.database.create_sale(&NewSale::of(1)).await.unwrap();
+        let (shop, sale) = sale_on(&running, &NewSale::of(1)).await;
         shop.buy(&Wish { sale, user: "ana", key: "k" }, Strategy::Conditional).await.unwrap();
         let raw = AnyPool::connect(&running.url()).await.unwrap();
         let order = |id: &str, sale: i64, user: &str, key: &str| {

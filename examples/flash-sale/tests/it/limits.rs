@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 
 use axum::extract::ConnectInfo;
-use axum::http::{HeaderValue, Request};
+use axum::http::Request;
 use flash_sale::http::{App, Settings, router};
 use flash_sale::limits::{Limiting, RULES};
 use flash_sale::sale::NewSale;
 use tidegate_rules::Policy;
 use tower::ServiceExt;
 
-use crate::open::{Got, Open, PLENTY, from, generous, shop_on};
+use crate::open::{Got, Open, PLENTY, from, generous, sale_on, with};
 use testbed::AnyDatabase;
 
 /// Returns the rules with these limits of payments for each buyer and each address.
@@ -38,10 +38,10 @@ async fn bucket(stock: i64, rate: &str) -> Open {
 }
 
 fn is_limited(got: &Got, by: &str) {
-    assert_eq!(got.said(), (429, "limited".to_owned()), "{got:?}");
+    assert_eq!(got.said(), (429, "limited"), "{got:?}");
     assert!(got.field("ratelimit").contains(by), "{got:?}");
     let (seconds, milliseconds): (u64, _) =
-        (got.field("retry-after").parse().unwrap(), got.json()["retry_after_ms"].as_u64().unwrap());
+        (got.field("retry-after").parse().unwrap(), got["retry_after_ms"].as_u64().unwrap());
     assert_eq!(seconds, milliseconds.div_ceil(1000));
 }
 
@@ -52,12 +52,16 @@ async fn beyond_the_bucket_the_answer_is_when_to_come_and_what_was_left() {
     shop.until_left(4).await;
     let refused = shop.buy("bob", "k").await;
     is_limited(&refused, "\"everyone\"");
-    assert_eq!(refused.json()["left"], 4);
-    let message = refused.json()["message"].as_str().unwrap().to_owned();
-    assert_eq!(message, format!("too many requests, try again in {} s", refused.field("retry-after")));
-    let totals = shop.numbers().await["totals"].clone();
-    assert_eq!((&totals["requests"], &totals["admitted"]), (&2.into(), &1.into()));
-    assert_eq!((&totals["refused"], &totals["attempts"]), (&1.into(), &1.into()));
+    assert_eq!(refused["left"], 4);
+    let message = format!("too many requests, try again in {} s", refused.field("retry-after"));
+    assert_eq!(refused["message"], message);
+    assert_eq!(shop.totals(["requests", "admitted", "refused", "attempts"]).await, [2, 1, 1, 1]);
+
+    let page = shop.send(with(shop.wish("bob", "k").await, "accept", "text/html,*/*;q=0.8")).await;
+    assert_eq!((page.status, page.field("content-type")), (429, "text/html; charset=utf-8"));
+    assert!(page.text.starts_with("<!doctype html>") && !page.text.contains('{'), "{}", page.text);
+    assert!(page.text.contains("too many requests, try again in") && page.text.contains(">4<"), "{page:?}");
+    assert!(!page.field("retry-after").is_empty());
 }
 
 #[tokio::test]
@@ -67,27 +71,8 @@ async fn when_all_was_sold_whoever_is_limited_is_told_so() {
     shop.until_left(0).await;
     let refused = shop.buy("bob", "k").await;
     is_limited(&refused, "\"everyone\"");
-    assert!(refused.json()["message"].as_str().unwrap().starts_with("sold out"), "{refused:?}");
-    assert_eq!(refused.json()["left"], 0);
-}
-
-#[tokio::test]
-async fn a_browser_that_is_limited_gets_a_page() {
-    let shop = bucket(5, "1/h").await;
-    shop.buy("ana", "k").await;
-    shop.until_left(4).await;
-    let mut wish = shop.wish("bob", "k").await;
-    wish.headers_mut().insert("accept", HeaderValue::from_static("text/html,*/*;q=0.8"));
-    let page = shop.send(wish).await;
-    assert_eq!((page.status.as_u16(), page.field("content-type")), (429, "text/html; charset=utf-8"));
-    assert!(page.text.starts_with("<!doctype html>"), "{}", page.text);
-    assert!(
-        page.text.contains("too many requests, try again in") && page.text.contains(">4<"),
-        "{}",
-        page.text
-    );
-    assert!(!page.text.contains('{'), "{}", page.text);
-    assert!(!page.field("retry-after").is_empty());
+    assert!(refused.text_of("message").starts_with("sold out"), "{refused:?}");
+    assert_eq!(refused["left"], 0);
 }
 
 #[tokio::test]
@@ -97,12 +82,12 @@ async fn who_need_not_wait_for_more_than_a_second_wait_and_pass() {
         let got = shop.buy(user, "k").await;
         assert_eq!(got.status, 201, "{got:?}");
     }
-    assert_eq!(shop.numbers().await["totals"]["refused"], 0);
+    assert_eq!(shop.totals(["refused"]).await, [0]);
 }
 
 #[tokio::test]
 async fn a_buyer_has_a_limit_of_their_own() {
-    let shop = shop_with(9, Settings { rules: rules("3/h", PLENTY), ..generous() }).await;
+    let shop = shop_with(9, Settings { rules: Some(rules("3/h", PLENTY)), ..generous() }).await;
     for key in ["a", "b", "c"] {
         assert_ne!(shop.buy("ana", key).await.status, 429);
     }
@@ -110,13 +95,12 @@ async fn a_buyer_has_a_limit_of_their_own() {
     assert_eq!(shop.buy("bob", "k").await.status, 201);
     // A request for a link counts as well, and is denied in the same way.
     is_limited(&shop.ask_for_link("ana").await, "\"per-user\"");
-    let totals = shop.numbers().await["totals"].clone();
-    assert_eq!((&totals["requests"], &totals["refused"]), (&5.into(), &1.into()));
+    assert_eq!(shop.totals(["requests", "refused"]).await, [5, 1]);
 }
 
 #[tokio::test]
 async fn an_address_has_a_limit_whoever_comes_from_it() {
-    let shop = shop_with(9, Settings { rules: rules(PLENTY, "2/h"), ..generous() }).await;
+    let shop = shop_with(9, Settings { rules: Some(rules(PLENTY, "2/h")), ..generous() }).await;
     for user in ["ana", "bob"] {
         assert_eq!(shop.send(from("192.0.2.1", shop.wish(user, "k").await)).await.status, 201);
     }
@@ -127,7 +111,7 @@ async fn an_address_has_a_limit_whoever_comes_from_it() {
 
 #[tokio::test]
 async fn forged_links_cost_their_address_and_nobody_else() {
-    let settings = Settings { rules: rules("1/h", "5/h"), rate: "1/h".parse().unwrap(), ..generous() };
+    let settings = Settings { rules: Some(rules("1/h", "5/h")), rate: "1/h".parse().unwrap(), ..generous() };
     let shop = shop_with(9, settings).await;
     let forge = async || {
         let mut wish = shop.wish("ana", "k").await;
@@ -135,7 +119,7 @@ async fn forged_links_cost_their_address_and_nobody_else() {
         shop.send(from("192.0.2.66", wish)).await
     };
     for _ in 0..5 {
-        assert_eq!(forge().await.said(), (403, "bad_link".to_owned()));
+        assert_eq!(forge().await.said(), (403, "bad_link"));
     }
     is_limited(&forge().await, "\"per-address\"");
     // Neither her own quota nor the bucket of all requests was changed.
@@ -145,52 +129,48 @@ async fn forged_links_cost_their_address_and_nobody_else() {
 
 #[tokio::test]
 async fn who_pay_too_often_are_limited_and_charged_once() {
-    let settings = Settings { rules: rules_of_paying("2/h", PLENTY), is_experiment: true, ..generous() };
+    let settings =
+        Settings { rules: Some(rules_of_paying("2/h", PLENTY)), is_experiment: true, ..generous() };
     let shop = shop_with(9, settings).await;
-    let [ana, bob] = ["ana", "bob"].map(async |user| {
-        let order = shop.buy(user, "k").await;
-        order.json()["pay"].as_str().unwrap().to_owned()
-    });
-    let (ana, bob) = (ana.await, bob.await);
+    let pay = async |user| shop.buy(user, "k").await.text_of("pay").to_owned();
+    let (ana, bob) = (pay("ana").await, pay("bob").await);
     for again in [false, true] {
         let paid = shop.post(&ana).await;
-        assert_eq!((paid.said(), &paid.json()["again"]), ((200, "paid".to_owned()), &again.into()));
+        assert_eq!((paid.said(), &paid["again"]), ((200, "paid"), &again.into()));
     }
     is_limited(&shop.post(&ana).await, "\"pay-per-user\"");
     // Other buyers are not denied, nor are her purchase requests, nor an experiment without a limiter.
-    assert_eq!(shop.post(&bob).await.said(), (200, "paid".to_owned()));
+    assert_eq!(shop.post(&bob).await.said(), (200, "paid"));
     assert_eq!(shop.buy("ana", "k").await.status, 201);
-    let mut free = shop.request(axum::http::Method::POST, &ana);
-    free.headers_mut().insert("x-limiter", HeaderValue::from_static("off"));
-    assert_eq!(shop.send(free).await.said(), (200, "paid".to_owned()));
+    let free = with(shop.request(axum::http::Method::POST, &ana), "x-limiter", "off");
+    assert_eq!(shop.send(free).await.said(), (200, "paid"));
     let tally = shop.tally().await;
     assert_eq!((tally.live, tally.paid), (2, 2));
-    assert_eq!(shop.shop.database.audit().await.unwrap(), []);
-    assert_eq!(shop.numbers().await["totals"]["refused"], 0);
+    shop.audit().await;
+    assert_eq!(shop.totals(["refused"]).await, [0]);
 }
 
 #[tokio::test]
 async fn forged_links_to_pay_cost_their_address_and_not_the_buyer() {
-    let settings = Settings { rules: rules_of_paying("1/h", "3/h"), ..generous() };
+    let settings = Settings { rules: Some(rules_of_paying("1/h", "3/h")), ..generous() };
     let shop = shop_with(9, settings).await;
-    let pay = shop.buy("ana", "k").await.json()["pay"].as_str().unwrap().to_owned();
+    let pay = shop.buy("ana", "k").await.text_of("pay").to_owned();
     let send = async |address, link: &str| {
         shop.send(from(address, shop.request(axum::http::Method::POST, link))).await
     };
     let forged = &pay[..pay.len() - 1];
     for _ in 0..3 {
-        assert_eq!(send("192.0.2.66", forged).await.said(), (403, "bad_link".to_owned()));
+        assert_eq!(send("192.0.2.66", forged).await.said(), (403, "bad_link"));
     }
     is_limited(&send("192.0.2.66", forged).await, "\"pay-per-address\"");
-    assert_eq!(send("192.0.2.1", &pay).await.said(), (200, "paid".to_owned()));
+    assert_eq!(send("192.0.2.1", &pay).await.said(), (200, "paid"));
 }
 
 #[tokio::test]
 async fn an_address_that_a_stranger_writes_is_not_believed() {
     let running = AnyDatabase::sqlite();
-    let shop = shop_on(&running).await;
-    let sale = shop.database.create_sale(&NewSale::of(9)).await.unwrap();
-    let settings = Settings { rules: rules(PLENTY, "2/h"), ..generous() };
+    let (shop, sale) = sale_on(&running, &NewSale::of(9)).await;
+    let settings = Settings { rules: Some(rules(PLENTY, "2/h")), ..generous() };
     let signer = settings.signer.clone();
     let app = App::new(shop.clone(), settings).await.unwrap();
     let until = shop.database.now().await.unwrap() + 60_000;
@@ -210,7 +190,7 @@ async fn an_address_that_a_stranger_writes_is_not_believed() {
 
 #[tokio::test]
 async fn without_a_limiter_nobody_is_limited() {
-    let tight = || Settings { rules: rules("1/h", "1/h"), rate: "1/h".parse().unwrap(), ..generous() };
+    let tight = || Settings { rules: Some(rules("1/h", "1/h")), rate: "1/h".parse().unwrap(), ..generous() };
     let shop = shop_with(9, Settings { limiting: Limiting::Off, ..tight() }).await;
     for user in ["ana", "bob", "cleo"] {
         assert_eq!(shop.buy(user, "k").await.status, 201);
@@ -218,9 +198,8 @@ async fn without_a_limiter_nobody_is_limited() {
     let shop = shop_with(9, Settings { is_experiment: true, ..tight() }).await;
     let mut statuses = Vec::new();
     for (user, limiter) in [("ana", "bucket"), ("bob", "bucket"), ("cleo", "off"), ("dan", "off")] {
-        let mut wish = shop.wish(user, "k").await;
-        wish.headers_mut().insert("x-limiter", HeaderValue::from_static(limiter));
-        statuses.push(shop.send(wish).await.status.as_u16());
+        let wish = with(shop.wish(user, "k").await, "x-limiter", limiter);
+        statuses.push(shop.send(wish).await.status);
     }
     assert_eq!(statuses, [201, 429, 201, 201]);
 }

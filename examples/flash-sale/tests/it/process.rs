@@ -39,16 +39,13 @@ impl Serving {
         let arguments: Vec<_> = own.iter().chain(arguments).copied().collect();
         let mut child = program(folder.path(), &arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (mut buyers, mut keeper) = (String::new(), String::new());
-        while keeper.is_empty() {
+        let mut url_of = async |who: &str| loop {
             let line = lines.next_line().await.unwrap().expect("it says where it is");
-            let url = line.split_once("http://").map_or("", |(_, url)| url).to_owned();
-            match line.split(':').next() {
-                Some("buyers") => buyers = url,
-                Some("shopkeeper") => keeper = url,
-                _ => {}
+            if let Some((_, url)) = line.split_once("http://").filter(|(before, _)| before.starts_with(who)) {
+                return url.to_owned();
             }
-        }
+        };
+        let (buyers, keeper) = (url_of("buyers:").await, url_of("shopkeeper:").await);
         Serving { child, lines, buyers, keeper }
     }
 
@@ -92,20 +89,6 @@ async fn a_shop_says_where_it_is_and_ends_when_it_is_told_to() {
         }
         assert_eq!(shop.end(signal).await, (Some("closed".to_owned()), Some(0)), "{signal}");
     }
-}
-
-#[tokio::test]
-async fn a_sale_goes_on_in_another_process() {
-    let folder = Folder::new("process");
-    let first = Serving::start(&folder, &["--database", "sqlite:shop.db", "--stock", "7"]).await;
-    first.end("KILL").await;
-    let second = Serving::start(&folder, &["--database", "sqlite:shop.db", "--sale", "1"]).await;
-    let sale = second.get(&format!("{}api/sale", second.buyers)).await;
-    assert!(sale.contains("\"id\":1") && sale.contains("\"stock\":7"), "{sale}");
-    second.end("TERM").await;
-    let (code, _, error) = run(&folder, &["serve", "--database", "sqlite:shop.db", "--sale", "9"]).await;
-    assert_eq!(code, Some(2));
-    assert!(error.contains("sale 9: the database has none of this number"), "{error}");
 }
 
 #[tokio::test]
@@ -215,4 +198,7 @@ async fn whoever_forgets_that_a_sale_is_on_is_told_how_to_go_on_with_it() {
                 with the --secret that its links were signed with";
     assert_eq!(start(&[]).await, [line]);
     assert_eq!(start(&["--sale", "2"]).await, nothing);
+    let (code, _, error) = run(&folder, &["serve", "--database", "sqlite:shop.db", "--sale", "9"]).await;
+    assert_eq!(code, Some(2));
+    assert!(error.contains("sale 9: the database has none of this number"), "{error}");
 }

@@ -8,7 +8,7 @@ use flash_sale::strategy::Strategy;
 
 use testbed::AnyDatabase;
 
-use crate::open::shop_on;
+use crate::open::{at_once, shop_on};
 
 const SAFE: [Strategy; 4] =
     [Strategy::Value, Strategy::Version, Strategy::Conditional, Strategy::Pessimistic];
@@ -56,25 +56,20 @@ async fn one_wish_sent_many_times_at_once_is_one_order() {
         let shop = shop_on(&running).await;
         for strategy in SAFE {
             let sale = shop.database.create_sale(&NewSale::of(10)).await.unwrap();
-            let asked: Vec<_> = (0..20)
-                .map(|_| {
-                    let shop = shop.clone();
-                    tokio::spawn(async move {
-                        let wish = Wish { sale, user: "ana", key: &format!("key {sale}") };
-                        // The faster request may be of the same buyer; the next try shows that.
-                        loop {
-                            let outcome = shop.buy(&wish, strategy).await.unwrap();
-                            if !matches!(outcome, Outcome::Conflict { .. }) {
-                                return order_of(&outcome).to_owned();
-                            }
+            let asked = at_once(20, |_| {
+                let shop = shop.clone();
+                async move {
+                    let wish = Wish { sale, user: "ana", key: &format!("key {sale}") };
+                    // The faster request may be of the same buyer; the next try shows that.
+                    loop {
+                        let outcome = shop.buy(&wish, strategy).await.unwrap();
+                        if !matches!(outcome, Outcome::Conflict { .. }) {
+                            return order_of(&outcome).to_owned();
                         }
-                    })
-                })
-                .collect();
-            let mut orders = Vec::new();
-            for order in asked {
-                orders.push(order.await.unwrap());
-            }
+                    }
+                }
+            });
+            let mut orders = asked.await;
             orders.dedup();
             assert_eq!(orders.len(), 1);
             let tally = shop.database.tally(sale).await.unwrap().unwrap();
