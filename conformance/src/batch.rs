@@ -126,7 +126,7 @@ impl Run {
             compared.repeated += u64::from(asks.iter().any(|(other, _)| *other == key));
             let cost = self.random.sized(1, promise.most_at_once() + 1);
             let max_wait = if self.random.percent(20) { self.wait } else { Ticks::ZERO };
-            // A limiter is told its max wait in nanoseconds.
+            // A limiter takes its max wait in nanoseconds.
             let max_wait = crate::ticks(max_wait.get().next_multiple_of(self.grain.max(NANOSECOND)));
             asks.push((key, Ask { cost: Cost::of(cost), max_wait }));
         }

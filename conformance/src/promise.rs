@@ -10,7 +10,7 @@ use crate::random::Random;
 const MICROSECOND: u64 = 16_000;
 const SECOND: u64 = 1_000_000 * MICROSECOND;
 const DAY: u64 = 86_400 * SECOND;
-/// Nobody may owe more than this.
+/// The largest debt of any key.
 pub(crate) const TEN_YEARS: u64 = 3650 * DAY;
 
 /// What was promised. Spans are in ticks.

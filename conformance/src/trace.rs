@@ -6,7 +6,7 @@
 //! limit 10/s burst 3
 //! at 0ms   take 2             -> allow remaining=1 reset_after=200ms
 //! at 0ms   take 2             -> deny retry_after=100ms
-//! at 0ms   take 2 max wait 1s -> allow delay=100ms
+//! at 0ms   take 2 max_wait 1s -> allow delay=100ms
 //! at 0ms   take 4             -> impossible
 //! at 10ms  peek 1 key bob     -> allow remaining=3
 //! at 10ms  charge 5           -> capped
@@ -18,7 +18,7 @@
 //! at 20ms  reset
 //! ```
 //!
-//! - `limit TEXT` alone begins anew: time 0, nobody seen. `at T limit TEXT` changes the limit in force.
+//! - `limit TEXT` alone begins anew: time 0, no key seen. `at T limit TEXT` changes the limit in force.
 //! - `needs WORD`: from here on the arm must know `steps-back` (a clock that can), `give-back` (receipts),
 //!   `permits` (release and renew), `rules` (a limit that changes and keeps its counts) or `ticks` (spans finer than a
 //!   microsecond); one that does not stops here.
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_expectation_is_told_with_the_answer() {
+    fn a_wrong_expectation_is_reported_with_the_reply() {
         let trace = parse("limit 10/s burst 3\nat 0ms take 2 -> allow remaining=2").unwrap();
         let error = play(&trace, &mut Pure::default()).unwrap_err();
         assert!(
@@ -414,10 +414,10 @@ mod tests {
             ),
             "{error}"
         );
-        let trace = parse("limit 10/s\nat 0ms release nobody -> yes").unwrap();
+        let trace = parse("limit 10/s\nat 0ms release unknown -> yes").unwrap();
         assert_eq!(
             play(&trace, &mut Pure::default()).unwrap_err(),
-            "line 2: no take named nobody got a permit"
+            "line 2: no take named unknown got a permit"
         );
     }
 

@@ -21,10 +21,10 @@ use crate::keeper::{Crowd, States};
 /// The pure functions.
 pub type Pure = Kept<States>;
 
-/// A [`tidegate::Map`] that is busy with others, and forgets whoever is clear at once.
+/// A [`tidegate::Map`] that is busy with other keys, and forgets a clear key at once.
 pub type OnMap = Kept<Crowd<tidegate::Map>>;
 
-/// A [`tidegate::Zone`] that is busy with others.
+/// A [`tidegate::Zone`] that is busy with other keys.
 pub type OnZone = Kept<Crowd<tidegate::Zone>>;
 
 /// An implementation under test: pure functions, a store, a protocol. Time stands still unless it is set.
@@ -113,16 +113,16 @@ pub struct Take<'a> {
     pub name: Option<&'a str>,
 }
 
-/// A decision as an arm tells it.
+/// A decision as an arm reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The verdict.
     pub verdict: Verdict<Ticks>,
     /// The most at one instant.
     pub limit: u64,
-    /// What would still pass.
+    /// The largest cost that would still pass.
     pub remaining: u64,
-    /// Until like new.
+    /// The time until the key is full.
     pub reset_after: Ticks,
     /// The place in flight, if one was taken.
     pub permit: Option<PermitId>,

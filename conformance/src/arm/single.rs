@@ -27,7 +27,7 @@ impl OnSingle {
 }
 
 impl Default for OnSingle {
-    /// Nobody seen, at the epoch.
+    /// Creates the arm at the epoch, with no key seen.
     fn default() -> OnSingle {
         OnSingle::with(Limit::per_second(1))
     }

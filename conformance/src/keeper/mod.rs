@@ -26,7 +26,7 @@ pub trait Keeper {
     /// Whether it forgets subjects that are clear.
     fn forgets(&self) -> bool;
 
-    /// The finest max wait that it can be told: all that it is asked with are multiples of it.
+    /// Returns the resolution of a max wait: asks use only multiples of it.
     fn finest_max_wait(&self) -> Ticks {
         crate::ticks(1)
     }
@@ -59,8 +59,8 @@ pub trait Keeper {
     fn state(&self, subject: Subject<'_>) -> State;
 }
 
-/// A max wait that a keeper can be told, not above this one.
-pub(crate) fn told(keeper: &impl Keeper, max_wait: u64) -> u64 {
+/// Returns the largest max wait that a keeper can represent and that is not above this one.
+pub(crate) fn representable(keeper: &impl Keeper, max_wait: u64) -> u64 {
     max_wait - max_wait % keeper.finest_max_wait().get()
 }
 

@@ -76,7 +76,7 @@ pub(super) fn bounds(promise: &Promise) -> (i128, i128, i128) {
     }
 }
 
-/// I-4: nobody waits longer than this, whatever the clock did.
+/// I-4: no wait is longer than this, whatever the clock did.
 pub(super) fn longest_wait(promise: &Promise, units: u64) -> u128 {
     let wait = |amount: u64, period: u64, units: u64| {
         u128::from(interval(amount, period)) * u128::from(units) + u128::from(OUT_OF_ORDER)

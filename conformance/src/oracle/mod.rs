@@ -10,7 +10,7 @@ mod window;
 
 use crate::promise::Promise;
 
-/// One action that was let through (or, where refusals count, refused).
+/// One admitted action (or a denied one, where denials count).
 #[derive(Clone, Copy, Debug)]
 pub struct Admitted {
     /// When it was asked for, in ticks.
