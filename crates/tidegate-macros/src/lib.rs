@@ -12,7 +12,7 @@
 //! assert!(reset_password("ana").is_ok());
 //! assert!(reset_password("ana").is_ok());
 //! let refusal = reset_password("ana").unwrap_err();
-//! println!("{refusal}"); // refused: try again in 29m59…
+//! println!("{refusal}"); // denied: try again in 29m59…
 //! assert!(reset_password("bob").is_ok()); // each key has its own share
 //! ```
 //!

@@ -21,7 +21,7 @@ fn main() {
     let free = REPORTS.peek(&tenant, clock.now(), Ask::ONE).remaining();
     println!("the third died, its lease is over: {free} free");
     println!(
-        "its late release frees nobody else's place: {}",
+        "its late release frees no other permit: {}",
         REPORTS.release(&mut tenant, clock.now(), permits[2])
     );
     assert_eq!(free, 2);

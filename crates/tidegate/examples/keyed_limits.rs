@@ -48,5 +48,5 @@ fn main() {
 }
 
 fn left(decision: &Decision) -> String {
-    format!("{} left, like new in {:?}", decision.remaining(), decision.reset_after())
+    format!("{} remaining, full in {:?}", decision.remaining(), decision.reset_after())
 }

@@ -34,7 +34,8 @@ fn waiting_for_a_place() -> Result<(), Denied> {
     let _both = permits.admit(ask("ana").cost(2))?;
     let refusal = permits.admit("ana").expect_err("both places are taken");
     println!("a large one takes both places; who asks now: {refusal}");
-    let refusal = permits.acquire("ana").max_wait(20 * MILLISECOND).blocking().expect_err("nobody leaves");
+    let refusal =
+        permits.acquire("ana").max_wait(20 * MILLISECOND).blocking().expect_err("no permit is released");
     println!("who waits 20 ms: {refusal}");
     assert!(refusal.is_timed_out());
     println!("bob has places of his own: {} free\n", permits.peek("bob").remaining());
@@ -61,7 +62,7 @@ fn leases() -> Result<(), Denied> {
     clock.advance(10 * SECOND);
     println!("30 s: its lease is over: {} free", free());
     assert_eq!(free(), 2);
-    println!("30 s: releasing it now frees nobody's place: {}", permits.release("ana", number));
+    println!("30 s: releasing it now frees no permit: {}", permits.release("ana", number));
 
     drop(slow);
     assert_eq!(free(), 3);

@@ -17,7 +17,7 @@ fn main() -> Result<(), Denied> {
     println!("{EVENLY}: one leaves every 50 ms, five may wait\n");
 
     shaper.acquire().blocking()?;
-    println!("  0 ms  ana leaves: nobody was before her");
+    println!("  0 ms  ana leaves: the queue was empty");
     let mut line: Vec<_> =
         ["bob", "cat", "dan", "eve", "fay"].into_iter().map(|name| (name, line_up(&shaper))).collect();
     println!("  0 ms  bob, cat, dan, eve and fay stand in line");
@@ -42,7 +42,7 @@ fn main() -> Result<(), Denied> {
     }
     for (turn, expected) in (1..).zip(["bob", "dan", "eve", "fay", "hal"]) {
         clock.advance(50 * MILLISECOND);
-        let (name, waited) = left.recv_timeout(60 * SECOND).expect("somebody leaves every 50 ms");
+        let (name, waited) = left.recv_timeout(60 * SECOND).expect("one leaves every 50 ms");
         let waited = waited?.duration;
         println!("{:>3} ms  {name} leaves", waited.as_millis());
         assert_eq!((name, waited), (expected, turn * 50 * MILLISECOND));

@@ -39,7 +39,7 @@ pub fn limit(text: &str) -> Limit {
     message = "`{Self}` is no limiter that can be asked without a key",
     label = "without `key`, this has to be a limiter of one subject",
     note = "a `Limiter` and `Permits` hold many subjects: add `key = …`",
-    note = "a `Single`, a `Pacer` and a `Shaper` hold one; a constant `Limit` is given by `limit = …`"
+    note = "a `DirectLimiter`, a `Pacer` and a `Shaper` hold one; a constant `Limit` is given by `limit = …`"
 )]
 pub trait Keyless {
     /// Takes this many units now, or denies.
@@ -53,7 +53,7 @@ pub trait Keyless {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no limiter that can be asked with a key",
     label = "with `key`, this has to be a limiter of many subjects",
-    note = "a `Single`, a `Pacer` and a `Shaper` hold one subject: leave `key` out",
+    note = "a `DirectLimiter`, a `Pacer` and a `Shaper` hold one subject: leave `key` out",
     note = "a `Limiter` and `Permits` hold many; a constant `Limit` is given by `limit = …`"
 )]
 pub trait Keyed {
@@ -102,7 +102,7 @@ pub type CallPermit = Option<Permit>;
 
 /// A future that waits for its turn.
 #[derive(Debug)]
-#[must_use = "nobody waits until this is awaited or blocked on"]
+#[must_use = "the wait begins only when this is awaited or blocked on"]
 pub enum Turn {
     /// A wait for units.
     Acquire(Acquire),

@@ -101,14 +101,14 @@ impl DirectLimiter {
     /// Decides about one unit, and spends it if allowed.
     ///
     /// While waiters are queued ([`DirectLimiter::acquire`]), the ask is denied, so that it cannot overtake them.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn admit(&self) -> Decision {
         self.admit_with(Ask::ONE)
     }
 
     /// Decides about an ask, and spends if allowed; see [`DirectLimiter::admit`].
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn admit_with(&self, ask: Ask) -> Decision {
         if self.inner.queue.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) }
@@ -126,7 +126,7 @@ impl DirectLimiter {
         if let Some(decision) = self.inner.put_off(ask) {
             return (decision, None);
         }
-        let account = self.inner.account(&nobody());
+        let account = self.inner.account(&only_key());
         let asked = WaiterAsk { ask, is_tracked: true };
         let (decision, receipt) = self.inner.take(&account, asked, None, AlgorithmParams::decide);
         let take = decision.is_allowed().then(|| TrackedTake::new(self.target(), account, receipt));
@@ -139,13 +139,13 @@ impl DirectLimiter {
     }
 
     /// Returns the decision that [`DirectLimiter::admit`] would return, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn peek(&self) -> Decision {
         self.peek_with(Ask::ONE)
     }
 
     /// Returns the decision that [`DirectLimiter::admit_with`] would return, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn peek_with(&self, ask: Ask) -> Decision {
         self.inner.put_off(ask).unwrap_or_else(|| self.inner.peek(ask))
     }
@@ -167,9 +167,9 @@ impl DirectLimiter {
             || self.inner.touch(None, None, |terms, state, now| terms.adjust(state, now, adjustment));
         let adjusted = match adjustment {
             Adjustment::Charge(_) => adjust(),
-            Adjustment::Refund(_) => self.inner.receipts.without(&self.inner.account(&nobody()), adjust),
+            Adjustment::Refund(_) => self.inner.receipts.without(&self.inner.account(&only_key()), adjust),
         };
-        self.inner.queue.serve_key(&self.target(), &nobody());
+        self.inner.queue.serve_key(&self.target(), &only_key());
         adjusted
     }
 
@@ -184,7 +184,7 @@ impl DirectLimiter {
         }
         drop(states);
         drop(receipts);
-        self.inner.queue.begin_anew(&self.target(), &nobody());
+        self.inner.queue.begin_anew(&self.target(), &only_key());
     }
 
     /// Replaces the limit; used units stay used.
@@ -203,7 +203,7 @@ impl DirectLimiter {
 
     /// Waits until this many units are allowed together.
     pub fn acquire_units(&self, units: u64) -> Acquire {
-        Acquire::new(KeyRequest::new(self.target(), nobody(), ask_for(units, None), Untracked), None)
+        Acquire::new(KeyRequest::new(self.target(), only_key(), ask_for(units, None), Untracked), None)
     }
 
     fn target(&self) -> Arc<dyn WaitTarget> {
@@ -211,8 +211,8 @@ impl DirectLimiter {
     }
 }
 
-/// Returns the only name in a queue for one key.
-fn nobody() -> EncodedKey {
+/// Returns the only key of a queue that has just one.
+fn only_key() -> EncodedKey {
     EncodedKey::new(&Namespace::none(), "")
 }
 
@@ -288,7 +288,7 @@ impl Inner {
         if self.queue.is_empty() {
             return None;
         }
-        let wait = self.queue.wait_behind(self, &nobody(), ask)?;
+        let wait = self.queue.wait_behind(self, &only_key(), ask)?;
         Some(self.peek(ask).denied_for(wait))
     }
 

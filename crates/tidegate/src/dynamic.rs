@@ -67,7 +67,7 @@ impl DynamicLimiter {
     }
 
     /// Decides about one ask, and spends if allowed.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn admit(&self, key: impl IntoKey, limit: &PreparedLimit, ask: Ask) -> Decision {
         self.inner.with(limit, |bound| match self.inner.straight_to(bound) {
@@ -131,7 +131,7 @@ impl DynamicLimiter {
 
     /// Takes all or none: spends only if every ask is allowed. One key under two limits is two states; under one
     /// limit its asks are decided one after the other.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn admit_all<K: IntoKey>(&self, asks: &[DynamicAsk<'_, K>]) -> Decisions {
         let account =
             |asked: &DynamicAsk<'_, K>| self.inner.with(asked.limit, |bound| account(&asked.key, bound));
@@ -145,7 +145,7 @@ impl DynamicLimiter {
     }
 
     /// Returns the decision that [`DynamicLimiter::admit`] would return, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn peek(&self, key: impl IntoKey, limit: &PreparedLimit, ask: Ask) -> Decision {
         self.inner.on_account(&key, limit, |holder, account| holder.look(account, ask))
@@ -255,9 +255,9 @@ mod tests {
     }
 
     fn all_at_once(adhoc: &DynamicLimiter) -> Vec<Decision> {
-        let (asks, mut told) = (mixed(), Vec::new());
-        adhoc.admit_each(each(&asks), |decision| told.push(decision));
-        told
+        let (asks, mut decisions) = (mixed(), Vec::new());
+        adhoc.admit_each(each(&asks), |decision| decisions.push(decision));
+        decisions
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn all_or_none_charges_nobody_when_one_is_refused() {
+    fn all_or_none_charges_no_key_when_one_is_denied() {
         let adhoc = DynamicLimiter::on(&Zone::new(1 << 16), "x");
         let both = [asked("ana", "3/h", 2), asked("site", "1/h", 1)];
         let take_both = || adhoc.admit_all(&each(&both).collect::<Vec<_>>()).is_allowed();

@@ -81,7 +81,7 @@ impl Pacer {
     }
 
     /// Takes this many permits now, or denies.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn admit(&self, permits: u64) -> Decision {
         self.single.admit_units(permits)
     }

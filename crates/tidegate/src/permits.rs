@@ -98,7 +98,7 @@ impl Permits {
 
     /// Returns the decision that [`Permits::admit`] would be based on, without taking a permit. Its `remaining` is
     /// the number of free permits.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
         self.limiter.peek(ask)
     }

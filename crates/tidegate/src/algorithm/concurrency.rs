@@ -151,7 +151,7 @@ impl Concurrency {
 
     /// Decides like [`Decide::decide`]. The permit is the next number of the sequence under this nonce, and as hard to
     /// guess as the nonce. See [`Limit::decide_with_nonce`](crate::Limit::decide_with_nonce).
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn decide_with_nonce(&self, holders: &mut Holders, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
         self.settle(holders, now);
         let verdict = self.judge(&self.settled(holders, now), ask);
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_holds_a_place_keeps_the_state_from_being_forgotten() {
+    fn a_permit_in_flight_keeps_the_state_live() {
         let limit = limit(1);
         let mut holders = Holders::default();
         assert!(limit.decide(&mut holders, Timestamp::from_ticks(7), Ask::ONE).is_allowed());
@@ -543,8 +543,8 @@ mod tests {
         let copy = Receipt { cost: Cost::ONE, ..limit.receipt(&holders, start, Cost::ONE) };
         assert_eq!(limit.give_back(&mut holders, start, receipt), Adjusted::Whole);
         assert_eq!(limit.give_back(&mut holders, start, copy), Adjusted::Capped);
-        let nobody = limit.receipt(&Holders::default(), start, Cost::ONE);
-        assert_eq!(limit.give_back(&mut holders, start, nobody), Adjusted::NeedsPermit);
+        let empty = limit.receipt(&Holders::default(), start, Cost::ONE);
+        assert_eq!(limit.give_back(&mut holders, start, empty), Adjusted::NeedsPermit);
         assert_eq!(limit.peek(&holders, start, Ask::ONE).remaining(), 2);
     }
 

@@ -43,7 +43,7 @@ pub(crate) trait Metered {
     fn numbers(&self) -> Words;
 
     /// Returns the largest debt at which every allowed request has already acted.
-    fn nobody_waits_within(&self) -> Ticks;
+    fn all_acted_within(&self) -> Ticks;
 
     /// Decides about an ask that would raise the debt from `owed` to `after`.
     fn verdict(&self, owed: Ticks, after: Ticks, max_wait: Ticks) -> Verdict<Ticks>;
@@ -141,8 +141,8 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
     /// by the part of it that is still owed. A request that waits keeps its promised time, so another could then act
     /// together with it.
     fn undo(&self, clear_at: &mut Timestamp, now: Timestamp, receipt: Receipt) -> Adjusted {
-        let nobody_waits = clear_at.since(now) <= self.nobody_waits_within();
-        if now < receipt.clear_at && *clear_at > receipt.clear_at && nobody_waits {
+        let all_acted = clear_at.since(now) <= self.all_acted_within();
+        if now < receipt.clear_at && *clear_at > receipt.clear_at && all_acted {
             let returned = receipt.paid.min(receipt.clear_at.since(now));
             *clear_at = clear_at.saturating_sub(returned);
             return Adjusted::whole_if(returned == receipt.paid);
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(owed_after(200, 0), (0, Adjusted::Whole));
         assert_eq!(owed_after(200, 50), (50, Adjusted::Capped), "time has repaid a quarter");
         assert_eq!(owed_after(200, 200), (200, Adjusted::Capped), "time has repaid it all");
-        assert_eq!(owed_after(300, 0), (300, Adjusted::Capped), "somebody came later");
+        assert_eq!(owed_after(300, 0), (300, Adjusted::Capped), "a later take follows");
         assert_eq!(owed_after(100, 0), (100, Adjusted::Capped), "something was given back since");
     }
 

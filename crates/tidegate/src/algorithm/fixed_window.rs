@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_a_debt_of_many_windows_is_told_the_first_that_passes() {
+    fn a_shared_debt_of_many_windows_reports_the_first_window_that_passes() {
         let period = 60 * 16_000_000_000;
         let limit = FixedWindow::new(5, Ticks::new(period), Alignment::Epoch, 5).unwrap();
         let now = Timestamp::from_ticks(period / 2);

@@ -83,7 +83,7 @@ impl Metered for LeakyBucket {
     }
 
     #[inline]
-    fn nobody_waits_within(&self) -> Ticks {
+    fn all_acted_within(&self) -> Ticks {
         self.undelayed.min(self.debt.capacity())
     }
 

@@ -49,12 +49,12 @@ pub trait Decide {
     ///
     /// A store that shares a state reads the clock after it loads the state, and again after a lost compare-and-swap.
     /// The times that one state receives then never go back, except by steps of the clock itself.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     fn decide(&self, state: &mut Self::State, now: Timestamp, ask: Ask) -> Decision;
 
     /// Returns the decision that [`Decide::decide`] would make now. `remaining` and `reset_after` describe the
     /// unchanged state.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     fn peek(&self, state: &Self::State, now: Timestamp, ask: Ask) -> Decision;
 
     /// Charges additional cost, or refunds unused cost.

@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_owes_more_than_ten_years_nor_beyond_the_end_of_time() {
+    fn a_debt_is_at_most_ten_years_and_ends_before_the_end_of_time() {
         let pacer = PacerParams::steady(NonZeroU64::new(Ticks::TEN_YEARS.get() / 10), Ticks::ZERO, Pay::Next)
             .unwrap();
         let mut state = Pace::default();
@@ -649,7 +649,7 @@ mod tests {
             let at = Timestamp::from_ticks(now - stale);
             pacer.decide(&mut state, at, patient(1)).delay().unwrap().as_millis()
         });
-        assert_eq!(waits, [1, 102, 3], "whoever comes with an older time waits from there");
+        assert_eq!(waits, [1, 102, 3], "a call with an older time waits from that time");
     }
 
     #[test]

@@ -125,9 +125,9 @@ impl StateFootprint for SlidingLog {
         let mut carried = Log::default();
         let mut before = 0;
         for entry in &log.entries {
-            let through = log.count_through(entry);
-            let units = through.saturating_sub(before).min(self.amount);
-            before = through;
+            let cumulative = log.count_through(entry);
+            let units = cumulative.saturating_sub(before).min(self.amount);
+            before = cumulative;
             if entry.at <= changed_at && counts(entry.at, old.period.min(self.period)) && units > 0 {
                 self.record(&mut carried, entry.at, units);
             }

@@ -258,10 +258,10 @@ mod tests {
                 let now = Timestamp::after_epoch(tenths * SECOND / 10);
                 let ask = Ask::new(Cost::of(cost));
                 let (one, other) = (limit.decide(&mut state, now, ask), limit.decide(&mut read, now, ask));
-                let told = |decision: crate::Decision| {
+                let fields = |decision: crate::Decision| {
                     (decision.verdict_in_ticks(), decision.remaining(), decision.reset_after_in_ticks())
                 };
-                assert_eq!(told(one), told(other), "{limit}");
+                assert_eq!(fields(one), fields(other), "{limit}");
             }
         }
     }

@@ -62,7 +62,7 @@ impl Metered for TokenBucket {
     }
 
     #[inline]
-    fn nobody_waits_within(&self) -> Ticks {
+    fn all_acted_within(&self) -> Ticks {
         self.debt.capacity()
     }
 

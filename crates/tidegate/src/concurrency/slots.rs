@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_may_use_more_than_its_reserve_if_nobody_else_does() {
+    fn a_class_may_use_more_than_its_reserve_if_no_other_class_does() {
         let mut slots = slots(10, &[50, 10]);
         assert_eq!(take_all(&mut slots, 0), 9);
         assert_eq!((take_all(&mut slots, 0), take_all(&mut slots, 1)), (0, 1));
@@ -158,12 +158,12 @@ mod tests {
         slots.give_back(0);
         assert!(!slots.take(1) && slots.take(0));
         slots.give_back(1);
-        assert!(slots.take(0), "what is kept for nobody is for all");
+        assert!(slots.take(0), "an unreserved slot is open to every class");
         assert!(!slots.take(1));
     }
 
     #[test]
-    fn after_a_limit_has_fallen_nobody_enters_before_enough_have_left() {
+    fn after_a_limit_has_fallen_no_call_enters_before_enough_have_left() {
         let mut slots = slots(10, &[50, 0]);
         assert_eq!((take_all(&mut slots, 1), take_all(&mut slots, 0)), (5, 5));
         slots.set_limit(4);

@@ -173,7 +173,7 @@ impl Limit {
     }
 
     /// Decides about one ask of one key, and spends the cost if the ask is allowed.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
         self.terms.decide(state, now, ask, 0)
@@ -195,13 +195,13 @@ impl Limit {
     /// assert_eq!(limit.decide_with_nonce(&mut replayed, now, Ask::ONE, nonce).permit(), permit);
     /// assert_ne!(limit.decide_with_nonce(&mut tenant, now, Ask::ONE, nonce).permit(), permit);
     /// ```
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn decide_with_nonce(&self, state: &mut State, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
         self.terms.decide(state, now, ask, nonce)
     }
 
     /// Returns the decision that [`Limit::decide`] would make, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn peek(&self, state: &State, now: Timestamp, ask: Ask) -> Decision {
         self.terms.peek(state, now, ask)
     }
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_whoever_spent_everything_is_told() {
+    fn it_is_the_reset_time_after_the_whole_limit_was_spent() {
         for text in ["30/60s burst 15", "3/s", "10/s queue 9 delay-after 9 leaky-bucket", "7/60s sliding-log"]
         {
             let limit = limit(text);

@@ -119,7 +119,7 @@ impl Limiter {
     /// While waiters are queued for the same key ([`Limiter::acquire`]), this ask is denied, so that it cannot
     /// overtake them. Its `retry_after` is then the predicted wait at the end of that queue, or a lower bound of it. A
     /// caller that wants to wait behind them uses `acquire`.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
         let (key, units, max_wait) = ask.into_parts();
@@ -175,7 +175,7 @@ impl Limiter {
     }
 
     /// Returns the decision that [`Limiter::admit`] would return, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
         let (account, ask) = self.inner.read(ask);
         self.inner.decide(&account, ask, |holder, ask| holder.look(&account, ask))

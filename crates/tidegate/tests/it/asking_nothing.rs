@@ -55,7 +55,7 @@ fn nothing_is_allowed_and_spends_nothing_under_every_algorithm() {
             limiter.admit(ask("ana").cost(0)),
             limiter.peek(ask("ana").cost(0)),
             limiter.admit(ask("ana").cost(0).max_wait(SECOND)),
-            limiter.acquire(ask("ana").cost(0)).blocking().expect("nobody waits for nothing").decision,
+            limiter.acquire(ask("ana").cost(0)).blocking().expect("a cost of 0 never waits").decision,
         ] {
             assert!(is_free(&decision, drained.remaining()), "{limit}: {decision:?}");
         }
@@ -75,7 +75,7 @@ fn a_tracked_take_of_nothing_has_nothing_to_give_back() {
         assert!(is_free(&decision, drained.remaining()), "{limit}");
         assert_eq!((take.units(), take.refund()), (0, Adjusted::Whole), "{limit}");
         let (waited, take) =
-            limiter.acquire(ask("ana").cost(0)).tracked().blocking().expect("nobody waits for nothing");
+            limiter.acquire(ask("ana").cost(0)).tracked().blocking().expect("a cost of 0 never waits");
         assert!(is_free(&waited.decision, drained.remaining()), "{limit}");
         assert_eq!((take.units(), take.refund()), (0, Adjusted::Whole), "{limit}");
         assert_eq!(limiter.peek("ana"), drained, "{limit}");
@@ -157,7 +157,7 @@ fn handles_of_one_subject_pass_nothing_without_a_wait() {
         let single = DirectLimiter::with_clock(limit, Arc::new(ManualClock::new()));
         while single.admit().is_allowed() {}
         let drained = single.peek();
-        let waited = single.acquire_units(0).blocking().expect("nobody waits for nothing");
+        let waited = single.acquire_units(0).blocking().expect("a cost of 0 never waits");
         assert!(is_free(&waited.decision, drained.remaining()), "{text}");
         assert_eq!(single.peek(), drained, "{text}");
     }

@@ -125,7 +125,7 @@ fn a_refusal_of_several_tells_the_truth_about_each() {
     assert!(places.release("ana", held) && tokens.admit("ana").is_allowed());
     let all = admit_all([places.ask("ana"), tokens.ask("ana"), other.ask("new")]);
     assert!(!all.is_allowed() && all.each()[2].is_store_full());
-    assert_eq!(all.each()[0].permit(), None, "nobody holds it");
+    assert_eq!(all.each()[0].permit(), None, "it holds no permit");
     assert_eq!(all.each()[1].remaining(), tokens.peek("ana").remaining());
     assert_eq!((map.keys(), places.peek("ana").remaining()), (2, 1));
 
@@ -148,7 +148,7 @@ fn a_refusal_that_counts_tells_the_wait_that_it_made() {
     clock.advance(SECOND / 10);
     let wait = admit_all([limiter.ask("ana")]).retry_after().unwrap();
     clock.advance(wait);
-    assert!(limiter.admit("ana").is_allowed(), "told {wait:?}");
+    assert!(limiter.admit("ana").is_allowed(), "after the reported wait of {wait:?}");
 }
 
 #[test]

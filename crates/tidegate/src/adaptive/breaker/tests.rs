@@ -180,7 +180,7 @@ fn when_no_share_helps_nothing_passes_for_the_pause() {
 }
 
 #[test]
-fn whoever_looks_late_finds_the_pause_over() {
+fn a_late_reading_finds_the_pause_over() {
     let (guard, clock) = guard();
     ask(&guard, 20, Outcome::Failed);
     for _ in 0..4 {
@@ -283,7 +283,7 @@ fn a_probe_that_takes_longer_than_eight_pauses_still_counts() {
 }
 
 #[test]
-fn a_clock_that_goes_back_shuts_nobody_out() {
+fn a_clock_step_back_does_not_extend_the_open_time() {
     let (guard, clock) = shut();
     clock.step_back(90 * SECOND);
     assert_eq!(guard.state(), shut_for(5));
@@ -387,7 +387,7 @@ mod random {
 
         /// No history causes a panic, and after a quiet time the breaker is closed or admits probes.
         #[test]
-        fn nobody_is_shut_out_for_ever(
+        fn no_history_keeps_the_breaker_open_for_ever(
             history in prop::collection::vec((any::<i32>(), outcome(), 0..30_u64), 0..100),
         ) {
             let (guard, clock) = guard();

@@ -25,7 +25,7 @@ fn wait_with(acquire: AcquireConcurrencyPermit, waker: &Waker) -> AcquireConcurr
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_out() {
+fn a_waker_that_panics_blocks_no_other_waiter() {
     struct Broken;
     impl Wake for Broken {
         fn wake(self: Arc<Self>) {
@@ -48,11 +48,11 @@ fn a_waker_may_enter_leave_and_wait_itself() {
     struct Inline(ConcurrencyLimiter, Mutex<Vec<ConcurrencyPermit>>, Mutex<Vec<AcquireConcurrencyPermit>>);
     impl Wake for Inline {
         fn wake(self: Arc<Self>) {
-            let held = std::mem::take(&mut *self.1.lock().expect("nobody panics"));
+            let held = std::mem::take(&mut *self.1.lock().expect("no holder panics"));
             drop(held);
             drop(self.0.admit(0));
             let acquire = wait(self.0.acquire(0).max_wait(SECOND));
-            self.2.lock().expect("nobody panics").push(acquire);
+            self.2.lock().expect("no holder panics").push(acquire);
         }
     }
     let clock = clock();

@@ -7,7 +7,7 @@ use tidegate::{ConcurrencyLimiter, MILLISECOND, Outcome, SECOND};
 use super::{clock, fill, over, poll, refused, wait, wait_counted};
 
 #[test]
-fn unless_there_is_a_line_nobody_waits() {
+fn without_a_queue_no_caller_waits() {
     let places = ConcurrencyLimiter::at_most(1);
     let _held = fill(&places, 0);
     let refusal = refused(&mut places.acquire(0).max_wait(SECOND));
@@ -15,7 +15,7 @@ fn unless_there_is_a_line_nobody_waits() {
 }
 
 #[test]
-fn a_full_line_is_told_from_missing_places() {
+fn a_full_queue_is_distinct_from_missing_permits() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(2);
     let _held = fill(&places, 0);
     let waiting = [(); 2].map(|()| wait(places.acquire(0)));
@@ -33,7 +33,7 @@ fn who_came_first_comes_in_first_and_finds_the_place_taken() {
     for turn in 0..5 {
         held.pop().expect("a place").done(Outcome::Done);
         assert_eq!(places.in_flight(), 1, "it is taken for who was woken");
-        assert!(places.admit(0).is_err(), "nobody pushes in");
+        assert!(places.admit(0).is_err(), "no caller overtakes a waiter");
         let woken: Vec<_> = waiting.iter().map(|(_, woken)| woken.count()).collect();
         assert_eq!(woken, [vec![1; turn + 1], vec![0; 4 - turn]].concat(), "each is woken once");
         held.push(over(&mut waiting[turn].0).unwrap());
@@ -94,7 +94,7 @@ fn a_thousand_random_cancellations_leave_no_gap() {
 }
 
 #[test]
-fn who_gives_up_makes_room_in_the_line_and_keeps_nobody() {
+fn a_waiter_that_gives_up_frees_its_queue_slot_and_blocks_no_other() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(3);
     let held = fill(&places, 0);
     let mut first = wait(places.acquire(0));
@@ -171,7 +171,7 @@ fn a_place_that_comes_back_in_time_is_taken_and_the_deadline_forgotten() {
 }
 
 #[test]
-fn without_max_wait_it_is_certain_and_told_at_once() {
+fn with_a_max_wait_of_zero_the_denial_is_immediate() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let held = fill(&places, 0);
     assert!(refused(&mut places.acquire(0).max_wait(Duration::ZERO)).is_overloaded());

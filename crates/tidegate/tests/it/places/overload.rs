@@ -47,7 +47,7 @@ fn a_line_that_was_empty_for_a_moment_begins_anew() {
 }
 
 #[test]
-fn unless_told_so_the_line_stays_in_order_for_ever() {
+fn by_default_the_queue_stays_fifo_for_ever() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).max_waiters(2).with_clock(clock.clone());
     let mut held = fill(&places, 0);
@@ -74,7 +74,7 @@ fn a_full_line_pushes_out_the_oldest_of_the_least_class_under_overload() {
     assert!(refused(&mut bulk[1]).is_pushed_out());
     let third = wait(places.acquire(CRITICAL));
     assert!(refused(&mut newest).is_pushed_out());
-    assert!(refused(&mut places.acquire(BULK)).is_queue_full(), "nobody leaves for a lesser one");
+    assert!(refused(&mut places.acquire(BULK)).is_queue_full(), "no waiter leaves for a lesser class");
     let _fourth = wait(places.acquire(CRITICAL));
     assert!(refused(&mut critical).is_pushed_out(), "now the oldest of all is of the least class");
     assert!(poll(&mut second).is_pending());
@@ -95,12 +95,12 @@ fn a_full_line_pushes_out_the_newest_of_the_least_class_for_a_better_one() {
     assert!(poll(&mut bulk[0]).is_pending());
     let _third = wait(places.acquire(CRITICAL));
     assert!(refused(&mut bulk[0]).is_pushed_out());
-    assert!(refused(&mut places.acquire(CRITICAL)).is_queue_full(), "nobody leaves for an equal");
+    assert!(refused(&mut places.acquire(CRITICAL)).is_queue_full(), "no waiter leaves for an equal class");
     assert!(poll(&mut critical).is_pending());
 }
 
 #[test]
-fn nobody_is_pushed_out_who_waits_for_what_is_kept_for_its_class() {
+fn a_waiter_entitled_to_its_reserve_is_never_pushed_out() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(10).classes(classes(0, 20)).max_waiters(3);
     let places = places.newest_first_after(BUSY).with_clock(clock.clone());

@@ -90,7 +90,7 @@ fn at_no_instant_more_than_the_limit_are_in() {
 }
 
 #[test]
-fn newest_first_loses_nobody() {
+fn newest_first_loses_no_waiter() {
     let places = ConcurrencyLimiter::at_most(2)
         .classes(classes(0, 50))
         .max_waiters(4)
@@ -99,7 +99,7 @@ fn newest_first_loses_nobody() {
 }
 
 #[test]
-fn a_limit_that_is_changed_all_the_time_loses_nobody() {
+fn a_limit_that_is_changed_all_the_time_loses_no_waiter() {
     let places = ConcurrencyLimiter::at_most(4).classes(classes(40, 20)).max_waiters(100);
     let is_over = AtomicBool::new(false);
     let counted = std::thread::scope(|scope| {

@@ -56,7 +56,7 @@ fn any_number_of_places_that_are_not_picked_up_comes_back() {
 
 /// A denied ask that has taken ahead gives its take back; the other takes keep their positions.
 #[test]
-fn an_ask_that_is_refused_costs_nobody_a_refund() {
+fn a_denied_ask_costs_no_other_take_its_refund() {
     let zone = Zone::with_clock(1 << 14, clock());
     let limiter = Limiter::on(&zone, "", limit("20/m pacer burst 60s pay self"));
     let take = limiter.admit_tracked(ask("ana").cost(5)).1.expect("it is allowed");

@@ -73,15 +73,15 @@ fn those_behind_one_that_left_know_their_new_wait() {
         assert!(limiter.admit("ana").is_allowed());
         let mut waiting: Vec<_> = (0..5).map(|_| limiter.acquire("ana").max_wait(SECOND)).collect();
         assert!(waiting.iter_mut().all(|waiter| poll(waiter).is_pending()));
-        let told = || limiter.peek("ana").retry_after();
-        assert_eq!(told(), Some(600 * MILLISECOND), "{text}");
+        let reported = || limiter.peek("ana").retry_after();
+        assert_eq!(reported(), Some(600 * MILLISECOND), "{text}");
         drop(waiting.drain(1..4));
-        assert_eq!(told(), Some(300 * MILLISECOND), "{text}");
+        assert_eq!(reported(), Some(300 * MILLISECOND), "{text}");
         clock.advance(100 * MILLISECOND);
         assert!(over(&mut waiting.remove(0)).is_ok());
-        assert_eq!(told(), Some(200 * MILLISECOND), "{text}");
+        assert_eq!(reported(), Some(200 * MILLISECOND), "{text}");
         drop(waiting);
-        assert_eq!(told(), Some(100 * MILLISECOND), "{text}");
+        assert_eq!(reported(), Some(100 * MILLISECOND), "{text}");
     }
 }
 
@@ -116,7 +116,7 @@ fn an_ask_that_cannot_wait_does_not_push_in() {
     let both = tidegate::admit_all([other.ask("ana"), limiter.ask("ana")]);
     assert_eq!((both.is_allowed(), both.binding()), (false, Some(1)));
     assert_eq!(other.peek("ana").remaining(), 1, "nothing was spent");
-    assert!(limiter.admit("bob").is_allowed(), "nobody waits for bob");
+    assert!(limiter.admit("bob").is_allowed(), "bob has no waiters");
     clock.advance(100 * MILLISECOND);
     assert!(over(&mut waiting).is_ok());
 
@@ -200,7 +200,7 @@ fn a_pacer_makes_its_callers_wait_as_guava_does() {
 }
 
 #[test]
-fn whoever_pays_for_itself_waits_for_its_own_cost() {
+fn a_caller_that_pays_for_itself_waits_for_its_own_cost() {
     let clock = clock();
     let limit: Limit = "10/s pacer burst 0s pay self".parse().unwrap();
     let limiter = Limiter::with_clock(limit, clock.clone());
@@ -283,7 +283,7 @@ fn a_limit_that_became_too_small_refuses_those_who_wait() {
 }
 
 #[test]
-fn a_clock_that_steps_back_makes_nobody_wait_longer_than_the_limit_can() {
+fn a_clock_that_steps_back_makes_no_waiter_wait_longer_than_the_limit_can() {
     let clock = clock();
     let limiter = Limiter::with_clock(TEN.max_debt(0), clock.clone());
     assert!(limiter.admit("ana").is_allowed());
@@ -302,7 +302,7 @@ fn a_clock_that_steps_back_makes_nobody_wait_longer_than_the_limit_can() {
 }
 
 #[test]
-fn a_late_call_of_the_clock_slows_nobody_behind_down() {
+fn a_late_call_of_the_clock_slows_no_later_waiter_down() {
     let clock = clock();
     let shaper = Shaper::with_clock(Limit::leaky_bucket(100, SECOND).queue(9), clock.clone());
     let mut passes: Vec<_> = (0..4).map(|_| shaper.acquire()).collect();
@@ -358,7 +358,7 @@ fn a_cost_that_never_passes_is_refused_also_behind_others() {
 }
 
 #[test]
-fn after_a_late_call_everybody_behind_is_told_the_truth() {
+fn after_a_late_call_later_waiters_get_their_exact_wait() {
     let clock = clock();
     let limiter = Limiter::with_clock("1/s sliding-log".parse().unwrap(), clock.clone());
     assert!(limiter.admit("ana").is_allowed());

@@ -40,7 +40,7 @@ fn two_who_open_one_file_share_what_is_owed() {
         let admit = |limiter: &Limiter| (0..3).filter(|_| limiter.admit(key).is_allowed()).count();
         let passed: usize = thread::scope(|scope| {
             let threads = limiters.each_ref().map(|limiter| scope.spawn(move || admit(limiter)));
-            threads.into_iter().map(|thread| thread.join().expect("nobody panics")).sum()
+            threads.into_iter().map(|thread| thread.join().expect("no holder panics")).sum()
         });
         assert_eq!(passed, 3, "key {key}");
     }
@@ -122,8 +122,8 @@ fn a_reset_after_a_restart_finds_the_states_under_all_limits() {
     let zone = open(&folder.zone());
     let adhoc = DynamicLimiter::on(&zone, "");
     let is_full = |limit: &Limit| {
-        let told = adhoc.peek("ana", &adhoc.prepare(*limit), Ask::ONE);
-        told.remaining() == told.limit()
+        let decision = adhoc.peek("ana", &adhoc.prepare(*limit), Ask::ONE);
+        decision.remaining() == decision.limit()
     };
     assert!(!limits.iter().any(is_full));
     let one = adhoc.prepare(limits[1]);

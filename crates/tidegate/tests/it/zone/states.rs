@@ -49,7 +49,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Returns the decision about one more unit, as a caller sees it.
-fn told(zones: &Zones, subject: Subject<'_>) -> (tidegate::Verdict, u64, std::time::Duration) {
+fn fields(zones: &Zones, subject: Subject<'_>) -> (tidegate::Verdict, u64, std::time::Duration) {
     let decision = zones.peek(subject, Ask::ONE);
     (decision.verdict(), decision.remaining(), decision.reset_after())
 }
@@ -74,11 +74,11 @@ fn every_algorithm_survives_in_every_zone() {
             }
         }
         clock.advance(SECOND);
-        let before: Vec<_> = subjects.iter().map(|subject| told(&now, *subject)).collect();
+        let before: Vec<_> = subjects.iter().map(|subject| fields(&now, *subject)).collect();
         drop(now);
         now = zones(&open(&folder.zone(), &clock));
         for (subject, before) in subjects.iter().zip(before) {
-            assert_eq!(told(&now, *subject), before, "{} in {:?}", subject.limit(), subject.zone());
+            assert_eq!(fields(&now, *subject), before, "{} in {:?}", subject.limit(), subject.zone());
         }
     }
     for (subject, admitted) in subjects.iter().zip(admitted) {
@@ -190,7 +190,7 @@ fn a_second_process_shares_states_of_one_word_and_has_no_others() {
     }
     drop((first, second, zones, limiter));
     let third = Zone::in_file(folder.zone(), BYTES).expect("a zone");
-    assert_eq!(third.supports(&log), Ok(()), "whoever comes next has them");
+    assert_eq!(third.supports(&log), Ok(()), "the next process has them");
 }
 
 #[test]
