@@ -101,6 +101,8 @@ where
 pub type CallPermit = Option<Permit>;
 
 /// A future that waits for its turn.
+///
+/// A `Limiter` under a concurrency limit yields a permit, any other limiter only a decision; the macro awaits both.
 #[derive(Debug)]
 #[must_use = "the wait begins only when this is awaited or blocked on"]
 pub enum Turn {
@@ -187,6 +189,7 @@ impl Keyless for Pacer {
     }
 }
 
+/// A shaper has no call that does not wait; a max wait of zero has the same effect.
 impl Keyless for Shaper {
     #[inline]
     fn admit(&self, units: u64) -> Result<CallPermit, Denied> {
@@ -198,6 +201,7 @@ impl Keyless for Shaper {
     }
 }
 
+/// Under a concurrency limit, the admitted call holds its permit until it ends.
 impl Keyed for Limiter {
     fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<CallPermit, Denied> {
         let decision = self.admit(ask(By(key)).cost(units)).into_result()?;
@@ -222,6 +226,7 @@ impl Keyed for Permits {
     }
 }
 
+/// Implements both traits for pointers, because a shared limiter is a `static` or is behind an `Arc`.
 macro_rules! asked_behind {
     ($($pointer:ty),+) => {$(
         impl<L: Keyless> Keyless for $pointer {
@@ -249,6 +254,7 @@ macro_rules! asked_behind {
 asked_behind! { &L, Arc<L>, Lazy<L> }
 
 /// A borrowed key of any type.
+/// An ask takes its key by value, and the macro has only a reference.
 struct By<'k, K: ?Sized>(&'k K);
 
 impl<K: IntoKey + ?Sized> IntoKey for By<'_, K> {

@@ -11,6 +11,10 @@ use crate::time::Ticks;
 /// The decisions about several asks at once: either all were allowed, or nothing was spent.
 ///
 /// After a denial, each decision is the one of its own limit about its own ask.
+///
+/// It is the reply of [`admit_all`](crate::admit_all) and of every store. [`Decisions::verdict`] combines them;
+/// [`Decisions::binding`] names the limit to report to the client.
+#[doc(alias("multi-limit", "all-or-nothing"))]
 #[derive(Debug)]
 pub struct Decisions {
     each: Few<Decision>,
@@ -22,6 +26,10 @@ pub struct Decisions {
 }
 
 /// The store or policy that made a decision.
+///
+/// [`DecidedBy::Local`], [`DecidedBy::Open`] and [`DecidedBy::Closed`] mean that the remote store failed and the
+/// failure policy applied. Alert on them.
+#[doc(alias("fail-open", "fail-closed", "degraded mode"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecidedBy {
     /// A store in memory; also used if no limit applied.
@@ -56,6 +64,7 @@ impl DecidedBy {
 }
 
 impl Decisions {
+    /// Creates the decisions of a store in memory.
     #[inline]
     pub(crate) fn new(each: impl Into<Few<Decision>>) -> Decisions {
         let (each, by) = (each.into(), DecidedBy::Memory);
@@ -117,6 +126,9 @@ impl Decisions {
     }
 
     /// Returns the verdict about all asks together.
+    ///
+    /// Allowed with the longest delay of all limits, or the denial of the binding limit. If one of several denials is
+    /// [`Verdict::Impossible`], so is the whole.
     pub fn verdict(&self) -> Verdict {
         match (self.delay(), self.binding()) {
             (None, Some(binding)) => self.each[binding].verdict(),
@@ -141,6 +153,8 @@ impl Decisions {
 
     /// Returns the index of the binding ask. After a denial it is the ask with the longest wait, else the one whose
     /// limit has the smallest fraction remaining. `None` if there were no asks.
+    ///
+    /// A front reports this limit in header fields such as `RateLimit`: it is the first that the client will meet.
     pub fn binding(&self) -> Option<usize> {
         Decisions::binding_of(self.each.iter())
     }

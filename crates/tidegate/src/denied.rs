@@ -8,6 +8,7 @@ use crate::time::Ticks;
 use crate::wait::Cause;
 
 /// The error of a denied action: the decision, and the reason for the denial.
+#[doc(alias("Refusal", "RateLimitExceeded", "429", "Too Many Requests"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Denied {

@@ -34,6 +34,11 @@ use states::States;
 /// assert!(single.admit().is_allowed());
 /// assert!(!single.admit().is_allowed());
 /// ```
+///
+/// Use it for a limit of a whole process, such as calls to one upstream. For one limit per user or address, use
+/// [`Limiter`](crate::Limiter). Under a token bucket or a leaky bucket, a decision is one compare-and-swap: no hash, no
+/// lock, no allocation.
+#[doc(alias("rate limiter", "throttle", "GCRA", "token bucket", "leaky bucket as a meter", "governor"))]
 #[derive(Clone)]
 pub struct DirectLimiter {
     inner: Arc<Inner>,
@@ -60,6 +65,19 @@ impl DirectLimiter {
     }
 
     /// Creates a limiter of one key that reads another clock.
+    ///
+    /// With a [`ManualClock`](crate::ManualClock), time moves only when a test advances it:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tidegate::{DirectLimiter, Limit, ManualClock, SECOND};
+    ///
+    /// let clock = Arc::new(ManualClock::new());
+    /// let limiter = DirectLimiter::with_clock(Limit::per_second(1), clock.clone());
+    /// assert!(limiter.admit().is_allowed() && !limiter.admit().is_allowed());
+    /// clock.advance(SECOND);
+    /// assert!(limiter.admit().is_allowed());
+    /// ```
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> DirectLimiter {
         DirectLimiter::build(limit, Source::Given(clock))
     }
@@ -67,12 +85,14 @@ impl DirectLimiter {
     /// Sets the largest number of waiters at a time, for this limiter and all its clones. The default is 65,536.
     ///
     /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
+    #[doc(alias("backpressure", "load shedding"))]
     #[must_use]
     pub fn max_waiters(self, most: usize) -> DirectLimiter {
         self.inner.queue.lock(|state| state.set_max_waiters(most));
         self
     }
 
+    /// Creates a limiter. The word is in use only if the first limit has a one-word state.
     fn build(limit: Limit, clock: Source) -> DirectLimiter {
         let first = *limit.terms();
         let has_moved = !is_one_word(&first);
@@ -108,6 +128,9 @@ impl DirectLimiter {
     }
 
     /// Decides about an ask, and spends if allowed; see [`DirectLimiter::admit`].
+    ///
+    /// An ask with a max wait can be allowed with a [`Decision::delay`]. The units are then reserved, and the caller
+    /// waits itself. [`DirectLimiter::acquire`] waits in FIFO order instead.
     #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn admit_with(&self, ask: Ask) -> Decision {
@@ -122,6 +145,10 @@ impl DirectLimiter {
 
     /// Decides like [`DirectLimiter::admit_with`]. If allowed, it also returns a [`TrackedTake`], which refunds exactly
     /// that take.
+    ///
+    /// Use it where the cost may be returned, for example if the call behind the limit fails. It takes a lock, which
+    /// `admit` does not.
+    #[doc(alias("idempotent refund", "reservation"))]
     pub fn admit_tracked(&self, ask: Ask) -> (Decision, Option<TrackedTake>) {
         if let Some(decision) = self.inner.put_off(ask) {
             return (decision, None);
@@ -133,12 +160,15 @@ impl DirectLimiter {
         (decision, take)
     }
 
+    /// Decides again while waiters are queued: they may all have left meanwhile.
     #[cold]
     fn admit_behind(&self, ask: Ask) -> Decision {
         self.inner.put_off(ask).unwrap_or_else(|| self.inner.spend_by_any(ask))
     }
 
     /// Returns the decision that [`DirectLimiter::admit`] would return, without spending.
+    ///
+    /// Another caller may spend between a peek and an admit, so a peek is for display and metrics.
     #[must_use = "a decision that is not read limits nothing"]
     pub fn peek(&self) -> Decision {
         self.peek_with(Ask::ONE)
@@ -151,15 +181,23 @@ impl DirectLimiter {
     }
 
     /// Gives unused units back, at most the debt.
+    ///
+    /// Returns [`Adjusted::Capped`] if the debt was smaller. Waiters are served at once. A refund of 0 units has no
+    /// effect.
     pub fn refund(&self, units: u64) -> Adjusted {
         self.adjust(units, Adjustment::Refund)
     }
 
     /// Charges units after the fact, whether or not the limit allows them, up to the limit's `max_debt`.
+    ///
+    /// For a cost that is known only afterwards, such as the bytes of a response. Later asks wait until the debt is
+    /// repaid. Returns [`Adjusted::Capped`] if the debt reached its bound.
+    #[doc(alias("debit", "post-paid"))]
     pub fn charge(&self, units: u64) -> Adjusted {
         self.adjust(units, Adjustment::Charge)
     }
 
+    /// Adjusts the state of the limit in force, and then serves the waiters.
     fn adjust(&self, units: u64, adjustment: impl FnOnce(Cost) -> Adjustment) -> Adjusted {
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let adjustment = adjustment(cost);
@@ -174,6 +212,8 @@ impl DirectLimiter {
     }
 
     /// Removes the state: the limiter is full again.
+    ///
+    /// Takes made before it can no longer be refunded. Waiters stay queued, and are served from the full state.
     pub fn reset(&self) {
         let mut receipts = self.inner.receipts.lock(0, &[]);
         receipts.forget_all();
@@ -188,15 +228,32 @@ impl DirectLimiter {
     }
 
     /// Replaces the limit; used units stay used.
+    ///
+    /// Every ask is decided under either the old limit or the new one. Waiters are decided again under the new one. A
+    /// limit that comes back continues with its own state while that state is live.
+    #[doc(alias("reload", "dynamic limit"))]
     pub fn set_limit(&self, limit: Limit) {
         let Ok(()) = self.change_limit(|_| Ok::<_, Infallible>(limit));
     }
 
+    /// Replaces the limit by a function of the current one, in one step; a failure leaves it in force.
     pub(crate) fn change_limit<E>(&self, change: impl FnOnce(Limit) -> Result<Limit, E>) -> Result<(), E> {
         self.inner.queue.replace_limit(&self.target(), || self.inner.replace_limit(change))
     }
 
     /// Waits until one unit is allowed. The future runs on any runtime; it can also block a thread.
+    ///
+    /// Waiters pass in FIFO order. A dropped future leaves the queue and spends nothing.
+    ///
+    /// ```
+    /// use tidegate::{DirectLimiter, Limit, SECOND};
+    ///
+    /// let limiter = DirectLimiter::new(Limit::per_second(100).burst(1));
+    /// limiter.acquire().blocking()?; // or `.await`, on any runtime
+    /// let second = limiter.acquire().max_wait(SECOND).blocking()?;
+    /// assert!(second.decision.is_allowed()); // about 10 ms later
+    /// # Ok::<(), tidegate::Denied>(())
+    /// ```
     pub fn acquire(&self) -> Acquire {
         self.acquire_units(1)
     }
@@ -236,6 +293,7 @@ impl Inner {
         self.spend_by_any(ask)
     }
 
+    /// Spends under any limit and any clock.
     #[inline(never)]
     fn spend_by_any(&self, ask: Ask) -> Decision {
         self.touch(None, None, |terms, state, now| terms.decide(state, now, ask, nonce_for(terms)))
@@ -292,6 +350,7 @@ impl Inner {
         Some(self.peek(ask).denied_for(wait))
     }
 
+    /// Decides without spending, and without regard to waiters.
     fn peek(&self, ask: Ask) -> Decision {
         self.touch(None, None, |terms, state, now| terms.peek(state, now, ask))
     }

@@ -29,11 +29,12 @@ const TOGETHER: usize = 32;
 ///
 /// let adhoc = DynamicLimiter::on(&Zone::new(1 << 20), "");
 /// let limit = adhoc.prepare("2/60s".parse()?);
-/// assert_eq!(adhoc.take("ana", &limit, Ask::ONE).remaining(), 1);
+/// assert_eq!(adhoc.admit("ana", &limit, Ask::ONE).remaining(), 1);
 /// let other = adhoc.prepare(Limit::per_minute(3));
-/// assert_eq!(adhoc.take("ana", &other, Ask::ONE).remaining(), 2);
+/// assert_eq!(adhoc.admit("ana", &other, Ask::ONE).remaining(), 2);
 /// # Ok::<(), tidegate::LimitError>(())
 /// ```
+#[doc(alias("AdHoc", "ad-hoc limit", "CL.THROTTLE", "redis-cell"))]
 #[derive(Clone)]
 pub struct DynamicLimiter {
     inner: Arc<Inner>,
@@ -62,6 +63,8 @@ impl DynamicLimiter {
     }
 
     /// Prepares a limit for all its decisions here: its numbers and this name are hashed once.
+    ///
+    /// Keep the result: preparing costs more than a decision.
     pub fn prepare(&self, limit: Limit) -> PreparedLimit {
         PreparedLimit::dynamic(self.inner.namespace.name(), limit)
     }
@@ -92,7 +95,7 @@ impl DynamicLimiter {
     /// let limit = adhoc.prepare(Limit::per_hour(1));
     /// let asks = ["ana", "bob", "ana"].map(|key| DynamicAsk { key, limit: &limit, ask: Ask::ONE });
     /// let mut allowed = Vec::new();
-    /// adhoc.take_each(asks.iter().copied(), |decision| allowed.push(decision.is_allowed()));
+    /// adhoc.admit_each(asks.iter().copied(), |decision| allowed.push(decision.is_allowed()));
     /// assert_eq!(allowed, [true, true, false]);
     /// ```
     pub fn admit_each<'l, K: IntoKey>(
@@ -145,6 +148,8 @@ impl DynamicLimiter {
     }
 
     /// Returns the decision that [`DynamicLimiter::admit`] would return, without spending.
+    ///
+    /// For display and metrics: another caller may spend between a peek and an admit.
     #[must_use = "a decision that is not read limits nothing"]
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn peek(&self, key: impl IntoKey, limit: &PreparedLimit, ask: Ask) -> Decision {
@@ -222,6 +227,7 @@ impl Inner {
     }
 }
 
+/// Returns the key under a limit, as the store names its state.
 fn account(key: &impl IntoKey, limit: &Arc<BoundLimit>) -> StateKey {
     EncodedKey::new(limit.namespace(), key).under(Arc::clone(limit))
 }

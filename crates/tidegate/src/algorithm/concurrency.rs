@@ -34,6 +34,7 @@ pub(crate) const MAX_IN_FLIGHT: u64 = 1 << 20;
 const MOST_LEASES_LOOKED_AT: usize = 64;
 
 /// The numbers of a concurrency limit.
+#[doc(alias("semaphore", "bulkhead", "concurrency limit", "lease"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concurrency {
     max: u64,
@@ -60,6 +61,7 @@ pub struct Holders {
     journal: Journal,
 }
 
+/// The end of a lease, and the units that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Holder {
     until: Timestamp,
@@ -128,6 +130,7 @@ impl Concurrency {
         }
     }
 
+    /// Returns the verdict. A denied ask passes at the latest when the leases that would free enough have ended.
     fn judge(&self, settled: &LiveHolders<'_>, ask: Ask) -> Verdict<Ticks> {
         if settled.now == Timestamp::LAST {
             return Verdict::Impossible;
@@ -144,6 +147,7 @@ impl Concurrency {
         })
     }
 
+    /// Builds the decision; the key is full at the latest when the longest lease has ended.
     fn report(&self, verdict: Verdict<Ticks>, settled: &LiveHolders<'_>) -> Decision {
         let room = Remaining::of_units(self.max.saturating_sub(settled.in_flight));
         Decision::new(verdict, self.max, room, settled.longest_lease())
@@ -258,6 +262,7 @@ impl LiveHolders<'_> {
         running.map(|((until, _), units)| ((*until).min(self.longest), *units))
     }
 
+    /// Returns the time until the last lease ends.
     fn longest_lease(&self) -> Ticks {
         self.holders.last_end().map_or(Ticks::ZERO, |(until, _)| until.min(self.longest).since(self.now))
     }
@@ -279,6 +284,7 @@ impl Holders {
         Some(holders)
     }
 
+    /// Passes the words of the state: the sequence first, then each holder, soonest end first.
     pub(super) fn each_word(&self, put: &mut impl FnMut(u64)) {
         self.sequence().into_iter().for_each(&mut *put);
         self.leases().for_each(|(permit, lease)| {
@@ -330,6 +336,7 @@ impl Holders {
         }
     }
 
+    /// Removes the holders whose leases have ended.
     fn drop_ended(&mut self, now: Timestamp) {
         while let Some((_, permit)) = self.first_end().filter(|(until, _)| *until <= now) {
             self.remove(permit);
@@ -342,6 +349,7 @@ impl Holders {
         self.insert(permit, Holder { until: now.saturating_add(lease), units });
     }
 
+    /// Adds a holder to both indexes, and to the journal.
     fn insert(&mut self, permit: PermitId, holder: Holder) {
         self.units += holder.units;
         self.journal.entered(permit);
@@ -349,6 +357,7 @@ impl Holders {
         self.by_permit.insert(permit, holder);
     }
 
+    /// Removes a holder from both indexes; `None` if it is unknown.
     fn remove(&mut self, permit: PermitId) -> Option<Holder> {
         let holder = self.by_permit.remove(&permit)?;
         self.by_end.remove(&(holder.until, permit));

@@ -182,6 +182,7 @@ fn judge<M: Metered>(meter: &M, owed: Ticks, now: Timestamp, ask: Ask) -> (Verdi
     }
 }
 
+/// Builds the decision of a key that owes so much after it.
 #[inline]
 fn report<M: Metered>(meter: &M, verdict: Verdict<Ticks>, owed: Ticks, now: Timestamp) -> Decision {
     Decision::new(verdict, meter.limit(), meter.debt().room(owed, now), owed)
@@ -220,11 +221,13 @@ impl Debt {
         [limit, self.interval.get(), self.capacity.get(), self.max_debt.get(), undelayed.get()]
     }
 
+    /// Returns the largest debt that a take can leave.
     #[inline]
     pub(crate) const fn capacity(&self) -> Ticks {
         self.capacity
     }
 
+    /// Returns the span by which late charges may exceed the capacity.
     #[inline]
     pub(crate) const fn max_debt(&self) -> Ticks {
         self.max_debt

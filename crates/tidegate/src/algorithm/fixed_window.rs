@@ -36,6 +36,7 @@ use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// The numbers of a fixed window.
+#[doc(alias("window counter", "quota"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedWindow {
     amount: u64,
@@ -136,6 +137,7 @@ impl FixedWindow {
         }
     }
 
+    /// Returns the verdict: a denied ask passes in the next window.
     fn judge(&self, window: Window, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
         let until_next = || self.end_after(window.end).map(|_| window.end.since(now));
         Verdict::by_count(ask.units(), self.amount, self.remaining(window), until_next)
@@ -145,6 +147,7 @@ impl FixedWindow {
         self.amount.saturating_sub(window.count)
     }
 
+    /// Builds the decision; an empty window has nothing to reset.
     fn report(&self, verdict: Verdict<Ticks>, window: Window, now: Timestamp) -> Decision {
         let reset_after = if window.count == 0 { Ticks::ZERO } else { window.end.since(now) };
         Decision::new(verdict, self.amount, Remaining::of_units(self.remaining(window)), reset_after)

@@ -46,6 +46,7 @@ pub(crate) const MAX_WARM_UP: Ticks = Ticks::new(30 * 24 * 3600 * 16_000_000_000
 pub(crate) const MAX_COLD_FACTOR: u64 = 100;
 
 /// The numbers of a pacer.
+#[doc(alias("RateLimiter", "Guava", "SmoothBursty", "SmoothWarmingUp"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacerParams {
     /// The time from one permit to the next; `None` at an unlimited rate.
@@ -75,6 +76,7 @@ struct Reckoning {
 }
 
 impl PacerParams {
+    /// Creates a pacer whose saved permits are free, up to this span of idle time.
     pub(crate) const fn steady(
         interval: Option<NonZeroU64>,
         most: Ticks,
@@ -86,6 +88,7 @@ impl PacerParams {
         Ok(PacerParams { interval, savings: Savings::Steady { most }, pay })
     }
 
+    /// Creates a pacer that is slower after idle time, by up to the cold factor.
     pub(crate) const fn warming_up(
         interval: Option<NonZeroU64>,
         length: Ticks,
@@ -126,14 +129,17 @@ impl PacerParams {
         Pace(Some(self.first_reckoning(now)))
     }
 
+    /// Returns the reckoning of a key that begins at this time without debt.
     fn first_reckoning(&self, at: Timestamp) -> Reckoning {
         Reckoning { at, owed: Ticks::ZERO, saved: self.saved_at_first(), scale: self.scale() }
     }
 
+    /// Returns true if savings make permits dearer, not free.
     pub(crate) const fn warms_up(&self) -> bool {
         matches!(self.savings, Savings::WarmUp { .. })
     }
 
+    /// Returns true if a grant waits for its own cost.
     pub(crate) fn pays_own(&self) -> bool {
         self.pay == Pay::Own
     }
@@ -265,6 +271,7 @@ impl PacerParams {
         }
     }
 
+    /// Builds the decision. At an unlimited rate everything remains.
     fn report(&self, verdict: Verdict<Ticks>, reckoning: Reckoning, now: Timestamp) -> Decision {
         let (limit, room) = match self.permit() {
             Some(permit) => (self.full() / permit, Remaining::of_amount(reckoning.saved, permit)),
@@ -273,6 +280,7 @@ impl PacerParams {
         Decision::new(verdict, limit, room, reckoning.wait(now))
     }
 
+    /// Adds the cost of permits to the debt, up to ten years.
     fn charge(&self, reckoning: Reckoning, permits: u64) -> (Reckoning, Adjusted) {
         let spent = self.spend(reckoning.saved, self.price(permits));
         let (time, saved) = spent.unwrap_or((Ticks::MAX, 0));

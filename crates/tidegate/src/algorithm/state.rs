@@ -16,6 +16,8 @@ use crate::time::{Ticks, Timestamp};
 /// A state belongs to the limit that created it: (namespace, algorithm, numbers, key) identifies it. Under a limit of
 /// another algorithm it is a key never seen. [`Limit::carry`](crate::Limit::carry) converts it to other numbers of its
 /// own algorithm.
+///
+/// Its size depends on the algorithm, and on the limit for logs, slots and holders; [`State::bytes`] returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State(Kind);
 
@@ -128,6 +130,7 @@ impl State {
     }
 }
 
+/// The state of each algorithm, and that of a key never seen, which fits all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Kind {
     #[default]

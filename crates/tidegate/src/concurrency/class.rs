@@ -13,6 +13,7 @@ pub(super) const MOST_CLASSES: usize = 64;
 /// let critical = Class::new("critical").share(50); // half of the slots are reserved
 /// assert_eq!((critical.name(), critical.percent()), ("critical", 50));
 /// ```
+#[doc(alias("priority", "criticality", "tier"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     name: Cow<'static, str>,

@@ -29,6 +29,7 @@ struct ClassShare {
 }
 
 impl ClassSlots {
+    /// Creates the slots of a limit, all free.
     pub(super) fn new(limit: u64, classes: &[Class]) -> ClassSlots {
         let share = |class: &Class| ClassShare { percent: class.percent().into(), reserve: 0, used: 0 };
         let classes = classes.iter().map(share).collect();
@@ -37,6 +38,7 @@ impl ClassSlots {
         slots
     }
 
+    /// Returns the number of calls of a class in flight.
     pub(super) fn used(&self, class: usize) -> u64 {
         self.classes[class].used
     }
@@ -48,6 +50,8 @@ impl ClassSlots {
     }
 
     /// Sets the limit; calls in flight continue.
+    /// The reserves are computed anew. If the limit fell below the number in flight, no class enters until enough calls
+    /// have ended.
     pub(super) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
         for share in &mut self.classes {
@@ -65,6 +69,7 @@ impl ClassSlots {
         self.claimed = self.classes.iter().map(|share| share.used.max(share.reserve)).sum();
     }
 
+    /// Returns true if this class is admitted by the rule above.
     #[inline]
     pub(super) fn may_enter(&self, class: usize) -> bool {
         let share = &self.classes[class];

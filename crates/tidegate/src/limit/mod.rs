@@ -54,6 +54,10 @@ use crate::time::Timestamp;
 /// assert_eq!(numbers, API);
 /// # Ok::<(), tidegate::LimitError>(())
 /// ```
+///
+/// A limit is a small `Copy` value without state: share it freely, and give each key its own [`State`] or use a
+/// [`Limiter`](crate::Limiter). Its `Display` prints the text that parses to the same limit.
+#[doc(alias("rate limit", "quota", "policy", "GCRA", "token bucket"))]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     terms: AlgorithmParams,
@@ -80,11 +84,13 @@ impl Hash for Limit {
 /// ```
 impl Limit {
     /// Creates a token bucket of so many per second.
+    #[doc(alias("rps", "qps", "requests per second"))]
     pub const fn per_second(amount: u64) -> Limit {
         Limit::token_bucket(amount, Duration::from_secs(1))
     }
 
     /// Creates a token bucket of so many per minute.
+    #[doc(alias("rpm"))]
     pub const fn per_minute(amount: u64) -> Limit {
         Limit::token_bucket(amount, Duration::from_secs(60))
     }
@@ -100,36 +106,50 @@ impl Limit {
     }
 
     /// Creates a token bucket: bursts from saved tokens, then the rate. The burst is the amount unless set.
+    #[doc(alias("GCRA", "leaky bucket as a meter"))]
     pub const fn token_bucket(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::TokenBucket, amount, period).literal()
     }
 
     /// Creates a leaky bucket: a queue that drains at the rate. Its length is 0 unless set.
+    ///
+    /// For the leaky bucket as a meter, which never delays, use [`Limit::token_bucket`] or [`DelayAfter::All`].
+    #[doc(alias("traffic shaping", "limit_req"))]
     pub const fn leaky_bucket(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::LeakyBucket, amount, period).literal()
     }
 
     /// Creates a fixed window: a counter per window of this length.
+    ///
+    /// Up to twice the amount can pass within one period, around a boundary.
+    #[doc(alias("window counter"))]
     pub const fn fixed_window(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::FixedWindow, amount, period).literal()
     }
 
     /// Creates a sliding log: every trailing period, exactly, with an entry for each action.
+    ///
+    /// The log of a key takes 16 bytes per action. For large amounts, use [`Limit::sliding_window`].
     pub const fn sliding_log(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::SlidingLog, amount, period).literal()
     }
 
     /// Creates a sliding window: every trailing period, in constant memory.
+    ///
+    /// It denies too long by at most one slot, a sixteenth of the period unless [`Limit::slots`] sets another number.
+    #[doc(alias("sliding window counter"))]
     pub const fn sliding_window(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::SlidingWindow, amount, period).literal()
     }
 
     /// Creates a pacer: permits spaced out at this rate, as in Guava's `RateLimiter`.
+    #[doc(alias("Guava", "SmoothBursty"))]
     pub const fn pacer(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::Pacer, amount, period).literal()
     }
 
     /// Creates a concurrency limit: a maximum number in flight, each for at most this lease.
+    #[doc(alias("semaphore", "bulkhead", "max in flight"))]
     pub const fn concurrency(max: u64, lease: Duration) -> Limit {
         LimitBuilder::new(Algorithm::Concurrency, max, lease).literal()
     }

@@ -48,6 +48,9 @@ impl LimiterAsk {
 /// let both = admit_all([per_user.ask("ana"), per_ip.ask(ask("192.0.2.7").cost(2))]);
 /// assert!(both.is_allowed());
 /// ```
+///
+/// Each limit that denies costs nothing at the others: a client that one limit denies cannot drain another one.
+#[doc(alias("all-or-nothing", "multi-limit", "composite"))]
 #[must_use = "a decision that is not read limits nothing"]
 pub fn admit_all(asks: impl IntoIterator<Item = LimiterAsk>) -> Decisions {
     let asks: Vec<_> = asks.into_iter().collect();

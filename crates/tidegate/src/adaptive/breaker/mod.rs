@@ -54,6 +54,7 @@ use crate::time::{Clock, MILLISECOND, SECOND, Source, Ticks, Timestamp};
 /// windows, while a call admitted since the last change is in flight or has failed. So timeouts may be up to eight
 /// windows long. Probes have no timeout. After eight pauses without a result, one more probe is admitted, and so on: a
 /// probe that never ends does not keep a recovered service blocked.
+#[doc(alias("circuit breaker", "Guard", "load shedding", "error rate", "outlier detection"))]
 #[derive(Clone, Debug)]
 pub struct CircuitBreaker {
     shared: Arc<Inner>,
@@ -92,6 +93,7 @@ impl BreakerSettings {
         pause: Ticks::saturating_from(Duration::from_secs(5)),
     };
 
+    /// Returns the whole window.
     fn window(&self) -> Ticks {
         Ticks::new(self.slot.get().saturating_mul(SLOTS))
     }
@@ -108,6 +110,7 @@ impl BreakerSettings {
 }
 
 /// The state of a circuit breaker.
+#[doc(alias("closed", "open", "half-open"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
     /// Closed: every call passes.
@@ -184,6 +187,9 @@ impl CircuitBreaker {
     }
 
     /// Admits one call. Fails with the time of the next attempt if the call is denied.
+    ///
+    /// `retry_after` is exact while the breaker is open, and one step of the share otherwise. Report the result with
+    /// [`BreakerPermit::done`], also for calls that failed.
     pub fn admit(&self) -> Result<BreakerPermit, Denied> {
         let Inner { settings, clock, course } = &*self.shared;
         let (began, admitted) = {
@@ -203,6 +209,8 @@ impl CircuitBreaker {
     }
 
     /// Returns the current state.
+    ///
+    /// It applies changes that are due, such as the end of a pause. For metrics and health checks.
     pub fn state(&self) -> BreakerState {
         let Inner { settings, clock, course } = &*self.shared;
         course.lock().state(clock.now(), settings)
