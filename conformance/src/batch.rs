@@ -21,7 +21,7 @@ const MOST: u64 = 32;
 /// In ticks.
 const NANOSECOND: u64 = 16;
 
-/// What a run was made of.
+/// The operations of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compared {
     /// Takes that were compared.
@@ -93,7 +93,7 @@ struct Run {
     random: Random,
     /// All times are multiples of this.
     grain: u64,
-    /// How many keys have been seen.
+    /// The number of keys seen so far.
     names: u64,
     /// The wait of a take that was denied.
     wait: Ticks,

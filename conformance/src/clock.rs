@@ -35,7 +35,7 @@ impl TickingClock {
         self.manual.set(now);
     }
 
-    /// How far the clock has advanced by itself so far.
+    /// Returns the time by which the clock has advanced by itself.
     pub fn ahead(&self) -> Ticks {
         crate::ticks(self.ahead.load(Ordering::SeqCst))
     }

@@ -16,14 +16,14 @@ use crate::trace::{Action, Expected, Step, Trace};
 /// Beyond this, time moves on by ticks only: a trace must not reach the end of time.
 const LATE: u64 = 20 * 365 * 86_400 * 16_000_000_000;
 
-/// What a run was made of.
+/// The operations of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shares {
     /// Asks that were judged.
     pub operations: u64,
     /// Those within two ticks of a change of verdict.
     pub near_change: u64,
-    /// Those that were refused.
+    /// Those that were denied.
     pub refusals: u64,
 }
 
@@ -40,7 +40,7 @@ impl Shares {
         100 * self.near_change / self.operations.max(1)
     }
 
-    /// Percent of all operations that were refused.
+    /// Returns the percentage of operations that were denied.
     pub fn percent_refused(&self) -> u64 {
         100 * self.refusals / self.operations.max(1)
     }

@@ -1,4 +1,4 @@
-//! What a trace is played on.
+//! The targets on which a trace is played.
 
 mod adhoc;
 mod fallback;
@@ -29,7 +29,7 @@ pub type OnZone = Kept<Crowd<tidegate::Zone>>;
 
 /// An implementation under test: pure functions, a store, a protocol. Time stands still unless it is set.
 pub trait Arm {
-    /// What to call it in a message.
+    /// Returns its name in messages.
     fn name(&self) -> &str;
 
     /// The finest span that its answers can tell; longer ones are rounded up to it.
@@ -37,7 +37,7 @@ pub trait Arm {
         crate::ticks(1)
     }
 
-    /// Whether it can play a trace that needs this, see [`crate::trace`].
+    /// Returns true if it can play a trace that needs this; see [`crate::trace`].
     fn can(&self, need: &str) -> bool;
 
     /// Forgets everything and takes up this limit.

@@ -26,16 +26,16 @@ const LIMITS: [Limit; 4] = [
 
 /// A store in memory with a clock that is set.
 pub trait Sheltering: Sized {
-    /// What to call it in a message.
+    /// The name of the store in messages.
     const NAME: &'static str;
 
-    /// What to call a limiter on it.
+    /// The name of a limiter on it in messages.
     const LIMITER: &'static str;
 
-    /// What to call a handle on it whose limit comes with each ask.
+    /// The name of a handle on it whose limit comes with each ask.
     const ADHOC: &'static str;
 
-    /// Whether it holds all states in one place, so that counts of every window are carried over to every other.
+    /// True if it holds all states in one place, so that counts of every window are carried over to every other.
     const HOLDS_ALL: bool;
 
     /// Creates the store, with no key seen.
@@ -68,7 +68,7 @@ pub trait Sheltering: Sized {
     /// Forgets one subject.
     fn reset(&self, subject: Subject<'_>);
 
-    /// What is remembered about a subject.
+    /// Returns the stored state of a subject.
     fn state(&self, subject: Subject<'_>) -> State;
 }
 
@@ -195,7 +195,7 @@ impl<S: Sheltering> Crowd<S> {
         self.store.memory()
     }
 
-    /// What to call a limiter on it in a message.
+    /// Returns the name of a limiter on it in messages.
     pub(crate) fn name_of_limiter(&self) -> &'static str {
         S::LIMITER
     }

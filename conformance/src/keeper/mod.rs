@@ -1,4 +1,4 @@
-//! Who remembers subjects: the pure functions with their states in a table, or a store.
+//! Keepers of states: the pure functions with their states in a table, or a store.
 //!
 //! Laws, oracles and traces ask any of them through the same code. All speak of a [`Subject`], as stores do.
 
@@ -20,10 +20,10 @@ use tidegate::{
 
 /// Remembers any number of subjects. Time stands still unless it is set.
 pub trait Keeper {
-    /// What to call it in a message.
+    /// Returns its name in messages.
     fn name(&self) -> &'static str;
 
-    /// Whether it forgets subjects that are clear.
+    /// Returns true if it forgets subjects that are clear.
     fn forgets(&self) -> bool;
 
     /// Returns the resolution of a max wait: asks use only multiples of it.
@@ -55,7 +55,7 @@ pub trait Keeper {
     /// Forgets one subject, whatever the algorithm.
     fn reset(&mut self, subject: Subject<'_>);
 
-    /// What is remembered about a subject.
+    /// Returns the stored state of a subject.
     fn state(&self, subject: Subject<'_>) -> State;
 }
 

@@ -75,7 +75,7 @@ impl States {
         lines.collect()
     }
 
-    /// What a subject without a live state begins with.
+    /// Returns the states with which a subject without a live state begins.
     fn begun(&self, subject: Subject<'_>) -> Begun {
         let own = self.kept(subject, subject.prepared_limit().digest());
         let is_live = own.is_some_and(|own| subject.limit().clear_at(own) > self.now);

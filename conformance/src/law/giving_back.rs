@@ -1,4 +1,4 @@
-//! What giving back means: as if the take had never been, or less.
+//! The law of refunds: after a refund, at most as much passes as without the take.
 
 use tidegate::{Ask, Cost, Key, Ticks, Timestamp};
 

@@ -47,20 +47,20 @@ struct History<K> {
     kind: &'static str,
     promise: Promise,
     limit: Limit,
-    /// What the keeper remembers.
+    /// The state in the keeper.
     state: State,
-    /// What the clock shows.
+    /// The time that the clock shows.
     now: u64,
     /// The latest that it has shown since it stepped back.
     latest: u64,
-    /// How much time really passed.
+    /// The real time that has passed.
     real: i128,
     ledger: Ledger,
-    /// What was owed after the last write.
+    /// The debt after the last write.
     owed: Ticks,
     /// The clock stepped back since the state was written: it may yet be taken for a reading out of order.
     behind: bool,
-    /// The clock stepped: a refusal may write a debt back that is too large.
+    /// The clock stepped: a denial may write a debt back that is too large.
     unsettled: bool,
 }
 

@@ -1,9 +1,9 @@
-//! What is known about promises.
+//! Facts about promises: weaker ones, and the bounds of their waits and debts.
 
 use crate::extreme::OUT_OF_ORDER;
 use crate::promise::{Promise, interval};
 
-/// A promise that never lets through what this one refuses.
+/// Returns a promise that never admits an ask that this one denies.
 pub(crate) fn lower(promise: &Promise) -> Option<Promise> {
     Some(match *promise {
         Promise::TokenBucket { amount, period, burst, max_debt } if burst > 1 => {

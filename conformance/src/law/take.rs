@@ -65,7 +65,7 @@ impl<K: Keeper> History<K> {
         decision
     }
 
-    /// I-3: a refusal writes nothing, but for a debt that is too large, and that only once.
+    /// I-3: a denial writes nothing, except a debt that is too large, and that only once.
     fn denial_is_free(&mut self, before: &State, ask: Ask) -> Result<(), String> {
         // Leases end by themselves; asking for an unknown permit removes the ended ones.
         let mut before = before.clone();
@@ -74,17 +74,17 @@ impl<K: Keeper> History<K> {
         }
         let is_new = before == State::default() && self.limit.clear_at(&self.state) == Timestamp::EPOCH;
         if !self.unsettled && !is_new && !self.is_still(&before) {
-            return Err(format!("I-3: a refusal changed {before:?} to {:?}", self.state));
+            return Err(format!("I-3: a denial changed {before:?} to {:?}", self.state));
         }
         let first = self.state.clone();
         let second = self.spend(ask);
         if second.is_allowed() || !self.is_still(&first) {
-            return Err(format!("I-3: a second refusal changed {first:?} to {:?}", self.state));
+            return Err(format!("I-3: a second denial changed {first:?} to {:?}", self.state));
         }
         Ok(())
     }
 
-    /// Whether the state is this one still, or was forgotten because it was clear.
+    /// Returns true if the state is still this one, or was forgotten because it was clear.
     fn is_still(&self, before: &State) -> bool {
         let is_clear = self.limit.clear_at(before) <= self.at();
         self.state == *before || (self.keeper.forgets() && is_clear && self.state == State::default())
