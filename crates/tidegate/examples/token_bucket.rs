@@ -13,7 +13,7 @@ fn main() {
     println!("a search that weighs 15: allowed {}, {} left", first.is_allowed(), first.remaining());
 
     let second = API.decide(&mut client, clock.now(), search);
-    println!("another one: wait {:?}", second.retry_after().expect("it is refused"));
+    println!("another one: wait {:?}", second.retry_after().expect("it is denied"));
 
     API.adjust(&mut client, clock.now(), Adjustment::Refund(Cost::of(5)));
     println!(

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cost_of_zero_is_refused_with_the_remedy() {
+    fn a_cost_of_zero_is_an_error_with_a_remedy() {
         let error = Cost::new(0).unwrap_err();
         assert_eq!(error.to_string(), "cost 0: a cost is at least 1; to look without spending use peek");
         assert_eq!(Cost::new(7), Ok(Cost::of(7)));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn max_wait_that_cannot_be_counted_is_the_longest_there_is() {
+    fn a_max_wait_out_of_range_saturates() {
         assert_eq!(Ask::ONE.max_wait(Duration::MAX).max_wait, Ticks::MAX);
         assert_eq!(Ask::default(), Ask::ONE);
         assert_eq!(Ask::new(Cost::of(9)).units(), 9);

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_the_same_wherever_it_lies() {
+    fn a_key_is_the_same_behind_any_pointer() {
         let limiter = Limiter::new(Limit::per_hour(1));
         assert!(admit_key(&limiter, "ana", 1).is_ok());
         assert!(!limiter.peek("ana").is_allowed());

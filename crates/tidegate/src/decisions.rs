@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_is_allowed() {
+    fn no_asks_at_all_are_allowed() {
         let none = Decisions::new(Vec::new());
         assert!(none.is_allowed());
         assert_eq!(none.verdict(), Verdict::Allowed { delay: Duration::ZERO });
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_wait_binds_a_refusal() {
+    fn the_longest_wait_binds_a_denial() {
         let ten = Limit::per_second(10);
         let one = Limit::per_second(1);
         let refused =
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_part_left_binds_what_is_allowed() {
+    fn the_smallest_remaining_fraction_binds_when_allowed() {
         let small = after(Limit::per_second(4), 2, 1);
         let large = after(Limit::per_second(100), 70, 1);
         let allowed = Decisions::new(vec![large, small, large]);

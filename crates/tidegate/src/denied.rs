@@ -171,7 +171,7 @@ mod tests {
     use crate::{Ask, Cost, Limit, State, Timestamp};
 
     #[test]
-    fn a_refusal_says_when_or_why_not() {
+    fn a_denial_displays_the_wait_or_the_reason() {
         let limit = Limit::per_second(10).burst(2);
         let mut state = State::default();
         let mut take = |cost| limit.decide(&mut state, Timestamp::EPOCH, Ask::new(Cost::of(cost)));

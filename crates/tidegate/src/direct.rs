@@ -29,10 +29,10 @@ use states::States;
 /// ```
 /// use tidegate::{Limit, DirectLimiter};
 ///
-/// let single = DirectLimiter::new(Limit::per_second(10).burst(2));
-/// assert!(single.admit().is_allowed());
-/// assert!(single.admit().is_allowed());
-/// assert!(!single.admit().is_allowed());
+/// let limiter = DirectLimiter::new(Limit::per_second(10).burst(2));
+/// assert!(limiter.admit().is_allowed());
+/// assert!(limiter.admit().is_allowed());
+/// assert!(!limiter.admit().is_allowed());
 /// ```
 ///
 /// Use it for a limit of a whole process, such as calls to one upstream. For one limit per user or address, use

@@ -27,11 +27,11 @@ const TOGETHER: usize = 32;
 /// ```
 /// use tidegate::{DynamicLimiter, Ask, Limit, Zone};
 ///
-/// let adhoc = DynamicLimiter::on(&Zone::new(1 << 20), "");
-/// let limit = adhoc.prepare("2/60s".parse()?);
-/// assert_eq!(adhoc.admit("ana", &limit, Ask::ONE).remaining(), 1);
-/// let other = adhoc.prepare(Limit::per_minute(3));
-/// assert_eq!(adhoc.admit("ana", &other, Ask::ONE).remaining(), 2);
+/// let limiter = DynamicLimiter::on(&Zone::new(1 << 20), "");
+/// let limit = limiter.prepare("2/60s".parse()?);
+/// assert_eq!(limiter.admit("ana", &limit, Ask::ONE).remaining(), 1);
+/// let other = limiter.prepare(Limit::per_minute(3));
+/// assert_eq!(limiter.admit("ana", &other, Ask::ONE).remaining(), 2);
 /// # Ok::<(), tidegate::LimitError>(())
 /// ```
 #[doc(alias("AdHoc", "ad-hoc limit", "CL.THROTTLE", "redis-cell"))]
@@ -91,11 +91,11 @@ impl DynamicLimiter {
     /// ```
     /// use tidegate::{DynamicLimiter, DynamicAsk, Ask, Limit, Zone};
     ///
-    /// let adhoc = DynamicLimiter::on(&Zone::new(1 << 20), "");
-    /// let limit = adhoc.prepare(Limit::per_hour(1));
+    /// let limiter = DynamicLimiter::on(&Zone::new(1 << 20), "");
+    /// let limit = limiter.prepare(Limit::per_hour(1));
     /// let asks = ["ana", "bob", "ana"].map(|key| DynamicAsk { key, limit: &limit, ask: Ask::ONE });
     /// let mut allowed = Vec::new();
-    /// adhoc.admit_each(asks.iter().copied(), |decision| allowed.push(decision.is_allowed()));
+    /// limiter.admit_each(asks.iter().copied(), |decision| allowed.push(decision.is_allowed()));
     /// assert_eq!(allowed, [true, true, false]);
     /// ```
     pub fn admit_each<'l, K: IntoKey>(

@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_may_hold_what_looks_like_another_parts_length() {
+    fn a_part_may_contain_bytes_that_look_like_a_length() {
         assert_ne!(Key::new(("a", "b")), Key::new("a\u{1}b"));
         assert_eq!(Key::new(("a", "b")).as_bytes(), b"\x01a\x01b");
         let long = vec![7_u8; 300];
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_names_the_subject_of_its_parts() {
+    fn a_prebuilt_key_equals_its_parts() {
         let long = "x".repeat(20_000);
         for parts in [vec![], vec![""], vec!["", ""], vec!["a", "", "b"], vec![&long, "c", &long[..127]]] {
             let key = Key::from_parts(&parts);
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn owned_borrowed_and_listed_parts_name_the_same_subject() {
+    fn owned_borrowed_and_listed_parts_make_the_same_key() {
         let owned = Key::new((String::from("ana"), -3_i32));
         assert_eq!(owned, Key::new(("ana", "-3")));
         assert_eq!(owned, Key::from_parts(["ana", "-3"]));

@@ -28,8 +28,8 @@
 //!
 //! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
 //! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
-//! let refused = API.decide(&mut ana, clock.now(), Ask::ONE);
-//! assert_eq!(refused.retry_after(), Some(SECOND / 10));
+//! let denied = API.decide(&mut ana, clock.now(), Ask::ONE);
+//! assert_eq!(denied.retry_after(), Some(SECOND / 10));
 //! clock.advance(SECOND / 10);
 //! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
 //! ```

@@ -24,7 +24,7 @@ use crate::wait::{Acquire, KeyRequest, Kind, QueueGrant, Queued};
 /// let permits = Permits::at_most(1).lease(30 * SECOND);
 /// let permit = permits.admit("ana")?;
 /// assert!(permits.admit("ana").is_err()); // one at a time
-/// assert!(permits.admit("bob").is_ok()); // each subject has its own
+/// assert!(permits.admit("bob").is_ok()); // each key has its own
 /// drop(permit);
 /// assert!(permits.admit("ana").is_ok());
 /// # Ok::<(), tidegate::Denied>(())

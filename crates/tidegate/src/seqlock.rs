@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_published_last_is_read() {
+    fn a_read_returns_the_last_publication() {
         let published = SeqLock::new([1, 2]);
         assert_eq!(published.read(), [1, 2]);
         for word in 3..9 {

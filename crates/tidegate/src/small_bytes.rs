@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_the_same_within_and_on_the_heap() {
+    fn bytes_are_the_same_inline_and_on_the_heap() {
         assert_eq!((size_of::<SmallBytes<30>>(), size_of::<SmallBytes<38>>()), (32, 40));
         for length in 0..100 {
             let bytes: Vec<u8> = (0..length).collect();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_one_behind_the_other_however_many_there_are() {
+    fn any_number_of_pieces_is_concatenated() {
         for pieces in 0..40 {
             let mut writer = ByteWriter::<16>::new();
             let mut expected = Vec::new();

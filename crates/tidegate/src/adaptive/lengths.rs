@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_call_says_nothing_about_how_long_they_take() {
+    fn a_single_call_gives_no_estimate_of_the_length() {
         assert_eq!(of(&[(15, 1000), (1, u64::MAX)]), 1024);
         assert_eq!(of(&[(14, 1000), (2, u64::MAX)]), u64::MAX);
         assert_eq!([of(&[]), of(&[(1, 1000)]), of(&[(2, 0)])], [0, 0, 2]);

@@ -413,7 +413,7 @@ mod tests {
 
     /// Regression: the holder of one of two permits counted on from its own and released its neighbour's.
     #[test]
-    fn a_permit_under_a_nonce_does_not_tell_the_next_one() {
+    fn a_permit_under_a_nonce_does_not_reveal_the_next_one() {
         let (limit, now) = (limit(2), Timestamp::from_ticks(500));
         let mut holders = Holders::default();
         let mut enter = |nonce| limit.decide_with_nonce(&mut holders, now, Ask::ONE, nonce).permit().unwrap();
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn twenty_thousand_holders_cost_a_refusal_no_more_than_a_walk() {
+    fn a_denial_with_twenty_thousand_holders_examines_a_bounded_number_of_leases() {
         let count = if cfg!(miri) { 200 } else { 20_000 };
         let limit = limit(count);
         let mut holders = Holders::default();

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_no_number_can_hold_are_refused_when_the_limit_is_built() {
+    fn counts_out_of_range_are_rejected_when_the_limit_is_built() {
         let build = |max_debt: u64| FixedWindow::new(2, PERIOD, Alignment::Epoch, max_debt);
         assert_eq!(build(u64::MAX), Err(Problem::CountTooLarge));
         assert_eq!(build(MAX_COUNT - 1), Err(Problem::CountTooLarge));

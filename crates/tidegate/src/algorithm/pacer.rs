@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pacer_that_pays_for_itself_knows_what_no_waiting_brings() {
+    fn a_pacer_that_pays_for_itself_reports_asks_that_no_wait_can_satisfy() {
         let pacer = steady(Pay::Own);
         let rested = Timestamp::from_ticks(1 << 40);
         let verdict = |units: u64, max_wait: u64| {
@@ -628,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_idle_time_whatever_the_mode() {
+    fn savings_are_idle_time_in_every_mode() {
         let steady = steady(Pay::Next);
         let warming = PacerParams::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
         let mut state = Pace::default();
@@ -686,7 +686,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_more_than_ten_years_now_may_take_less_after_saving() {
+    fn a_grant_of_more_than_ten_years_may_take_less_after_saving() {
         let year = Ticks::TEN_YEARS.get() / 10;
         let pacer = PacerParams::steady(NonZeroU64::new(year), Ticks::TEN_YEARS, Pay::Next).unwrap();
         let outcome =

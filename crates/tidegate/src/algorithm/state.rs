@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_no_state_has_are_refused() {
+    fn invalid_words_are_rejected() {
         for (algorithm, words) in [
             (Algorithm::TokenBucket, &[1, 2][..]),
             (Algorithm::LeakyBucket, &[1, 2]),

@@ -36,18 +36,18 @@ use crate::wait::Acquire;
 /// use tidegate::{Class, ConcurrencyLimiter, SECOND};
 ///
 /// let classes = [Class::new("critical").share(50), Class::new("bulk").share(10)];
-/// let places = ConcurrencyLimiter::at_most(10).classes(classes).max_waiters(100);
+/// let limiter = ConcurrencyLimiter::at_most(10).classes(classes).max_waiters(100);
 /// const CRITICAL: usize = 0; // the rank of a class is its index
 /// const BULK: usize = 1;
 ///
-/// let bulk: Vec<_> = std::iter::from_fn(|| places.admit(BULK).ok()).collect();
-/// assert_eq!(bulk.len(), 5); // the other half is kept for critical calls
-/// let place = places.admit(CRITICAL)?;
-/// assert_eq!((places.in_flight(), places.limit()), (6, 10));
+/// let bulk: Vec<_> = std::iter::from_fn(|| limiter.admit(BULK).ok()).collect();
+/// assert_eq!(bulk.len(), 5); // the other half is reserved for critical calls
+/// let permit = limiter.admit(CRITICAL)?;
+/// assert_eq!((limiter.in_flight(), limiter.limit()), (6, 10));
 ///
 /// drop(bulk);
-/// let waited = places.acquire(BULK).max_wait(SECOND).blocking()?; // or `.await`, on any runtime
-/// # drop((place, waited));
+/// let waited = limiter.acquire(BULK).max_wait(SECOND).blocking()?; // or `.await`, on any runtime
+/// # drop((permit, waited));
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
 ///

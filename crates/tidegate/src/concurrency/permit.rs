@@ -16,13 +16,13 @@ use crate::wait::{Acquire, Joined, Queued, Request, Waiter};
 /// ```
 /// use tidegate::{AdaptiveLimit, Outcome, ConcurrencyLimiter};
 ///
-/// let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=100));
-/// let place = places.admit(0)?;
+/// let limiter = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=100));
+/// let permit = limiter.admit(0)?;
 /// let reply = Ok::<_, std::io::Error>("the reply of the service");
-/// place.done(if reply.is_ok() { Outcome::Done } else { Outcome::Failed });
+/// permit.done(if reply.is_ok() { Outcome::Done } else { Outcome::Failed });
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
-#[must_use = "a place that is dropped at once limits nothing"]
+#[must_use = "a permit that is dropped at once limits nothing"]
 pub struct ConcurrencyPermit {
     shared: Arc<ConcurrencyState>,
     class: usize,

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_share_is_one_place_unless_that_would_be_the_last_one() {
+    fn a_small_share_reserves_one_slot_unless_it_is_the_last_one() {
         assert_eq!(reserves(3, &[50, 10]), [1, 1]);
         assert_eq!(reserves(2, &[50, 10]), [1, 0], "one is left for everybody");
         assert_eq!(reserves(2, &[10, 10, 0]), [1, 0, 0], "the first class first");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_makes_room_for_whom_it_was_kept() {
+    fn a_freed_reserved_slot_goes_to_its_class() {
         let mut slots = slots(10, &[50, 0]);
         assert_eq!((take_all(&mut slots, 1), take_all(&mut slots, 0)), (5, 5));
         slots.give_back(0);
@@ -186,7 +186,7 @@ mod tests {
     /// Checks `claimed`, which is updated step by step, after random takes, releases and limit changes.
     #[test]
     #[cfg(not(miri))]
-    fn what_is_claimed_is_what_would_be_counted_anew() {
+    fn the_running_claim_equals_a_fresh_count() {
         let mut word = 0x9e37_79b9_7f4a_7c15_u64;
         let mut random = move |below: u64| {
             word ^= word << 13;

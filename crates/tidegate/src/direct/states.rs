@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pacer_that_comes_back_owes_what_it_owed() {
+    fn a_pacer_that_comes_back_keeps_its_debt() {
         let (slow, fast) = (limit("1/h pacer burst 0s"), limit("2/h pacer burst 0s"));
         let mut states = States::new(slow, true);
         assert!(take(states.in_force(), 1));

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_up_is_regained_in_the_time_of_the_whole() {
+    fn a_fully_used_limit_is_full_after_time_to_full() {
         for (text, expected) in [
             ("30/60s", 60 * SECOND),
             ("30/60s burst 15", 30 * SECOND),

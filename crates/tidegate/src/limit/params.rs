@@ -382,7 +382,7 @@ mod tests {
     use crate::Limit;
 
     #[test]
-    fn what_was_packed_comes_out_as_it_was() {
+    fn packed_numbers_restore_the_same_limit() {
         let texts = [
             "10/s burst 20 max-debt 3",
             "10/s queue 5 delay-after 2",

@@ -67,7 +67,7 @@ fn a_new_key_in_a_batch_has_its_whole_burst() {
 }
 
 #[test]
-fn asks_that_stand_or_fall_together_have_the_whole_burst_of_a_new_key() {
+fn all_or_none_asks_have_the_whole_burst_of_a_new_key() {
     for (step, burst) in STEPS.iter().flat_map(|step| [1, 2, 5, 16].map(|burst| (*step, burst))) {
         for memory in stores(&clock(step)) {
             let limiter = Limiter::on(&memory, "", Limit::token_bucket(burst, 24 * HOUR));
@@ -223,7 +223,7 @@ fn several_takes_as_of_one_reading_are_decided_at_that_instant() {
 }
 
 #[test]
-fn a_reading_that_is_too_old_is_not_decided_by() {
+fn a_clock_reading_that_is_too_old_is_read_again() {
     let (key, limit, step) = (Key::new("ana"), Limit::per_second(20), Duration::from_millis(60));
     let clock = clock(step);
     for memory in stores(&clock) {

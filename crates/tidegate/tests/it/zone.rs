@@ -122,7 +122,7 @@ fn states_of_more_than_a_word_are_kept_beside_the_zone() {
 }
 
 #[test]
-fn limits_in_a_zone_and_a_map_stand_or_fall_together() {
+fn limits_in_a_zone_and_a_map_are_all_or_none() {
     let (zone, clock) = zone(1 << 16);
     let map = Map::with_clock(clock.clone());
     let (five, three) = (Limit::per_minute(5), Limit::per_minute(3));
@@ -140,7 +140,7 @@ fn limits_in_a_zone_and_a_map_stand_or_fall_together() {
 }
 
 #[test]
-fn one_of_several_that_has_to_share_is_undone_when_another_is_refused() {
+fn a_joint_take_in_a_shared_cell_is_undone_when_another_is_denied() {
     let (zone, clock) = zone(SMALLEST);
     let limit = Limit::per_minute(10).burst(4);
     let limiter = Limiter::on(&zone, "", limit);

@@ -26,10 +26,10 @@ use crate::time::{Clock, MILLISECOND, SECOND, Source, Ticks, Timestamp};
 /// ```
 /// use tidegate::{CircuitBreaker, Outcome, SECOND};
 ///
-/// let guard = CircuitBreaker::new().window(10 * SECOND).at_least(20).percent(50);
-/// match guard.admit() {
-///     Ok(passage) => passage.done(Outcome::Done), // after the call, by how it went
-///     Err(refusal) => println!("not now: {refusal}"),
+/// let breaker = CircuitBreaker::new().window(10 * SECOND).at_least(20).percent(50);
+/// match breaker.admit() {
+///     Ok(permit) => permit.done(Outcome::Done), // after the call, with its outcome
+///     Err(denied) => println!("not now: {denied}"),
 /// }
 /// ```
 ///
@@ -224,7 +224,7 @@ impl Default for CircuitBreaker {
 }
 
 /// The permit of an admitted call. Dropped without a result, it counts as [`Outcome::Ignored`].
-#[must_use = "a guard learns only from how calls end"]
+#[must_use = "a breaker learns only from the outcomes of calls"]
 #[derive(Debug)]
 pub struct BreakerPermit {
     shared: Arc<Inner>,

@@ -98,7 +98,7 @@ fn a_waker_that_owns_another_wait_may_be_dropped_anywhere() {
 }
 
 #[test]
-fn who_has_a_deadline_is_refused_when_no_alarm_can_be_set() {
+fn a_waiter_with_a_deadline_is_denied_when_no_alarm_can_be_set() {
     let clock = Arc::new(Failing::default());
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
@@ -133,7 +133,7 @@ fn max_wait_ends_in_time_although_the_clock_stepped_back() {
 }
 
 #[test]
-fn an_alarm_that_is_late_gives_no_place_to_who_has_given_up() {
+fn a_late_alarm_gives_no_permit_to_a_waiter_that_gave_up() {
     #[derive(Debug)]
     struct Late(ManualClock);
     impl Clock for Late {

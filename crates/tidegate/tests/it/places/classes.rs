@@ -65,7 +65,7 @@ fn an_unreserved_place_goes_to_the_first_class_that_waits() {
 }
 
 #[test]
-fn a_place_that_is_kept_for_a_class_passes_over_a_more_important_one() {
+fn a_reserved_slot_goes_to_its_class_before_a_more_important_one() {
     let places = ConcurrencyLimiter::at_most(4).classes(classes(25, 25)).max_waiters(10);
     let mut critical = fill(&places, CRITICAL);
     let mut bulk = fill(&places, BULK);
@@ -114,7 +114,7 @@ fn a_lowered_limit_ends_no_call_and_admits_none_until_it_is_met() {
 }
 
 #[test]
-fn a_limit_that_rises_lets_in_who_waits() {
+fn a_raised_limit_admits_waiters() {
     let places = ConcurrencyLimiter::at_most(1).classes(classes(0, 0)).max_waiters(10);
     let held = fill(&places, BULK);
     let mut bulk = [(); 2].map(|()| wait(places.acquire(BULK)));

@@ -26,7 +26,7 @@ fn a_full_queue_is_distinct_from_missing_permits() {
 }
 
 #[test]
-fn who_came_first_comes_in_first_and_finds_the_place_taken() {
+fn waiters_are_admitted_in_fifo_order_and_own_their_slot_when_woken() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let mut held = fill(&places, 0);
     let mut waiting: Vec<_> = (0..5).map(|_| wait_counted(places.acquire(0))).collect();
@@ -43,7 +43,7 @@ fn who_came_first_comes_in_first_and_finds_the_place_taken() {
 }
 
 #[test]
-fn ten_thousand_leave_in_order_and_none_is_lost() {
+fn ten_thousand_waiters_pass_in_order_and_none_is_lost() {
     let places = ConcurrencyLimiter::at_most(3).max_waiters(10_000);
     let mut held = fill(&places, 0);
     let mut waiting: Vec<_> = (0..10_000).map(|_| wait(places.acquire(0))).collect();
@@ -110,7 +110,7 @@ fn a_waiter_that_gives_up_frees_its_queue_slot_and_blocks_no_other() {
 }
 
 #[test]
-fn what_was_given_and_never_picked_up_is_handed_on() {
+fn a_slot_given_to_a_dropped_waiter_is_passed_on() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(3);
     let held = fill(&places, 0);
     let (first, woken_first) = wait_counted(places.acquire(0));
@@ -124,7 +124,7 @@ fn what_was_given_and_never_picked_up_is_handed_on() {
 }
 
 #[test]
-fn a_future_that_was_never_polled_was_never_there() {
+fn a_future_that_was_never_polled_is_not_queued() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(1);
     let early = places.acquire(0);
     assert!(over(&mut places.acquire(0)).is_ok());
@@ -136,7 +136,7 @@ fn a_future_that_was_never_polled_was_never_there() {
 }
 
 #[test]
-fn a_deadline_comes_when_it_was_said_and_not_before() {
+fn a_deadline_denies_at_its_time_and_not_before() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
@@ -158,7 +158,7 @@ fn a_deadline_comes_when_it_was_said_and_not_before() {
 }
 
 #[test]
-fn a_place_that_comes_back_in_time_is_taken_and_the_deadline_forgotten() {
+fn a_slot_freed_in_time_is_taken_and_cancels_the_deadline() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
@@ -195,7 +195,7 @@ fn a_thread_waits_and_is_woken() {
 }
 
 #[test]
-fn a_thread_gives_up_when_its_time_is_over() {
+fn a_blocked_thread_is_denied_at_its_deadline() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let _held = fill(&places, 0);
     let refusal = places.acquire(0).max_wait(MILLISECOND).blocking().unwrap_err();
@@ -204,7 +204,7 @@ fn a_thread_gives_up_when_its_time_is_over() {
 }
 
 #[test]
-fn those_who_wait_need_no_handle() {
+fn waiters_keep_the_limiter_alive() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
@@ -222,7 +222,7 @@ fn those_who_wait_need_no_handle() {
 }
 
 #[test]
-fn dropped_together_nothing_is_left() {
+fn waiters_dropped_together_leave_no_entry() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
@@ -236,7 +236,7 @@ fn dropped_together_nothing_is_left() {
 }
 
 #[test]
-fn any_runtime_will_do() {
+fn the_future_runs_on_any_runtime() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(100);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let on_tokio: Vec<_> = (0..50)

@@ -9,7 +9,7 @@ use super::{BULK, CRITICAL, classes, clock, fill, over, poll, refused, wait};
 const BUSY: Duration = Duration::from_millis(100);
 
 #[test]
-fn the_newest_goes_first_once_the_line_has_been_busy_for_so_long() {
+fn the_newest_waiter_goes_first_once_the_queue_was_busy_for_the_set_time() {
     let clock = clock();
     let places =
         ConcurrencyLimiter::at_most(2).max_waiters(10).newest_first_after(BUSY).with_clock(clock.clone());
@@ -28,7 +28,7 @@ fn the_newest_goes_first_once_the_line_has_been_busy_for_so_long() {
 }
 
 #[test]
-fn a_line_that_was_empty_for_a_moment_begins_anew() {
+fn an_empty_queue_restarts_the_overload_timer() {
     let clock = clock();
     let places =
         ConcurrencyLimiter::at_most(1).max_waiters(10).newest_first_after(BUSY).with_clock(clock.clone());
@@ -59,7 +59,7 @@ fn by_default_the_queue_stays_fifo_for_ever() {
 }
 
 #[test]
-fn a_full_line_pushes_out_the_oldest_of_the_least_class_under_overload() {
+fn under_overload_a_full_queue_evicts_the_oldest_of_the_lowest_class() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).classes(classes(0, 0)).max_waiters(3);
     let places = places.newest_first_after(BUSY).with_clock(clock.clone());
@@ -84,7 +84,7 @@ fn a_full_line_pushes_out_the_oldest_of_the_least_class_under_overload() {
 }
 
 #[test]
-fn a_full_line_pushes_out_the_newest_of_the_least_class_for_a_better_one() {
+fn a_full_queue_evicts_the_newest_of_the_lowest_class_for_a_higher_one() {
     let places = ConcurrencyLimiter::at_most(1).classes(classes(0, 0)).max_waiters(3);
     let _held = fill(&places, CRITICAL);
     let mut critical = wait(places.acquire(CRITICAL));

@@ -75,7 +75,7 @@ impl Clock for Busy {
 }
 
 #[test]
-fn a_line_that_is_due_again_and_again_needs_no_deeper_stack() {
+fn a_queue_that_is_due_repeatedly_needs_no_deeper_stack() {
     let clock = Arc::new(Busy { ticks: AtomicU64::new(1 << 44), alarm: Mutex::new(None) });
     let single = DirectLimiter::with_clock(limit("1/h burst 1"), clock.clone());
     assert!(single.admit().is_allowed());
@@ -274,7 +274,7 @@ fn a_waiter_that_timed_out_behind_a_heavier_one_may_try_again() {
 }
 
 #[test]
-fn a_line_longer_than_is_foreseen_still_tells_the_least_wait() {
+fn a_queue_beyond_the_prediction_bound_reports_a_lower_bound() {
     let clock = clock();
     let limiter = Limiter::with_clock(limit("1/s sliding-log"), clock.clone());
     assert!(limiter.admit("ana").is_allowed());
@@ -299,7 +299,7 @@ fn a_line_longer_than_is_foreseen_still_tells_the_least_wait() {
 }
 
 #[test]
-fn a_head_for_whom_the_store_has_no_room_any_more_is_refused() {
+fn a_head_is_denied_when_the_store_has_no_room() {
     #[derive(Debug)]
     struct Held {
         clock: ManualClock,

@@ -7,7 +7,7 @@ use tidegate::{Permits, SECOND, ask};
 use super::{clock, over, poll};
 
 #[test]
-fn a_leaked_permit_returns_at_its_leases_end() {
+fn a_leaked_permit_ends_with_its_lease() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(30 * SECOND).with_clock(clock.clone());
     mem::forget(permits.admit("ana").unwrap());
@@ -60,7 +60,7 @@ fn dropping_gives_the_permit_to_the_longest_waiter() {
 }
 
 #[test]
-fn a_waiter_gets_the_place_of_a_holder_that_died() {
+fn a_waiter_gets_the_permit_of_a_holder_that_died() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(SECOND).with_clock(clock.clone());
     mem::forget(permits.admit("ana").unwrap());
@@ -100,7 +100,7 @@ fn a_waiter_for_a_permit_waits_no_longer_than_its_max_wait() {
 }
 
 #[test]
-fn heavier_callers_take_several_places() {
+fn a_heavier_ask_takes_several_units() {
     let permits = Permits::at_most(3).with_clock(clock());
     let two = permits.admit(ask("ana").cost(2)).unwrap();
     assert!(permits.admit(ask("ana").cost(2)).is_err());

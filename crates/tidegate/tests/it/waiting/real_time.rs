@@ -12,7 +12,7 @@ fn timers() -> Option<usize> {
 }
 
 #[test]
-fn one_thread_of_the_process_wakes_everybody() {
+fn one_timer_thread_wakes_all_waiters() {
     let limiter = Limiter::new(Limit::per_second(200).burst(1));
     let shaper = Shaper::new(Limit::leaky_bucket(200, SECOND).queue(100));
     let single = DirectLimiter::new(Limit::per_second(500).burst(1));

@@ -141,7 +141,7 @@ fn a_zone_survives_a_clock_that_is_set_back_by_an_hour() {
 }
 
 #[test]
-fn forgetting_is_counted_and_never_refuses() {
+fn forgetting_is_counted_and_never_denies() {
     let (zone, _) = zone(SMALLEST);
     let limit: Limit = "1/h burst 1".parse().unwrap();
     for key in 0..1000_u32 {

@@ -216,7 +216,7 @@ fn anew(path: &Path) -> String {
 const STATES_ANEW: &str = "stop what uses it and move it away: counts of sliding logs, sliding windows, pacers and permits begin anew";
 
 #[test]
-fn files_of_another_size_set_or_name_are_refused_with_what_to_do() {
+fn files_of_another_size_set_or_name_are_rejected_with_a_remedy() {
     let (folder, clock) = (Folder::new(), clock());
     let path = folder.zone();
     let zones = |path: &Path, bytes: usize| Zones::new(&open(path, &clock)).with("logins", bytes);
@@ -277,7 +277,7 @@ fn files_of_another_size_set_or_name_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_state_file_that_is_not_whole_is_refused_and_stays_as_it_is() {
+fn an_incomplete_state_file_is_rejected_and_unchanged() {
     let (folder, clock, log) = (Folder::new(), clock(), limit("5/h sliding-log"));
     let (path, states) = (folder.zone(), with_suffix(&folder.zone(), ".states"));
     let zone = open(&path, &clock);
@@ -337,7 +337,7 @@ fn a_state_file_that_is_not_whole_is_refused_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_state_file_that_is_missing_beside_its_zone_is_made_anew_and_that_is_known() {
+fn a_missing_state_file_beside_its_zone_is_created_and_reported() {
     let (folder, clock) = (Folder::new(), clock());
     let zones = |first: &Zone| Zones::new(first).with("logins", BYTES).unwrap();
     let missed =
@@ -355,7 +355,7 @@ fn a_state_file_that_is_missing_beside_its_zone_is_made_anew_and_that_is_known()
 
 /// The disk follows the memory in any order, so a power loss can leave a torn file.
 #[test]
-fn blocks_that_a_restart_of_the_machine_has_torn_begin_anew_and_say_so() {
+fn blocks_torn_by_a_machine_restart_are_emptied_and_reported() {
     let (folder, clock, log) = (Folder::new(), clock(), limit("5/h sliding-log"));
     let (path, states) = (folder.zone(), with_suffix(&folder.zone(), ".states"));
     let (key, bucket) = (Key::new("ana"), Limit::per_hour(1));
