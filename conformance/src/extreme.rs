@@ -1,4 +1,4 @@
-//! The same promises in integers that cannot overflow, for numbers at the edge of what can be said.
+//! The same promises in integers that cannot overflow, for numbers at the edge of their range.
 //!
 //! Each model knows a subject that has taken at most once before; that is enough to meet every product and
 //! every sum in the algorithms at their largest.

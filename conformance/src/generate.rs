@@ -117,7 +117,7 @@ impl<K: Keeper> Run<K> {
         self.steps.push((self.now, Action::Take { ask, name }, Expected::of(&decision.into())));
         self.shares.refusals += u64::from(!decision.is_allowed());
         if peeked.is_allowed() != decision.is_allowed() {
-            return Err(format!("peek said {:?}", peeked.verdict_in_ticks()));
+            return Err(format!("peek returned {:?}", peeked.verdict_in_ticks()));
         }
         self.judge(decision, cost.get().into(), max_wait.into())
     }
@@ -198,7 +198,7 @@ impl<K: Keeper> Run<K> {
         let holds =
             if renews { self.keeper.renew(subject, permit) } else { self.keeper.release(subject, permit) };
         if holds != held {
-            return Err(format!("permit {permit:?} held: {held}, the limit said {holds}"));
+            return Err(format!("permit {permit:?} held: {held}, the limit returned {holds}"));
         }
         let name = format!("p{chosen}");
         let action = if renews { Action::Renew(name) } else { Action::Release(name) };

@@ -1,7 +1,7 @@
 //! Traces: recorded behaviour as text, one step a line, and a player for any [`Arm`](crate::arm::Arm).
 //!
 //! ```text
-//! # What a comment says stands above what it is about.
+//! # A comment stands above the steps that it describes.
 //! needs steps-back
 //! limit 10/s burst 3
 //! at 0ms   take 2             -> allow remaining=1 reset_after=200ms
@@ -131,7 +131,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// All that an answer says.
+    /// Returns all fields of a reply.
     pub fn of(answer: &Answer) -> Expected {
         let (word, span) = words_of(answer.verdict);
         let mut figures: Vec<_> =

@@ -158,7 +158,7 @@ enum Rush {
 }
 
 impl<S: Sheltering> Crowd<S> {
-    /// An empty store at the epoch, with a rush now and then. The seed says when how many come, not where in the
+    /// An empty store at the epoch, with a rush now and then. The seed determines when how many come, not where in the
     /// store they go: each hashes in its own way.
     pub fn new(seed: u64) -> Crowd<S> {
         Crowd::with(seed, Rush::NowAndThen)

@@ -1,6 +1,6 @@
 //! Keepers of states: the pure functions with their states in a table, or a store.
 //!
-//! Laws, oracles and traces ask any of them through the same code. All speak of a [`Subject`], as stores do.
+//! Laws, oracles and traces ask any of them through the same code. All take a [`Subject`], as stores do.
 
 mod crowd;
 #[cfg(target_os = "linux")]

@@ -24,7 +24,7 @@ impl<K: Keeper> History<K> {
         let counts_denied = matches!(self.promise, Promise::SlidingLog { count_denied: true, .. });
         if peeked.verdict_in_ticks() != decision.verdict_in_ticks() && !counts_denied {
             return Err(format!(
-                "I-6: peek said {:?}, take {:?}",
+                "I-6: peek returned {:?}, take {:?}",
                 peeked.verdict_in_ticks(),
                 decision.verdict_in_ticks()
             ));
@@ -133,7 +133,7 @@ impl<K: Keeper> History<K> {
         Ok(())
     }
 
-    /// I-10: from its clear time on a state can be forgotten without anybody noticing.
+    /// I-10: from its clear time on a state can be dropped without any effect on a decision.
     pub(super) fn forgetting_is_safe(&self) -> Result<(), String> {
         let clear_at = self.limit.clear_at(&self.state).max(self.at());
         if clear_at == Timestamp::LAST {

@@ -26,7 +26,7 @@ pub trait Oracle {
     /// Returns the wait of an ask, if it may be accepted at this instant at all.
     fn delay(&self, admitted: &[Admitted], now: i128, units: i128) -> Option<i128>;
 
-    /// The longest wait that may be promised to anybody.
+    /// Returns the longest wait that may be promised.
     fn longest_delay(&self) -> i128 {
         i128::MAX
     }

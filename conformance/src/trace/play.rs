@@ -21,7 +21,7 @@ pub struct Batches {
     pub largest: usize,
 }
 
-/// Plays a trace, as far as the arm can meet its needs, and says how many steps that were, or at which line
+/// Plays a trace, as far as the arm can meet its needs, and returns the number of steps, or at which line
 /// the arm did something else.
 pub fn play(trace: &Trace, arm: &mut dyn Arm) -> Result<usize, String> {
     let mut player = Player { arm, permits: HashMap::new() };

@@ -47,7 +47,7 @@ fn main() {
         throttle.attempt(&format!("user {guess}"), thief)
     });
     let left = throttle.left(&format!("user {guess}"), thief);
-    println!("  and user {guess}, who was not to blame, has {} left", left.0);
+    println!("  and user {guess}, not to blame, has {} left", left.0);
     assert_eq!((denied, left), ((15, "address"), (5, 0)));
 
     println!("ana comes home, from an address of her own:");

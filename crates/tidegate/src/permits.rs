@@ -180,8 +180,8 @@ impl Permit {
     /// Returns the number, for storage or transfer; `None` if the permit was taken with a cost of 0 and holds
     /// nothing.
     ///
-    /// With the number, another process or a later request can release or renew the permit. Then `mem::forget` this
-    /// value, because its drop would release the permit.
+    /// With the number, another process or a later request can release or renew the permit. Then pass this value
+    /// to `mem::forget`, because its drop would release the permit.
     pub fn id(&self) -> Option<PermitId> {
         self.id
     }

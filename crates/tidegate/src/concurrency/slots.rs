@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_small_share_reserves_one_slot_unless_it_is_the_last_one() {
         assert_eq!(reserves(3, &[50, 10]), [1, 1]);
-        assert_eq!(reserves(2, &[50, 10]), [1, 0], "one is left for everybody");
+        assert_eq!(reserves(2, &[50, 10]), [1, 0], "one stays unreserved");
         assert_eq!(reserves(2, &[10, 10, 0]), [1, 0, 0], "the first class first");
         assert_eq!(reserves(1, &[50, 10]), [0, 0]);
         assert_eq!(reserves(1, &[100]), [1], "no rounding: it has all");

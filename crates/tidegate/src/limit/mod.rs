@@ -43,7 +43,7 @@ use crate::time::Timestamp;
 /// // A literal: a bad one in a constant does not compile.
 /// const API: Limit = Limit::per_second(10).burst(20);
 ///
-/// // Text from outside: the error points at the character and says what would do.
+/// // Text from outside: the error points at the character and gives a remedy.
 /// let text: Limit = "10/s burst 20".parse()?;
 /// assert_eq!(text, API);
 /// let error = "60/min".parse::<Limit>().unwrap_err();

@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
             return word.wrong(unknown_word(word.text));
         };
         if self.places.iter().any(|(said, _)| *said == field) {
-            return word.wrong(format!("{} is said twice; leave one of them out", word.text));
+            return word.wrong(format!("{} is given twice; leave one of them out", word.text));
         }
         self.places.push((field, word.place.clone()));
         if field == Field::CountDenied {

@@ -45,8 +45,8 @@ const ZONE_BYTES: usize = if cfg!(any(tidegate_models, miri)) { 1 << 10 } else {
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
 ///
-/// States are in a store: a [`Zone`] of fixed size by default, or a [`Map`](crate::Map). A full zone never admits too
-/// much: new keys then share cells, and may be denied early.
+/// States are in a store: a [`Zone`] of fixed size by default, or a [`Map`](crate::Map). In a full zone, new
+/// keys share cells and may be denied early, but none is admitted too much unless [`WhenFull::Forget`] is set.
 #[doc(alias(
     "rate limiter",
     "throttle",

@@ -49,7 +49,7 @@ impl LimiterAsk {
 /// assert!(both.is_allowed());
 /// ```
 ///
-/// Each limit that denies costs nothing at the others: a client that one limit denies cannot drain another one.
+/// A denial by one limit spends nothing of the others, so a denied client cannot drain them.
 #[doc(alias("all-or-nothing", "multi-limit", "composite"))]
 #[must_use = "a decision that is not read limits nothing"]
 pub fn admit_all(asks: impl IntoIterator<Item = LimiterAsk>) -> Decisions {

@@ -120,10 +120,10 @@ fn a_map_forgets_nothing_that_counts_at_the_instant_of_a_batch() {
         // meanwhile.
         clock.set(start.saturating_add(Ticks::saturating_from(990 * MILLISECOND)));
         clock.tick(Ticks::saturating_from(Duration::from_micros(15)));
-        let strangers: Vec<_> = (0..2000).map(|name| format!("stranger {name}")).collect();
+        let others: Vec<_> = (0..2000).map(|name| format!("other {name}")).collect();
         let ask = |key, limit| DynamicAsk { key, limit, ask: Ask::ONE };
-        let strangers = strangers.iter().map(|name| ask(name.as_str(), &quick));
-        let asks = strangers.chain([ask("ana", &limit), ask("bob", &brief), ask("bob", &brief)]);
+        let others = others.iter().map(|name| ask(name.as_str(), &quick));
+        let asks = others.chain([ask("ana", &limit), ask("bob", &brief), ask("bob", &brief)]);
         let mut got = Vec::new();
         adhoc.admit_each(asks, |decision| got.push(decision));
         assert!(clock.now() > start.saturating_add(Ticks::saturating_from(1005 * MILLISECOND)), "{text}");
@@ -187,8 +187,8 @@ fn random_batches_of_keys_that_share_cells_are_answered_as_single_takes() {
                 let [ticking, still] = [(); 2].map(|()| Arc::new(TickingClock::new()));
                 let [batched, single] = twin_zones(bytes, [ticking.clone(), still.clone()]);
                 zones.borrow_mut().push([batched.clone(), single.clone()]);
-                let batched = OnAdHoc::on(Crowd::without_strangers(batched, ticking), limit);
-                (batched, OnAdHoc::on(Crowd::without_strangers(single, still), limit))
+                let batched = OnAdHoc::on(Crowd::without_others(batched, ticking), limit);
+                (batched, OnAdHoc::on(Crowd::without_others(single, still), limit))
             });
             assert!(is_a_mix(&compared), "{kind} in {bytes} bytes: {compared:?}");
             for zones in zones.into_inner() {

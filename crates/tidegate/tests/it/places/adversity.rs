@@ -108,7 +108,7 @@ fn a_waiter_with_a_deadline_is_denied_when_no_alarm_can_be_set() {
     let refusal = refused(&mut places.acquire(0).max_wait(SECOND));
     assert!(refusal.to_string().contains("threads"), "{refusal}");
     assert!(refused(&mut before).to_string().contains("threads"));
-    assert_eq!(places.waiting(), 1, "who has no deadline needs no alarm");
+    assert_eq!(places.waiting(), 1, "a waiter without a deadline needs no alarm");
     drop(held);
     let held = over(&mut patient).unwrap();
     clock.fails.store(false, Ordering::SeqCst);
@@ -152,7 +152,7 @@ fn a_late_alarm_gives_no_permit_to_a_waiter_that_gave_up() {
     let mut patient = wait(places.acquire(0));
     clock.0.advance(SECOND);
     let _third = wait(places.acquire(0));
-    assert!(refused(&mut impatient).is_timed_out(), "who comes finds its place in the line free");
+    assert!(refused(&mut impatient).is_timed_out(), "the next arrival finds its queue slot free");
     drop(held);
     assert!(over(&mut patient).is_ok());
 }

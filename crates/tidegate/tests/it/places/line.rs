@@ -32,7 +32,7 @@ fn waiters_are_admitted_in_fifo_order_and_own_their_slot_when_woken() {
     let mut waiting: Vec<_> = (0..5).map(|_| wait_counted(places.acquire(0))).collect();
     for turn in 0..5 {
         held.pop().expect("a place").done(Outcome::Done);
-        assert_eq!(places.in_flight(), 1, "it is taken for who was woken");
+        assert_eq!(places.in_flight(), 1, "the slot is taken for the woken waiter");
         assert!(places.admit(0).is_err(), "no caller overtakes a waiter");
         let woken: Vec<_> = waiting.iter().map(|(_, woken)| woken.count()).collect();
         assert_eq!(woken, [vec![1; turn + 1], vec![0; 4 - turn]].concat(), "each is woken once");

@@ -17,10 +17,10 @@ fn the_newest_waiter_goes_first_once_the_queue_was_busy_for_the_set_time() {
     let mut waiting = [(); 4].map(|()| wait(places.acquire(0)));
     clock.advance(BUSY - Duration::from_nanos(1));
     held.pop();
-    let first = over(&mut waiting[0]).expect("who came first, as long as there is no overload");
+    let first = over(&mut waiting[0]).expect("the first waiter passes first without overload");
     clock.advance(Duration::from_nanos(1));
     held.pop();
-    let last = over(&mut waiting[3]).expect("who came last, under overload");
+    let last = over(&mut waiting[3]).expect("the last waiter passes first under overload");
     drop(last);
     assert!(over(&mut waiting[2]).is_ok());
     drop(first);

@@ -144,7 +144,7 @@ fn the_queue_holds_max_waiters_and_no_more() {
     let refused = over(&mut limiter.acquire("ana")).unwrap_err();
     assert!(refused.is_queue_full(), "{refused}");
     assert_eq!(refused.retry_after(), Some(200 * MILLISECOND), "then it would have passed");
-    assert!(over(&mut limiter.acquire("eve")).is_ok(), "who need not wait is not counted");
+    assert!(over(&mut limiter.acquire("eve")).is_ok(), "a call that need not wait is not counted");
     drop(first);
     assert!(poll(&mut limiter.acquire("ana")).is_pending());
     let none = DirectLimiter::with_clock(TEN, clock()).max_waiters(0);
@@ -163,7 +163,7 @@ fn a_shaper_queues_as_many_as_its_queue_and_releases_evenly() {
     assert!(over(&mut shaper.acquire_units(7)).unwrap_err().is_impossible());
     drop(waiting.remove(2));
     let mut again = shaper.acquire();
-    assert!(poll(&mut again).is_pending(), "the place of the one who left is free");
+    assert!(poll(&mut again).is_pending(), "the queue slot of the waiter that left is free");
     waiting.push(again);
     for (nth, mut waiter) in (1..).zip(waiting) {
         clock.advance(10 * MILLISECOND);
