@@ -187,8 +187,8 @@ fn random_batches_of_keys_that_share_cells_are_answered_as_single_takes() {
                 let [ticking, still] = [(); 2].map(|()| Arc::new(TickingClock::new()));
                 let [batched, single] = twin_zones(bytes, [ticking.clone(), still.clone()]);
                 zones.borrow_mut().push([batched.clone(), single.clone()]);
-                let batched = OnAdHoc::on(Crowd::without_others(batched, ticking), limit);
-                (batched, OnAdHoc::on(Crowd::without_others(single, still), limit))
+                let batched = OnAdHoc::on(Crowd::without_strangers(batched, ticking), limit);
+                (batched, OnAdHoc::on(Crowd::without_strangers(single, still), limit))
             });
             assert!(is_a_mix(&compared), "{kind} in {bytes} bytes: {compared:?}");
             for zones in zones.into_inner() {
