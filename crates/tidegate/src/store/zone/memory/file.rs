@@ -141,15 +141,15 @@ use super::open::{check, open, renew_record, require_atomic_cells};
 use super::system::{try_lock, unlock};
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{check, open, renew_record, require_atomic_cells, try_lock, unlock};
+use unsupported::{check, open, renew_record, require_atomic_cells, try_lock, unlock};
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere {
-    use super::super::error::Problem;
-    use super::{File, Geometry, Identity, Path, Reading, Record, ZoneError, ZoneFile, io};
+mod unsupported {
+    use super::super::error::ZoneProblem;
+    use super::{ClockRecord, File, Geometry, Identity, Path, Reading, ZoneError, ZoneFile, io};
 
     pub(super) fn require_atomic_cells(path: &Path, _: bool) -> Result<(), ZoneError> {
-        Err(ZoneError::new(path, Problem::NotHere))
+        Err(ZoneError::new(path, ZoneProblem::NotHere))
     }
 
     pub(super) fn open(
@@ -158,7 +158,7 @@ mod elsewhere {
         _: Option<Identity>,
         _: &dyn Fn() -> Reading,
     ) -> Result<ZoneFile, ZoneError> {
-        Err(ZoneError::new(path, Problem::NotHere))
+        Err(ZoneError::new(path, ZoneProblem::NotHere))
     }
 
     pub(super) fn check(
@@ -166,7 +166,7 @@ mod elsewhere {
         _: Geometry,
         _: Option<Identity>,
     ) -> Result<Option<Identity>, ZoneError> {
-        Err(ZoneError::new(path, Problem::NotHere))
+        Err(ZoneError::new(path, ZoneProblem::NotHere))
     }
 
     pub(super) fn renew_record(_: &File, _: &Reading) -> io::Result<ClockRecord> {

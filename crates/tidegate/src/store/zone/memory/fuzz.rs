@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::bytes::checksum;
 use super::epoch::{Reading, settle};
-use super::error::{Problem, ZoneError};
+use super::error::{ZoneError, ZoneProblem};
 use super::header::{FIXED_BYTES, Flaw, Geometry, HEADER_BYTES, Header, Identity, WORDS_AT};
-use super::record::{PLACES, RECORD_BYTES, Record};
+use super::record::{ClockRecord, PLACES, RECORD_BYTES};
 use crate::time::Ticks;
 
 const GEOMETRY: Geometry = Geometry { bucket_cells: 8, buckets: 1000 };
@@ -38,7 +38,7 @@ fn whole_page() -> [u8; HEADER_BYTES] {
     let header = Header::new(GEOMETRY, Identity::first(7), [1, 2], 3).expect("a small zone");
     page[..FIXED_BYTES].copy_from_slice(&header.encode());
     for (place, sequence) in PLACES.into_iter().zip(1..) {
-        let record = Record { sequence, boot: Some([1; 16]), offset: 4, wall: 5, zone: 6 };
+        let record = ClockRecord { sequence, boot: Some([1; 16]), offset: 4, wall: 5, zone: 6 };
         page[place..][..RECORD_BYTES].copy_from_slice(&record.encode());
     }
     page
@@ -73,7 +73,7 @@ fn examine_header(bytes: &[u8], header: &Header, length: u64) {
 }
 
 fn examine_clock(page: &[u8; HEADER_BYTES]) {
-    let Some((record, next)) = Record::in_force(page) else { return tell(Flaw::Clock) };
+    let Some((record, next)) = ClockRecord::in_force(page) else { return tell(Flaw::Clock) };
     let place = PLACES.into_iter().find(|place| *place != next).expect("there are two");
     assert_eq!(record.encode(), page[place..][..RECORD_BYTES]);
     let latest = number(page, WORDS_AT).expect("within the page");
@@ -85,8 +85,8 @@ fn examine_clock(page: &[u8; HEADER_BYTES]) {
 }
 
 fn tell(flaw: Flaw) {
-    let told = ZoneError::new(Path::new("zone.tg"), Problem::Flaw(flaw)).to_string();
-    assert!(told.contains("; "), "{told} has no remedy");
+    let message = ZoneError::new(Path::new("zone.tg"), ZoneProblem::Flaw(flaw)).to_string();
+    assert!(message.contains("; "), "{message} has no remedy");
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u64> {

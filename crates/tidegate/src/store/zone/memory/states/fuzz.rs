@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::bytes::checksum;
-use super::super::error::{Problem, ZoneError};
+use super::super::error::{ZoneError, ZoneProblem};
 use super::super::header::{Flaw, HEADER_BYTES};
 use super::super::mapping::Mapping;
 use super::block::UNIT_WORDS;
-use super::header::{BLOCKS_AT, FIXED_BYTES, Header};
-use super::{Rewrite, StateFile, StateName};
+use super::header::{BLOCKS_AT, FIXED_BYTES, StateFileHeader};
+use super::{BlockName, Rewrite, StateFile};
 use crate::algorithm::{Algorithm, State};
 use crate::time::Timestamp;
 
@@ -31,7 +31,7 @@ fn examine_header(bytes: &[u8]) {
     let said = bytes.get(40..48).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
     let said = said.map(|blocks| blocks.wrapping_add(BLOCKS_AT as u64));
     for length in [Some(bytes.len() as u64), said].into_iter().flatten() {
-        match Header::decode(bytes, length) {
+        match StateFileHeader::decode(bytes, length) {
             Ok(header) => {
                 assert_eq!(header.encode(), bytes[..FIXED_BYTES]);
                 assert_eq!(header.length(), Some(length));
@@ -75,7 +75,7 @@ fn examine_blocks(bytes: &[u8]) {
         }
         states.remove(block);
     }
-    let name = StateName { digest: 1, name: b"name", algorithm: Algorithm::Pacer };
+    let name = BlockName { digest: 1, name: b"name", algorithm: Algorithm::Pacer };
     let mut pace = State::from_words(Algorithm::Pacer, &[1, 2, 3, 4]).expect("a pacer's words");
     let _ = states.insert(name, &mut pace, Timestamp::LAST, 4);
     let again = StateFile::over(Path::new("states"), None, mapping, length);
@@ -83,6 +83,6 @@ fn examine_blocks(bytes: &[u8]) {
 }
 
 fn tell(flaw: Flaw) {
-    let told = ZoneError::new(Path::new("states"), Problem::Flaw(flaw)).to_string();
-    assert!(told.contains("; "), "{told} has no remedy");
+    let message = ZoneError::new(Path::new("states"), ZoneProblem::Flaw(flaw)).to_string();
+    assert!(message.contains("; "), "{message} has no remedy");
 }

@@ -380,14 +380,14 @@ use super::system::unlock;
 pub(crate) use open::{check, check_blocks, open};
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::unlock;
+use unsupported::unlock;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::{check, check_blocks, open};
+pub(crate) use unsupported::{check, check_blocks, open};
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere {
+mod unsupported {
     use super::super::header::Identity;
-    use super::{File, Opened, Path, Problem, ZoneError};
+    use super::{File, Opened, Path, ZoneError, ZoneProblem};
 
     pub(crate) fn open(path: &Path, _: u64, _: Identity) -> Result<Opened, ZoneError> {
         Err(ZoneError::new(path, ZoneProblem::NotHere))
