@@ -167,7 +167,7 @@ macro_rules! serves_subjects {
     ($store:ident) => {
         impl $store {
             /// Decides, and spends if allowed. Returns a receipt, by which the take can be given back.
-            #[must_use = "a decision that nobody reads limits nobody"]
+            #[must_use = "a decision that is not read limits no caller"]
             pub fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
                 self.on(&subject, |holder, account| {
                     let era = holder.receipts().era();
@@ -178,7 +178,7 @@ macro_rules! serves_subjects {
 
             /// Takes all or none: spends only if every ask is allowed. If an ask is tracked ([`Subject::tracked`]),
             /// returns receipts, by which [`refund`](Self::refund) gives back only that take.
-            #[must_use = "a decision that nobody reads limits nobody"]
+            #[must_use = "a decision that is not read limits no caller"]
             pub fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions {
                 if !Subject::are_tracked(asks) {
                     return self.take_several(asks, None);
@@ -200,14 +200,14 @@ macro_rules! serves_subjects {
 
             /// Takes all or none as of a recent reading of [`now`](Self::now), so that several calls are decided at one
             /// instant. If the reading is older than a twentieth of a second, the clock is read again.
-            #[must_use = "a decision that nobody reads limits nobody"]
+            #[must_use = "a decision that is not read limits no caller"]
             pub fn take_all_as_of(&self, at: Timestamp, asks: &[(Subject<'_>, Ask)]) -> Decisions {
                 let now = self.now();
                 self.take_several(asks, Some(if now.since(at) < RECENT { at } else { now }))
             }
 
             /// Returns the decision that a take would get, without spending.
-            #[must_use = "a decision that nobody reads limits nobody"]
+            #[must_use = "a decision that is not read limits no caller"]
             pub fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
                 self.on(&subject, |holder, account| holder.look(account, ask))
             }

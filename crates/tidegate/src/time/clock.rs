@@ -116,7 +116,7 @@ mod tests {
     fn the_system_clock_shows_the_time_since_2024() {
         let shown = || SystemClock::new().now().since(Timestamp::EPOCH).to_duration();
         let (before, now, after) = (wall_since_epoch(), shown(), wall_since_epoch());
-        let (before, after) = before.zip(after).expect("a clock that somebody has set");
+        let (before, after) = before.zip(after).expect("a clock that was set");
         assert!(before <= now + MILLISECOND && now <= after + MILLISECOND, "{before:?} {now:?} {after:?}");
     }
 

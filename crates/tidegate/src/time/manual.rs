@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manual_clock_moves_only_when_told() {
+    fn a_manual_clock_moves_only_when_it_is_set_or_advanced() {
         let clock = ManualClock::new();
         assert_eq!(clock.now(), Timestamp::EPOCH);
         clock.advance(3 * SECOND);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_has_come_is_told_and_wakes_nobody() {
+    fn an_alarm_at_a_past_time_is_reported_and_wakes_no_task() {
         let (clock, woken) = waited_for(&[]);
         let is_to_come = |second| clock.wake_at(after(second), woken.waker(second)).unwrap();
         assert_eq!([9, 10, 11].map(is_to_come), [false, false, true]);

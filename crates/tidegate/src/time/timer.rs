@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waker_that_panics_keeps_nobody_from_being_woken() {
+    fn a_waker_that_panics_does_not_stop_the_next_one() {
         let woken = Woken::default();
         let broken = waker(|| panic!("a waker that panics, for a test"));
         wake_all(vec![woken.waker(1), broken, woken.waker(2)]);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_thread_the_caller_is_told_and_the_next_one_tries_again() {
+    fn without_a_thread_the_call_fails_and_the_next_one_tries_again() {
         let (timer, woken) = (Timer::new(), Woken::default());
         let refused = || Err(io::ErrorKind::WouldBlock.into());
         let error = timer.wake_at(now(), woken.waker(1), refused).unwrap_err();

@@ -97,11 +97,12 @@ mod tests {
 
     #[test]
     fn each_says_what_to_do() {
-        let told = WallAlignment::NotBelieved { wall: Duration::from_secs(7) }.to_string();
+        let message = WallAlignment::NotBelieved { wall: Duration::from_secs(7) }.to_string();
         assert!(
-            told.contains("shows 7 seconds since 1970") && told.ends_with("set the clock and start again")
+            message.contains("shows 7 seconds since 1970")
+                && message.ends_with("set the clock and start again")
         );
-        let told = WallAlignment::Off { by: Duration::from_secs(90) }.to_string();
-        assert!(told.contains("90 seconds from the wall clock") && told.contains("move a file away"));
+        let message = WallAlignment::Off { by: Duration::from_secs(90) }.to_string();
+        assert!(message.contains("90 seconds from the wall clock") && message.contains("move a file away"));
     }
 }

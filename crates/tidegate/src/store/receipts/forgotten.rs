@@ -64,7 +64,7 @@ mod tests {
         assert!(forgotten.spared([7, 7], since) && !forgotten.spared([1, 0], since));
         assert!(forgotten.spared([1, 0], since + 1), "it was taken after that");
         forgotten.note([0, 0]);
-        assert!(!forgotten.spared([7, 7], since), "nobody knows any more");
+        assert!(!forgotten.spared([7, 7], since), "no record of it is left");
         let since = forgotten.count();
         forgotten.note_all();
         assert!(!forgotten.spared([7, 7], since));

@@ -33,20 +33,20 @@ impl Hook {
     }
 
     fn arm(&self, reading: usize, action: impl FnOnce() + Send + 'static) {
-        *self.action.lock().expect("nobody panics") = Some(Box::new(action));
+        *self.action.lock().expect("no thread panics") = Some(Box::new(action));
         self.readings_left.store(reading, Ordering::SeqCst);
     }
 
     /// Disarms the hook. Returns true if the action has run.
     fn disarm(&self) -> bool {
-        self.action.lock().expect("nobody panics").take().is_none()
+        self.action.lock().expect("no thread panics").take().is_none()
     }
 }
 
 impl Clock for Hook {
     fn now(&self) -> Timestamp {
         if self.readings_left.fetch_sub(1, Ordering::SeqCst) == 0 {
-            let action = self.action.lock().expect("nobody panics").take();
+            let action = self.action.lock().expect("no thread panics").take();
             action.into_iter().for_each(|action| action());
         }
         self.clock.now()
@@ -66,13 +66,13 @@ struct AdmittedTimes(Arc<Mutex<Vec<Timestamp>>>);
 impl AdmittedTimes {
     fn admit(&self, limiter: &Limiter, key: u32, hook: &Hook) {
         if limiter.admit(key).is_allowed() {
-            self.0.lock().expect("nobody panics").push(hook.clock.now());
+            self.0.lock().expect("no thread panics").push(hook.clock.now());
         }
     }
 
     /// Returns true if in every interval no more than the burst and the refill were admitted.
     fn is_within(&self, burst: u64, interval: std::time::Duration) -> bool {
-        let passed = self.0.lock().expect("nobody panics");
+        let passed = self.0.lock().expect("no thread panics");
         (0..passed.len()).all(|from| {
             passed[from..].iter().zip(1..).all(|(at, count)| {
                 let came_back = at.since(passed[from]).get() / Ticks::saturating_from(interval).get();
@@ -116,8 +116,8 @@ fn what_is_shared_is_given_back_once() {
         let before = Limiter::on(&zone, "before", Limit::token_bucket(1, 300 * MILLISECOND));
         assert!((0..2 * BUCKET as u32).all(|key| before.admit(key).is_allowed()));
         let user = Limiter::on(&zone, "user", Limit::token_bucket(1, 5 * SECOND).burst(4));
-        let elsewhere = Zone::with_clock(1 << 12, hook.clone());
-        let once = Limiter::on(&elsewhere, "once", Limit::per_hour(1));
+        let other_zone = Zone::with_clock(1 << 12, hook.clone());
+        let once = Limiter::on(&other_zone, "once", Limit::per_hour(1));
         (0..2).for_each(|_| passed.admit(&user, key, &hook));
         let (other, by, inner) = (user.clone(), passed.clone(), hook.clone());
         hook.arm(reading, move || {
@@ -133,7 +133,7 @@ fn what_is_shared_is_given_back_once() {
 }
 
 #[test]
-fn a_batch_that_was_slept_on_admits_nobody_too_much() {
+fn a_batch_that_is_paused_between_its_asks_admits_no_key_too_much() {
     let all = (0..4_u32).flat_map(|key| (0..60).map(move |reading| (key, reading)));
     for ((key, reading), slept) in
         all.flat_map(|one| [40, 450].map(|ms| (one, ms))).step_by(if cfg!(miri) { 97 } else { 1 })
@@ -153,7 +153,7 @@ fn a_batch_that_was_slept_on_admits_nobody_too_much() {
         let batched = batch.filter(Decision::is_allowed).count();
         if hook.disarm() {
             (0..8).for_each(|_| passed.admit(&user, key, &hook));
-            let all = batched + passed.0.lock().expect("nobody panics").len();
+            let all = batched + passed.0.lock().expect("no thread panics").len();
             assert!(all <= 4, "key {key}, reading {reading}, {slept} ms: {all} passed");
         }
     }
@@ -200,7 +200,7 @@ fn a_take_of_ones_own_is_not_given_back_out_of_what_others_share() {
 }
 
 #[test]
-fn a_reading_that_somebody_has_slept_on_forgives_nothing() {
+fn a_clock_reading_from_before_a_pause_forgives_no_debt() {
     let clock = Arc::new(ManualClock::new());
     clock.advance(HOUR);
     let zone = Zone::with_clock(1 << 12, clock.clone());

@@ -121,7 +121,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn short_names_are_told_apart_by_every_byte() {
+    fn short_names_that_differ_in_one_byte_are_different() {
         let mut seen = HashSet::new();
         for length in 1..=LONGEST {
             let mut name = vec![7; length];

@@ -55,8 +55,7 @@ pub(super) struct BucketPair {
 
 impl BucketPair {
     /// A placeholder that matches no key.
-    pub(super) const NOWHERE: BucketPair =
-        BucketPair { fingerprint: Fingerprint::NOBODY, first: 0, second: 0 };
+    pub(super) const NOWHERE: BucketPair = BucketPair { fingerprint: Fingerprint::NONE, first: 0, second: 0 };
 
     /// Returns a number that spreads keys over the stripes of striped counters.
     pub(super) fn place(&self) -> usize {
@@ -112,12 +111,12 @@ impl Table {
     #[inline(always)]
     pub(super) fn find(&self, spot: &BucketPair) -> Option<(&Cell, Content)> {
         let found = self.find_in(spot.first, 0, spot.fingerprint);
-        if found.is_some() { found } else { self.find_elsewhere(spot) }
+        if found.is_some() { found } else { self.find_in_second(spot) }
     }
 
     /// Searches the other cache lines: new keys go into the first line of a bucket while it has a free cell.
     #[inline]
-    fn find_elsewhere(&self, spot: &BucketPair) -> Option<(&Cell, Content)> {
+    fn find_in_second(&self, spot: &BucketPair) -> Option<(&Cell, Content)> {
         let find = |bucket, line| self.find_in(bucket, line, spot.fingerprint);
         let both = |line| find(spot.first, line).or_else(|| find(spot.second, line));
         find(spot.second, 0).or_else(|| (1..LINES).find_map(both))

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_told_in_the_unit_that_fits() {
+    fn sizes_are_reported_in_the_unit_that_fits() {
         for (bytes, expected) in [
             (0, "0 bytes"),
             (256, "256 bytes"),

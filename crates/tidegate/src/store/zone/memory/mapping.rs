@@ -37,11 +37,11 @@ pub(crate) struct Mapping {
     held: usize,
 }
 
-#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless it is declared otherwise")]
 // SAFETY: the memory belongs to the mapping alone, and not to a thread.
 unsafe impl Send for Mapping {}
 
-#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless it is declared otherwise")]
 // SAFETY: shared references access the memory only as `Shareable` types, which are changed in atomic steps.
 unsafe impl Sync for Mapping {}
 
@@ -133,18 +133,18 @@ impl<T: Shareable> Deref for MappedPart<T> {
     }
 }
 
-#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless it is declared otherwise")]
 // SAFETY: a part is only a shared reference to its values, which needs them to be `Sync`.
 unsafe impl<T: Shareable + Sync> Send for MappedPart<T> {}
 
-#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless it is declared otherwise")]
 // SAFETY: as above.
 unsafe impl<T: Shareable + Sync> Sync for MappedPart<T> {}
 
-#[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
-use elsewhere as system;
 #[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
 use linux as system;
+#[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
+use unsupported as system;
 
 #[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
 mod linux {
@@ -229,7 +229,7 @@ mod linux {
 
 /// The implementation for other systems, where memory comes from the allocator.
 #[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
-mod elsewhere {
+mod unsupported {
     use std::alloc::{self, Layout};
     use std::fs::File;
     use std::io;
