@@ -1,4 +1,7 @@
 //! A store's reply that is ready, or a future of it.
+//!
+//! Code that is written against [`Store`](super::Store) awaits every reply. With a store in memory that must cost
+//! nothing, so the reply is stored in the future itself.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,9 +14,21 @@ use super::StoreError;
 ///
 /// The reply of an in-memory store is ready at once, without an allocation; other stores box a future. It must not be
 /// polled again after it was ready: that may panic.
+///
+/// ```
+/// use tidegate::{StoreError, StoreFuture};
+///
+/// let known = StoreFuture::ready(7); let asked = StoreFuture::later(async { Ok::<u64, StoreError>(35) }); # let sum =
+/// std::pin::pin!(async move { Ok::<u64, StoreError>(known.await? + asked.await?) }); # let mut context =
+/// std::task::Context::from_waker(std::task::Waker::noop()); # assert!(matches!(sum.poll(&mut context),
+/// std::task::Poll::Ready(Ok(42)))); ```
+#[doc(alias = "BoxFuture")]
+#[doc(alias = "async")]
+#[doc(alias = "Either")]
 #[must_use = "what was decided is lost unless it is awaited"]
 pub struct StoreFuture<'a, T>(Kind<'a, T>);
 
+/// The reply, or the future of it. The reply is `None` once it was returned.
 enum Kind<'a, T> {
     Ready(Option<Result<T, StoreError>>),
     Later(Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>),
@@ -30,7 +45,8 @@ impl<'a, T> StoreFuture<'a, T> {
         StoreFuture(Kind::Ready(Some(Err(error))))
     }
 
-    /// Creates a reply from a future, which is boxed.
+    /// Creates a reply from a future, which is boxed. The future does nothing before it is polled, so a reply that is
+    /// dropped unpolled has not spent.
     pub fn later(future: impl Future<Output = Result<T, StoreError>> + Send + 'a) -> StoreFuture<'a, T> {
         StoreFuture(Kind::Later(Box::pin(future)))
     }

@@ -22,6 +22,8 @@ use crate::time::Source;
 /// assert!(zones.take_all(&[(login, Ask::ONE), (Subject::new("site", &key, &limit), Ask::ONE)]).is_allowed());
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[doc(alias = "limit_req_zone")]
+#[doc(alias = "shared memory")]
 #[derive(Clone, Debug)]
 pub struct Zones {
     first: MemoryStore,

@@ -25,6 +25,9 @@ use x86_64::{is_steady, time_stamp};
 /// let before = CounterClock::new().now();
 /// assert!(CounterClock::new().now() >= before);
 /// ```
+#[doc(alias = "TSC")]
+#[doc(alias = "rdtsc")]
+#[doc(alias = "quanta")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CounterClock;
 

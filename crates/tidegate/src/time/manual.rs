@@ -15,6 +15,18 @@ use super::{Clock, Ticks, Timestamp};
 /// A clock that stands still until it is moved, forward or back. For tests and replays.
 ///
 /// Moving it forward wakes, in order, the tasks whose time has come. Moving it back wakes all tasks, which check again.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tidegate::{Limit, Limiter, ManualClock, SECOND};
+///
+/// let clock = Arc::new(ManualClock::new()); let limiter = Limiter::with_clock(Limit::per_second(1), clock.clone());
+/// assert!(limiter.admit("ana").is_allowed()); assert!(!limiter.admit("ana").is_allowed()); clock.advance(SECOND); //
+/// no sleep assert!(limiter.admit("ana").is_allowed()); ```
+#[doc(alias = "mock clock")]
+#[doc(alias = "fake time")]
+#[doc(alias = "test clock")]
+#[doc(alias = "time travel")]
 #[derive(Debug, Default)]
 pub struct ManualClock {
     ticks: AtomicU64,
@@ -37,11 +49,13 @@ impl ManualClock {
         self.move_to(|now| now.saturating_add(Ticks::saturating_from(by)));
     }
 
-    /// Steps back, at most to the epoch.
+    /// Steps back, at most to the epoch. It simulates a wall clock that is set back, or a failover to a host whose
+    /// clock is behind.
     pub fn step_back(&self, by: Duration) {
         self.move_to(|now| now.saturating_sub(Ticks::saturating_from(by)));
     }
 
+    /// Moves the time, then wakes those waiters that the new time concerns, without the lock.
     fn move_to(&self, target: impl Fn(Timestamp) -> Timestamp) {
         let moved = |ticks| Some(target(Timestamp::from_ticks(ticks)).ticks());
         let before = self

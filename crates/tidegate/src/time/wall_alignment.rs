@@ -13,6 +13,9 @@ const TOLERATED: Duration = Duration::from_secs(5);
 ///
 /// Windows and slots are aligned to 2024-01-01T00:00Z, so days begin at midnight UTC and weeks on Monday. The wall
 /// clock is read when a process starts, or when a file is created; setting it later moves no window.
+#[doc(alias = "NTP")]
+#[doc(alias = "UTC")]
+#[doc(alias = "midnight")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WallAlignment {
     /// Days begin at midnight UTC.
@@ -30,6 +33,7 @@ pub enum WallAlignment {
 }
 
 impl WallAlignment {
+    /// It reads both clocks once, so it is for the start of a process and for health checks.
     pub(crate) fn of(source: &Source) -> WallAlignment {
         match source {
             // The owner of a custom clock defines the start of its days.

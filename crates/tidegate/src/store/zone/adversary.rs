@@ -1,4 +1,12 @@
 //! Regression tests of interleavings that once admitted too much, one interleaving each.
+//!
+//! ```text
+//!   reading 0, 1, 2 ...   the clock runs an action of another caller before this reading
+//! ```
+//!
+//! A decision reads the clock between its reads and its write of cells. An action before a reading is therefore another
+//! thread that is faster at exactly that step. Each test repeats a scenario for every reading, and then counts what one
+//! key was admitted.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -20,18 +28,23 @@ use crate::{admit_all, ask};
 
 /// A clock that runs an action before one of its readings.
 struct Hook {
+    /// The time, which only the action and the test move.
     clock: ManualClock,
+    /// The number of readings before the one that runs the action.
     readings_left: AtomicUsize,
+    /// The action, which runs once.
     action: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Hook {
+    /// Creates a clock an hour after its epoch, without an action.
     fn new() -> Arc<Hook> {
         let clock = ManualClock::new();
         clock.advance(HOUR);
         Arc::new(Hook { clock, readings_left: AtomicUsize::new(usize::MAX), action: Mutex::new(None) })
     }
 
+    /// Sets the action, to be run before the reading with this number, counted from now on.
     fn arm(&self, reading: usize, action: impl FnOnce() + Send + 'static) {
         *self.action.lock().expect("no thread panics") = Some(Box::new(action));
         self.readings_left.store(reading, Ordering::SeqCst);
@@ -64,6 +77,7 @@ impl fmt::Debug for Hook {
 struct AdmittedTimes(Arc<Mutex<Vec<Timestamp>>>);
 
 impl AdmittedTimes {
+    /// Asks once, and records the time if it was allowed.
     fn admit(&self, limiter: &Limiter, key: u32, hook: &Hook) {
         if limiter.admit(key).is_allowed() {
             self.0.lock().expect("no thread panics").push(hook.clock.now());
@@ -82,6 +96,8 @@ impl AdmittedTimes {
     }
 }
 
+/// An undo once subtracted its take from a debt that time had repaid meanwhile. The caller pauses for 900 ms at each
+/// reading while another caller takes from the same key.
 #[test]
 fn an_undo_after_a_pause_forgives_only_what_is_still_owed() {
     for reading in (0..40).step_by(if cfg!(miri) { 9 } else { 1 }) {
@@ -107,6 +123,8 @@ fn an_undo_after_a_pause_forgives_only_what_is_still_owed() {
     }
 }
 
+/// In a zone without free cells, an undone take of a shared cell must be given back once, even if another key has
+/// charged the cell between the take and the undo.
 #[test]
 fn what_is_shared_is_given_back_once() {
     let all = (0..4_u32).flat_map(|key| (0..80).map(move |reading| (key, reading)));
@@ -132,6 +150,8 @@ fn what_is_shared_is_given_back_once() {
     }
 }
 
+/// A batch decides as of one reading. If its thread is suspended between two asks, a take by another caller must still
+/// count against the later ones, for a short pause (40 ms) and a long one (450 ms).
 #[test]
 fn a_batch_that_is_paused_between_its_asks_admits_no_key_too_much() {
     let all = (0..4_u32).flat_map(|key| (0..60).map(move |reading| (key, reading)));
@@ -159,6 +179,8 @@ fn a_batch_that_is_paused_between_its_asks_admits_no_key_too_much() {
     }
 }
 
+/// A cell of `ana` becomes shared after her take. Her receipt is for a cell of her own, so nothing may be given back
+/// from the shared cell, whose debt is then that of `bob` as well.
 #[test]
 fn a_take_of_ones_own_is_not_given_back_out_of_what_others_share() {
     let clock = Arc::new(ManualClock::new());
@@ -199,6 +221,8 @@ fn a_take_of_ones_own_is_not_given_back_out_of_what_others_share() {
     assert!(!limiter.admit(ask(bob.as_str()).cost(3)).is_allowed(), "bob passed six of a burst of four");
 }
 
+/// A decision as of a reading that is 20 s old, while the key has a late charge, must not shorten the debt of the
+/// charge.
 #[test]
 fn a_clock_reading_from_before_a_pause_forgives_no_debt() {
     let clock = Arc::new(ManualClock::new());
@@ -218,6 +242,8 @@ fn a_clock_reading_from_before_a_pause_forgives_no_debt() {
     assert_eq!(limiter.peek("ana").reset_after(), 10 * SECOND);
 }
 
+/// A cell written while the rule forgot its keys gets the new kind with the next write, so a crowd of new keys does not
+/// evict it.
 #[test]
 fn a_rule_that_no_longer_forgets_keeps_its_cells() {
     let clock = Arc::new(ManualClock::new());

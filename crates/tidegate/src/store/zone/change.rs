@@ -1,4 +1,15 @@
 //! The changes of one key: of its own state, or of a cell that it shares with other keys.
+//!
+//! Each change has two forms. `change` has the exact state of the key. `share` has only an upper bound of its debt,
+//! from a shared cell, and must be correct for every debt up to it: it may deny too early, and never admits too much.
+//!
+//! | change | own state | shared cell |
+//! |---|---|---|
+//! | `Spend`, `SpendAsOf`, `Take` | decides | decides by the bound |
+//! | `Refuse` | applies a denial | decides, and writes nothing |
+//! | `Adjust` | charges or refunds | charges; refunds nothing |
+//! | `GiveBack` | gives back | only if no other key has charged since |
+//! | `TakeOff` | removes units of a debt | nothing |
 
 use crate::algorithm::{Claim, DebtQueue, OneWord, TakenOff};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
@@ -9,6 +20,7 @@ use crate::time::Timestamp;
 
 /// A change of one key.
 pub(super) trait Change<W: OneWord> {
+    /// The reply; it may contain a decision, whose reported values are corrected while counts are carried.
     type Answer: Reported;
 
     /// Applies the change to the key's own state.
@@ -178,7 +190,9 @@ impl<W: OneWord> Change<W> for GiveBack {
 /// A change that removes units of one take from a debt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TakeOff {
+    /// The location of the take in the queue of debts.
     pub(super) claim: Claim,
+    /// The units to remove, at most those of the take.
     pub(super) units: Cost,
 }
 

@@ -63,6 +63,7 @@ impl BucketPair {
     }
 }
 
+/// The cells of a zone, and the instructions to access them.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) cells: Cells,
@@ -79,15 +80,18 @@ impl Table {
         Table { cells, wide: Wide::detect() }
     }
 
+    /// Returns the number of buckets, which never changes.
     pub(super) fn buckets(&self) -> usize {
         self.cells.buckets().len()
     }
 
+    /// Returns the number of cells, the most keys that can have one at the same time.
     pub(super) fn cell_count(&self) -> usize {
         self.buckets() * BUCKET
     }
 
-    /// Returns the buckets and the fingerprint of the key with this hash.
+    /// Returns the buckets and the fingerprint of the key with this hash. The first half of the hash selects both
+    /// buckets by multiplication, which needs no power of two; the second half is the fingerprint.
     #[inline(always)]
     pub(super) fn spot(&self, [place, rest]: [u64; 2]) -> BucketPair {
         let buckets = self.buckets();
@@ -122,6 +126,7 @@ impl Table {
         find(spot.second, 0).or_else(|| (1..LINES).find_map(both))
     }
 
+    /// Returns the cell of a fingerprint in one cache line.
     #[inline(always)]
     fn find_in(&self, bucket: usize, line: usize, fingerprint: Fingerprint) -> Option<(&Cell, Content)> {
         let line = &self.cells.buckets()[bucket].0[line];
@@ -134,7 +139,8 @@ impl Table {
         self.wide.replace(cell, old, new)
     }
 
-    /// Reads all cells of both buckets of a key.
+    /// Reads all cells of both buckets of a key. It is not atomic as a whole: a cell may change before the next one is
+    /// read. Every write therefore compares the content first.
     pub(super) fn view(&self, spot: &BucketPair) -> View<'_> {
         let buckets = self.cells.buckets();
         let lines = [spot.first, spot.second].map(|bucket| &buckets[bucket].0);
@@ -181,10 +187,12 @@ impl<'a> View<'a> {
         (0..REACH).map(|index| self.sighting(index))
     }
 
+    /// Returns the bucket of a cell of the view.
     fn bucket(&self, index: usize) -> usize {
         if index < BUCKET { self.spot.first } else { self.spot.second }
     }
 
+    /// Returns the cell of a snapshot.
     fn cell(&self, sighting: CellSnapshot) -> &'a Cell {
         let CellSnapshot { index, .. } = sighting;
         &self.table.cells.buckets()[self.bucket(index)].0[index % BUCKET / LINE][index % LINE]

@@ -48,7 +48,9 @@ unsafe impl Sync for Mapping {}
 /// The target of writes to a mapping of a file.
 #[derive(Clone, Copy, Debug)]
 enum Writes {
+    /// Writes reach the file, and all other processes that map it.
     InFile,
+    /// Writes stay in this process.
     InCopy,
 }
 
@@ -100,6 +102,7 @@ impl Mapping {
     }
 }
 
+/// Ends the process by the handler of the allocator.
 fn out_of_memory(bytes: usize) -> ! {
     match Layout::from_size_align(bytes, PAGE) {
         Ok(layout) => handle_alloc_error(layout),
@@ -182,6 +185,7 @@ mod linux {
         (before, HUGE - before)
     }
 
+    /// Maps zeroed pages that no other process sees.
     #[expect(unsafe_code, reason = "the system's call has no safe form")]
     fn map(bytes: usize) -> Option<NonNull<u8>> {
         let (access, flags) = (ProtFlags::READ.union(ProtFlags::WRITE), MapFlags::PRIVATE);
@@ -190,6 +194,7 @@ mod linux {
         NonNull::new(start.ok()?.cast())
     }
 
+    /// Returns an address within a mapping.
     fn at(start: NonNull<u8>, offset: usize) -> NonNull<u8> {
         NonNull::new(start.as_ptr().wrapping_add(offset)).expect("no mapping holds the address zero")
     }

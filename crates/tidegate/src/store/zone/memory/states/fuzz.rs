@@ -2,6 +2,9 @@
 //!
 //! Nothing may panic. A header that is found valid must be, byte for byte, what would have been written. Blocks that
 //! are found valid stay valid when states are removed and added again.
+//!
+//! The blocks are tested in memory, in a mapping that is filled with the input. Half of the loaded states are kept,
+//! grown and removed again. At the end everything that is left must load without a flaw.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +30,7 @@ pub fn state_file(bytes: &[u8]) {
     examine_blocks(bytes);
 }
 
+/// Decodes a page, once as a file of its own length and once as one of the length in its header.
 fn examine_header(bytes: &[u8]) {
     let said = bytes.get(40..48).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
     let said = said.map(|blocks| blocks.wrapping_add(BLOCKS_AT as u64));
@@ -42,6 +46,7 @@ fn examine_header(bytes: &[u8]) {
     }
 }
 
+/// The last two bytes of the input select the blocks of an interrupted rewrite.
 fn examine_blocks(bytes: &[u8]) {
     let units = (bytes.len() / (8 * UNIT_WORDS)).clamp(1, 1 << 10);
     let length = units * UNIT_WORDS * 8;
@@ -82,6 +87,7 @@ fn examine_blocks(bytes: &[u8]) {
     assert_eq!(again.load(&mut |_| true), Ok(()), "what was written is whole");
 }
 
+/// Every flaw has a message with a fault and a remedy, separated by a semicolon.
 fn tell(flaw: Flaw) {
     let message = ZoneError::new(Path::new("states"), ZoneProblem::Flaw(flaw)).to_string();
     assert!(message.contains("; "), "{message} has no remedy");

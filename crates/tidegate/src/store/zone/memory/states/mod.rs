@@ -13,6 +13,10 @@
 //! two stores leaves the state before the change or the state after it.
 //!
 //! One process owns the file, by a lock for as long as it has the file open.
+//!
+//! After a kill the file is valid, because writes to mapped memory survive the process. After a restart of the machine
+//! pages may have been written in any order, so the blocks are checked, and a damaged file is emptied or rejected by
+//! the caller.
 
 mod block;
 mod blocks;
@@ -56,18 +60,23 @@ use region::{Region, Rewrite};
 const LEAST_BYTES: usize = 1 << 16;
 /// The most units of a block that are prefetched.
 const MOST_PREFETCHED: usize = 4;
+/// The bytes of the smallest block.
 const UNIT_BYTES: usize = UNIT_WORDS * size_of::<u64>();
 
 /// A state file that this process owns.
 #[derive(Debug)]
 pub(crate) struct StateFile {
+    /// The path, for messages.
     path: PathBuf,
     /// The file, which holds the lock.
     file: Option<File>,
+    /// All bytes of the file.
     mapping: Arc<Mapping>,
     /// The process that owns the file, and the boot of the machine under which it was last opened.
     owner: MappedPart<AtomicU64>,
+    /// The words of all blocks.
     region: Region,
+    /// The allocator of blocks, the only lock that is shared by all shards of the map.
     blocks: Mutex<Blocks>,
 }
 
@@ -87,6 +96,7 @@ pub(crate) struct BlockName<'a> {
     pub(crate) digest: u64,
     /// The namespace and the key.
     pub(crate) name: &'a [u8],
+    /// The algorithm, which determines the layout of the block.
     pub(crate) algorithm: Algorithm,
 }
 
@@ -106,11 +116,13 @@ pub(crate) fn bytes_of(algorithm: Algorithm, words: usize, name_bytes: usize) ->
     class_for(algorithm, words, name_bytes).map(|class| UNIT_BYTES << class)
 }
 
+/// Returns the class of the smallest block for a state: its head, its name and its body.
 fn class_for(algorithm: Algorithm, words: usize, name_bytes: usize) -> Option<u8> {
     class_of(HEAD_WORDS + name_words(name_bytes) + Layout::of(algorithm).body_words(words))
 }
 
 impl StateFile {
+    /// Uses a mapping as a state file, without a free block: the blocks are found by [`StateFile::load`].
     fn over(path: &Path, file: Option<File>, mapping: Arc<Mapping>, bytes: usize) -> StateFile {
         let region = Region::new(&mapping, bytes);
         let units = u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX - 1);
@@ -159,7 +171,8 @@ impl StateFile {
     }
 
     /// Allocates a block for a state that may grow to `words` words, and writes the state there unless it is empty.
-    /// Returns `None` if there is no room for it.
+    /// Returns `None` if there is no room for it. The block has no state until the write is published, so a kill in
+    /// between leaves a free block.
     pub(crate) fn insert(
         &self,
         name: BlockName<'_>,
@@ -172,7 +185,8 @@ impl StateFile {
         Some(block)
     }
 
-    /// Allocates a block with a name, and without a state.
+    /// Allocates a block with a name, and without a state. A log or a table also needs a spare block of its class, or a
+    /// later rewrite could fail.
     fn allocate(&self, BlockName { digest, name, algorithm }: BlockName<'_>, words: usize) -> Option<Block> {
         let class = class_for(algorithm, words, name.len())?;
         let mut blocks = self.blocks.lock();
@@ -217,6 +231,8 @@ impl StateFile {
         block.layout().body_words(words) <= block.body_words() || self.move_to(block, state, clear_at, words)
     }
 
+    /// The new block gets a later sequence before the old one is freed. A kill in between leaves both, and the later
+    /// one is loaded.
     #[cold]
     fn move_to(&self, block: &mut Block, state: &mut State, clear_at: Timestamp, words: usize) -> bool {
         let old = *block;
@@ -239,7 +255,8 @@ impl StateFile {
         self.region.prefetch(block.start(), (1 << block.class()).min(MOST_PREFETCHED));
     }
 
-    /// Writes a state as it is now. Its block must have room for it.
+    /// Writes a state as it is now. Its block must have room for it. It runs in the path of every decision of such a
+    /// state. It allocates no memory unless the whole state has to be rewritten.
     #[inline]
     pub(crate) fn save(&self, block: Block, state: &mut State, clear_at: Timestamp) {
         let (word, words) = (self.word(block), state.word_count());
@@ -341,6 +358,7 @@ impl StateFile {
         self.word(block).is_later_than(self.word(other))
     }
 
+    /// Returns the word that publishes a block.
     #[inline]
     fn word(&self, block: Block) -> PublishWord {
         PublishWord(self.region.get(block.start() + PUBLISH))

@@ -14,6 +14,7 @@ use super::region::Region;
 use crate::algorithm::sliding_log::Log;
 use crate::time::{Ticks, Timestamp};
 
+/// The words of an entry: its time, and the running total of units up to it.
 const ENTRY: usize = 2;
 
 /// Returns the words of a body for logs of `words` words, with room for the base and the next entry.
@@ -27,10 +28,12 @@ struct Ring<'a> {
     block: Block,
     /// The index of the first entry's first word.
     start: usize,
+    /// The number of entries that fit, including the base and the next one.
     entries: usize,
 }
 
 impl<'a> Ring<'a> {
+    /// Returns the ring in the body of a block, behind the word of the period.
     #[inline]
     fn of(region: &'a Region, block: Block) -> Ring<'a> {
         Ring { region, block, start: block.body() + 1, entries: (block.body_words() - 1) / ENTRY }
@@ -43,17 +46,20 @@ impl<'a> Ring<'a> {
         if sum < self.entries { sum } else { sum - self.entries }
     }
 
+    /// Returns the entry before the head.
     #[inline]
     fn base(&self, head: usize) -> usize {
         self.behind(head, self.entries - 1)
     }
 
+    /// Reads an entry.
     #[inline]
     fn get(&self, index: usize) -> [u64; 2] {
         let at = self.start + index * ENTRY;
         [self.region.get(at), self.region.get(at + 1)]
     }
 
+    /// Writes an entry, which is not in force until it is published.
     #[inline]
     fn set(&self, index: usize, [time, total]: [u64; 2]) {
         let at = self.start + index * ENTRY;
@@ -144,7 +150,8 @@ fn push(ring: &Ring<'_>, word: PublishWord, head: usize, kept: usize, log: &Log)
     true
 }
 
-/// Returns the words of the log and its clear time; `None` if they are invalid.
+/// Returns the words of the log and its clear time; `None` if they are invalid. A head or a length outside of the ring
+/// is invalid. The clear time is that of the newest entry, plus the period.
 pub(super) fn read(region: &Region, block: Block, word: PublishWord) -> Option<(Vec<u64>, Timestamp)> {
     let ring = Ring::of(region, block);
     let (head, length) = (word.head(), word.length());
