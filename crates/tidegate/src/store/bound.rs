@@ -152,7 +152,8 @@ impl BoundLimit {
 
     /// Returns the name of states under the predecessor of this number.
     ///
-    /// # Panics If there is no such predecessor.
+    /// # Panics
+    /// If there is no such predecessor.
     pub(crate) fn name_before(&self, predecessor: usize) -> &StateName {
         &self.before[predecessor]
     }

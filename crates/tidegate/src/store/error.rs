@@ -20,7 +20,8 @@ use super::limit_table::{MAX_LIMITS, Unlisted};
 /// ```
 /// use tidegate::StoreError;
 ///
-/// let error = StoreError::outcome_unknown("connection reset"); assert!(!error.is_retryable() && !error.is_timeout());
+/// let error = StoreError::outcome_unknown("connection reset");
+/// assert!(!error.is_retryable() && !error.is_timeout());
 /// ```
 #[doc(alias = "retry")]
 #[doc(alias = "timeout")]

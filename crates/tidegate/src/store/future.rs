@@ -18,10 +18,12 @@ use super::StoreError;
 /// ```
 /// use tidegate::{StoreError, StoreFuture};
 ///
-/// let known = StoreFuture::ready(7); let asked = StoreFuture::later(async { Ok::<u64, StoreError>(35) }); # let sum =
-/// std::pin::pin!(async move { Ok::<u64, StoreError>(known.await? + asked.await?) }); # let mut context =
-/// std::task::Context::from_waker(std::task::Waker::noop()); # assert!(matches!(sum.poll(&mut context),
-/// std::task::Poll::Ready(Ok(42)))); ```
+/// let known = StoreFuture::ready(7);
+/// let asked = StoreFuture::later(async { Ok::<u64, StoreError>(35) });
+/// # let sum = std::pin::pin!(async move { Ok::<u64, StoreError>(known.await? + asked.await?) });
+/// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+/// # assert!(matches!(sum.poll(&mut context), std::task::Poll::Ready(Ok(42))));
+/// ```
 #[doc(alias = "BoxFuture")]
 #[doc(alias = "async")]
 #[doc(alias = "Either")]

@@ -196,8 +196,8 @@ impl LimitTable {
 
     /// Returns the limits under which a key of this namespace may have a state.
     ///
-    /// # Errors While states under unlisted limits may be live, or if another process holds the lock of the file for
-    /// too long.
+    /// # Errors
+    /// While states under unlisted limits may be live, or if another process holds the lock of the file for too long.
     pub(crate) fn listed(&self, namespace: &str, now: Timestamp) -> Result<Vec<StateLimit>, Unlisted> {
         if self.unlisted_until().load(Ordering::Relaxed) > now.ticks() {
             return Err(Unlisted);

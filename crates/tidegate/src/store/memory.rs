@@ -21,11 +21,13 @@ use crate::time::{Source, Timestamp};
 /// An in-memory store, created from a reference to a [`Zone`] or a [`Map`]; clones share it.
 ///
 /// ```
-/// use tidegate::{Limit, Limiter, Map, MemoryStore, Zone};
+/// use tidegate::{Limit, Limiter, MemoryStore, Zone};
 ///
-/// let store = MemoryStore::from(&Zone::new(1 << 20)); // or `&Map::new()` let (login, mail) = (Limiter::on(&store,
-/// "login", Limit::per_minute(5)), Limiter::on(&store, "mail", Limit::per_day(50)));
-/// assert!(login.admit("ana").is_allowed() && mail.admit("ana").is_allowed()); ```
+/// let store = MemoryStore::from(&Zone::new(1 << 20)); // or from a map
+/// let login = Limiter::on(&store, "login", Limit::per_minute(5));
+/// let mail = Limiter::on(&store, "mail", Limit::per_day(50));
+/// assert!(login.admit("ana").is_allowed() && mail.admit("ana").is_allowed());
+/// ```
 #[doc(alias = "in-memory backend")]
 #[doc(alias = "storage")]
 #[derive(Clone, Debug)]
@@ -149,7 +151,8 @@ impl<'a> LimitStore<'a> {
 
     /// Removes the states of a key under every limit that its namespace has had. Returns true if there were any.
     ///
-    /// # Errors If the table of limits is full, because some limits are not listed then.
+    /// # Errors
+    /// If the table of limits is full, because some limits are not listed then.
     pub(crate) fn forget(self, namespace: &Namespace, name: &EncodedKey) -> Result<bool, Unlisted> {
         let listed = self.limits().listed(namespace.name(), self.clock().now())?;
         let state = |limit: StateLimit| StateName::new(self.limits(), namespace, limit);

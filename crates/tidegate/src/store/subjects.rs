@@ -192,13 +192,17 @@ macro_rules! serves_subjects {
             /// as far as it is certainly still there. A permit is released by its id instead.
             ///
             /// ```
-            /// use tidegate::{Adjusted, Ask, Key, Limit, Map, Subject};
+            /// use tidegate::{Ask, Key, Limit, Map, Subject};
             ///
-            /// let (map, key, limit) = (Map::new(), Key::new("ana"), Limit::per_hour(1)); let subject =
-            /// Subject::new("mail", &key, &limit); let (decision, receipt) = map.take(subject, Ask::ONE);
-            /// assert!(decision.is_allowed()); assert!(!map.take(subject, Ask::ONE).0.is_allowed()); let receipt =
-            /// receipt.expect("an allowed take has a receipt"); assert_eq!(map.give_back(subject, receipt),
-            /// Adjusted::Whole); assert!(map.take(subject, Ask::ONE).0.is_allowed()); ```
+            /// let (map, key, limit) = (Map::new(), Key::new("ana"), Limit::per_hour(1));
+            /// let subject = Subject::new("mail", &key, &limit);
+            /// let (decision, receipt) = map.take(subject, Ask::ONE);
+            /// assert!(decision.is_allowed());
+            /// assert!(!map.take(subject, Ask::ONE).0.is_allowed());
+            /// let receipt = receipt.expect("an allowed take has a receipt");
+            /// map.give_back(subject, receipt); // the mail was not sent
+            /// assert!(map.take(subject, Ask::ONE).0.is_allowed());
+            /// ```
             #[doc(alias = "acquire")]
             #[doc(alias = "check")]
             #[doc(alias = "hit")]
@@ -222,11 +226,15 @@ macro_rules! serves_subjects {
             /// ```
             /// use tidegate::{Ask, Key, Limit, Subject, Zone};
             ///
-            /// let (zone, ana, site) = (Zone::new(1 << 20), Key::new("ana"), Key::new("site")); let (user, all) =
-            /// (Limit::per_hour(1), Limit::per_hour(100)); let asks = [(Subject::new("user", &ana, &user), Ask::ONE),
-            /// (Subject::new("all", &site, &all), Ask::ONE)]; assert!(zone.take_all(&asks).is_allowed());
+            /// let (zone, ana, site) = (Zone::new(1 << 20), Key::new("ana"), Key::new("site"));
+            /// let (user, all) = (Limit::per_hour(1), Limit::per_hour(100));
+            /// let by_user = Subject::new("user", &ana, &user);
+            /// let by_site = Subject::new("all", &site, &all);
+            /// let asks = [(by_user, Ask::ONE), (by_site, Ask::ONE)];
+            /// assert!(zone.take_all(&asks).is_allowed());
             /// assert!(!zone.take_all(&asks).is_allowed()); // denied by the user's limit
-            /// assert_eq!(zone.peek(asks[1].0, Ask::ONE).remaining(), 99); // and not charged to the site ```
+            /// assert_eq!(zone.peek(by_site, Ask::ONE).remaining(), 99); // and not charged to the site
+            /// ```
             #[doc(alias = "transaction")]
             #[doc(alias = "atomic")]
             #[doc(alias = "multi-limit")]

@@ -139,7 +139,7 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
     Decisions::new(decisions.into_iter().map(|(_, decision)| decision).collect::<Few<_>>())
 }
 
-/// The takes from zones.
+/// The takes from zones. The first bid without a peek is kept apart, because it was taken before all others.
 enum ZoneTakes {
     /// None: a peek was denied.
     Nothing,
@@ -213,7 +213,7 @@ fn undo<'b>(
     }
 }
 
-/// An ask whose state is in a zone.
+/// An ask whose state is in a zone. A zone is not locked, so each method decides on the cell as it is at that moment.
 #[derive(Clone, Copy, Debug)]
 struct ZoneBid<'a> {
     /// The zone that holds the cell.

@@ -20,9 +20,13 @@ use super::{Clock, Ticks, Timestamp};
 /// use std::sync::Arc;
 /// use tidegate::{Limit, Limiter, ManualClock, SECOND};
 ///
-/// let clock = Arc::new(ManualClock::new()); let limiter = Limiter::with_clock(Limit::per_second(1), clock.clone());
-/// assert!(limiter.admit("ana").is_allowed()); assert!(!limiter.admit("ana").is_allowed()); clock.advance(SECOND); //
-/// no sleep assert!(limiter.admit("ana").is_allowed()); ```
+/// let clock = Arc::new(ManualClock::new());
+/// let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone());
+/// assert!(limiter.admit("ana").is_allowed());
+/// assert!(!limiter.admit("ana").is_allowed());
+/// clock.advance(SECOND); // no sleep
+/// assert!(limiter.admit("ana").is_allowed());
+/// ```
 #[doc(alias = "mock clock")]
 #[doc(alias = "fake time")]
 #[doc(alias = "test clock")]

@@ -55,9 +55,13 @@ pub struct Acquire<R: Request = KeyRequest> {
 /// ```
 /// use tidegate::{Limit, Limiter};
 ///
-/// let limiter = Limiter::new(Limit::per_hour(60).burst(1)); let (waited, take) =
-/// limiter.acquire("ana").tracked().blocking()?; assert!(waited.duration.is_zero()); take.refund(); // the work was not
-/// done assert!(limiter.admit("ana").is_allowed()); # Ok::<(), tidegate::Denied>(()) ```
+/// let limiter = Limiter::new(Limit::per_hour(60).burst(1));
+/// let (waited, take) = limiter.acquire("ana").tracked().blocking()?;
+/// assert!(waited.duration.is_zero());
+/// take.refund(); // the work was not done
+/// assert!(limiter.admit("ana").is_allowed());
+/// # Ok::<(), tidegate::Denied>(())
+/// ```
 #[doc(alias = "idempotent refund")]
 pub type AcquireTracked = Acquire<KeyRequest<Tracked>>;
 
@@ -126,8 +130,9 @@ impl<R: Request> Acquire<R> {
 
     /// Waits on this thread. Do not call it on a thread of an async runtime, which it would block.
     ///
-    /// # Errors As when it is awaited: if the ask can never pass, if the wait is longer than the max wait, if the queue
-    /// is full, or if the system starts no thread for the timer.
+    /// # Errors
+    /// As when it is awaited: if the ask can never pass, if the wait is longer than the max wait, if the queue is full,
+    /// or if the system starts no thread for the timer.
     #[doc(alias = "block_on")]
     #[doc(alias = "sync")]
     pub fn blocking(self) -> Result<R::Passed, Denied> {

@@ -36,7 +36,7 @@ const LATENESS: Ticks = Ticks::new(16_000_000);
 
 /// The FIFO policy of limiters, shapers, pacers and permits: one queue per key that has waiters.
 ///
-/// The order is strict: a small ask never passes a larger one that came first, so no waiter starves. Its parts are
+/// The order is strict: a small ask never passes a larger one that came first, so no waiter starves. It uses
 /// [`WaiterAsk`], [`KeyState`] and [`QueueGrant`].
 #[derive(Debug)]
 pub struct KeyFifo;

@@ -238,7 +238,8 @@ impl<P: QueuePolicy> QueueState<P> {
 
     /// Adds a waiter to a queue, at its end or at its former position.
     ///
-    /// # Panics If the queue of the ticket is not open.
+    /// # Panics
+    /// If the queue of the ticket is not open.
     pub fn join(&mut self, ticket: QueueTicket, entry: Entry<P::Ask>) -> QueueTicket {
         let queue = self.queues.get_mut(&ticket.queue).expect("a waiter joins a queue that is open");
         self.deadlines.extend(entry.deadline().map(|deadline| (deadline, ticket)));
@@ -366,7 +367,8 @@ impl<P: QueuePolicy> QueueState<P> {
     /// Returns the result of a wait that is over; else stores this waker and returns the previous one through
     /// `waker`.
     ///
-    /// # Panics If the ticket has no waiter and no result: its result was taken before.
+    /// # Panics
+    /// If the ticket has no waiter and no result: its result was taken before.
     pub(super) fn poll(
         &mut self,
         ticket: QueueTicket,

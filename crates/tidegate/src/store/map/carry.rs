@@ -4,6 +4,9 @@
 //! Nothing is written when a limit changes. A key pays for the change with its first take under the new limit: the
 //! states under earlier limits are read, converted to units of the new limit, and the result becomes its new state. The
 //! earlier states are left as they are and expire by themselves, because another server may still decide by them.
+//!
+//! A change that only gives back a take, releases a permit or renews one has no ask. It concerns a state under its own
+//! limit, so nothing is carried for it.
 
 use super::shard::{Entry, Shard, StateRef};
 use super::states::{Moment, named};

@@ -9,6 +9,14 @@
 //!
 //! An entry is written only if the state is not clear afterwards. A denial of an unknown key, or a refund of one,
 //! allocates nothing.
+//!
+//! | call | key without an entry | full map |
+//! |---|---|---|
+//! | take, spend | decided as full; stored if allowed | denied, reports a full store |
+//! | charge | stored with its debt | [`Adjusted::Capped`] |
+//! | refund, give back, take off | nothing to give back | never needs room |
+//! | release, renew | false | never needs room |
+//! | peek | decided as full | not affected |
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -198,7 +206,8 @@ impl Map {
         self.touch_as_of(account, moment, change, full)
     }
 
-    /// Changes the state of an account at a moment that is known once the clock was read.
+    /// Changes the state of an account at a moment that is known once the clock was read. `moment` gets the reading
+    /// made under the lock, and decides the time to decide as of.
     #[inline]
     fn touch_as_of<R: Reported>(
         &self,
@@ -375,14 +384,15 @@ impl Inner {
     }
 }
 
-/// The place, the time and the ask of a change.
+/// The place, the time and the ask of a change. A charge or a take grows a state; a refund never does. For the carry of
+/// counts, the ask selects the strictest of several states.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     /// The shard, and the hash under the limit.
     pub(super) place: StateLocation,
     /// The reading of the clock under the lock of the shard.
     pub(super) now: Now,
-    /// The time to decide as of.
+    /// The time to decide as of. It is at most [`RECENT`] before `now`, or a state that counted then may be gone.
     pub(super) at: Timestamp,
     /// The ask of the change. `None` if it concerns only a take under this limit, so that nothing is carried.
     pub(super) ask: Option<Ask>,

@@ -98,6 +98,13 @@ impl AdmittedTimes {
 
 /// An undo once subtracted its take from a debt that time had repaid meanwhile. The caller pauses for 900 ms at each
 /// reading while another caller takes from the same key.
+///
+/// ```text
+///   limit     1/s burst 2 for the user, 1/h for "z", which is asked twice and denies the second time
+///   caller    take from the user | pause 900 ms | denied by "z" | undo the take
+///   other                        | take from the user
+///   bound     in every interval: 2 + the seconds in it
+/// ```
 #[test]
 fn an_undo_after_a_pause_forgives_only_what_is_still_owed() {
     for reading in (0..40).step_by(if cfg!(miri) { 9 } else { 1 }) {
@@ -125,6 +132,13 @@ fn an_undo_after_a_pause_forgives_only_what_is_still_owed() {
 
 /// In a zone without free cells, an undone take of a shared cell must be given back once, even if another key has
 /// charged the cell between the take and the undo.
+///
+/// ```text
+///   zone      all cells taken by keys of 300 ms, so "user" shares a cell
+///   limit     one per 5 s, burst 4; two are taken before
+///   other     a take of the same key, 450 ms later, between the take and its undo
+///   bound     4 in all: no debt of five seconds is repaid meanwhile
+/// ```
 #[test]
 fn what_is_shared_is_given_back_once() {
     let all = (0..4_u32).flat_map(|key| (0..80).map(move |reading| (key, reading)));
@@ -152,6 +166,12 @@ fn what_is_shared_is_given_back_once() {
 
 /// A batch decides as of one reading. If its thread is suspended between two asks, a take by another caller must still
 /// count against the later ones, for a short pause (40 ms) and a long one (450 ms).
+///
+/// ```text
+///   batch     key, key + 1, key, key + 2, key as of one instant
+///   other     a take of the key | pause | a take of the key, between two asks
+///   bound     4 in all: the batch and the other caller together
+/// ```
 #[test]
 fn a_batch_that_is_paused_between_its_asks_admits_no_key_too_much() {
     let all = (0..4_u32).flat_map(|key| (0..60).map(move |reading| (key, reading)));
@@ -181,6 +201,12 @@ fn a_batch_that_is_paused_between_its_asks_admits_no_key_too_much() {
 
 /// A cell of `ana` becomes shared after her take. Her receipt is for a cell of her own, so nothing may be given back
 /// from the shared cell, whose debt is then that of `bob` as well.
+///
+/// ```text
+///   ana       buckets 0 and 1, has taken 3 in a cell of her own
+///   bob       buckets 0 and 2, shares a cell of bucket 0, has taken 3
+///   nick      buckets 1 and 2, finds no free cell and makes ana's cell shared
+/// ```
 #[test]
 fn a_take_of_ones_own_is_not_given_back_out_of_what_others_share() {
     let clock = Arc::new(ManualClock::new());

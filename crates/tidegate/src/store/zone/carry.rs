@@ -129,7 +129,8 @@ impl Core {
 }
 
 /// Applies a change to a key that starts with counts of earlier limits and with the possible debt of shared cells.
-/// Returns the new word too, if it differs.
+/// Returns the new word too, if it differs. The key is decided by the strictest carried state, and by the shared cells
+/// if its rule shares. A denial reports the wait of the carried states, unless shared cells are the cause.
 pub(super) fn begin_carried<W: OneWord, C: Change<W>>(
     who: &CellOp<'_, W>,
     change: &C,

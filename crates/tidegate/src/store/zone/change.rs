@@ -37,7 +37,7 @@ pub(super) trait Change<W: OneWord> {
     }
 }
 
-/// A change that decides, and spends if allowed.
+/// A change that decides, and spends if allowed. It is the change of the hot path: no receipt is computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spend(pub(super) Ask);
 
@@ -59,7 +59,8 @@ impl<W: OneWord> Change<W> for Spend {
     }
 }
 
-/// A change like [`Spend`], which also returns the time as of which it decided.
+/// A change like [`Spend`], which also returns the time as of which it decided. A batch uses it for a key that was not
+/// found at once, and decides the asks after it as of the returned time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpendAsOf(pub(super) Ask);
 
@@ -80,7 +81,8 @@ impl<W: OneWord> Change<W> for SpendAsOf {
     }
 }
 
-/// A change like [`Spend`], which also returns a receipt.
+/// A change like [`Spend`], which also returns a receipt. A receipt from a shared cell is marked as such, because only
+/// an undo right after it can use it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Take(pub(super) Ask);
 

@@ -43,7 +43,8 @@ use crate::decision::Decision;
 use crate::store::bound::BoundLimit;
 use crate::time::{OUT_OF_ORDER, RECENT, SECOND, Source, Ticks, Timestamp};
 
-/// The lower bound of the longest debt: a tentative cell may stay occupied for longer than any debt.
+/// The lower bound of the longest debt: a tentative cell may stay occupied for longer than any debt. Debts beyond it
+/// are shortened only if no limit in use can have made them.
 const LEAST_DEPTH: Ticks = Ticks::saturating_from(SECOND.saturating_mul(2));
 
 /// The cells, the clock and the counters.
@@ -59,7 +60,8 @@ pub(super) struct Core {
     first_attempt: u32,
 }
 
-/// The key, the limit and the time of one cell operation.
+/// The key, the limit and the time of one cell operation. It is built for each call on the stack. `terms` and `limit`
+/// describe the same limit: the first is typed, the second has its names and its history.
 pub(super) struct CellOp<'a, W> {
     /// The buckets and the fingerprint of the key.
     pub(super) spot: &'a BucketPair,
@@ -77,7 +79,8 @@ pub(super) struct CellOp<'a, W> {
 
 impl<W> CellOp<'_, W> {
     /// Returns the time to decide as of, or `now` if that time is at least `long_ago` old: the thread was suspended
-    /// since it read the clock.
+    /// since it read the clock. Two ages are in use: [`OUT_OF_ORDER`] where the cell was found, [`RECENT`] where a
+    /// state may have been dropped meanwhile.
     #[inline(always)]
     fn as_of(&self, now: Timestamp, long_ago: Ticks) -> Timestamp {
         self.at.filter(|at| now.since(*at) < long_ago).unwrap_or(now)

@@ -168,7 +168,8 @@ impl Sip {
 
 /// Returns one to seven bytes as a word, the first byte lowest.
 ///
-/// # Panics If there are no bytes.
+/// # Panics
+/// If there are no bytes.
 #[inline(always)]
 pub(super) fn short_word(bytes: &[u8]) -> u64 {
     let at = |index: usize| u64::from(bytes[index]) << (8 * index);

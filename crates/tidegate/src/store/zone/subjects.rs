@@ -7,6 +7,9 @@
 //!
 //! A zone stores no name. A key is recognized by its fingerprint and its buckets, under a secret seed. Two keys share a
 //! state only if their 62-bit fingerprints are equal and they have a bucket in common.
+//!
+//! Methods with an account get an encoded key, and so do methods of stores. A limiter uses [`Zone::spend_on`], which
+//! hashes the parts of a key in place. Both find the same cells.
 
 use std::sync::Arc;
 
@@ -298,13 +301,14 @@ impl Zone {
 }
 
 /// A key whose cells under other limits can be found. It is used only while counts are carried. A batch has no such
-/// keys, and is decided by names then.
+/// keys, and is decided by names then. The trait is object-safe, so that a cell operation has one type for keys of
+/// every kind.
 pub(super) trait FindUnder {
     /// Returns the buckets of the key under this limit.
     fn spot_under(&self, table: &Table, name: &StateName) -> BucketPair;
 }
 
-/// A key that is not encoded.
+/// A key that is not encoded. It is hashed again for each earlier limit.
 struct KeyParts<'a, K: ?Sized>(&'a K);
 
 impl<K: IntoKey + ?Sized> FindUnder for KeyParts<'_, K> {

@@ -24,7 +24,8 @@ use super::states::VERSION as STATES_VERSION;
 /// use tidegate::Zone;
 ///
 /// let error = Zone::in_file("/no/such/folder/zone.tg", 1 << 20).expect_err("the folder does not exist");
-/// assert!(!error.is_damaged() && !error.is_wrong_size()); ```
+/// assert!(!error.is_damaged() && !error.is_wrong_size());
+/// ```
 #[doc(alias = "corruption")]
 #[doc(alias = "damaged file")]
 #[doc(alias = "mmap")]

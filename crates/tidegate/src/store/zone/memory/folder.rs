@@ -1,4 +1,7 @@
 //! A folder for one test.
+//!
+//! Each test has a folder of its own, so tests of files can run at the same time. A killed test leaves its folder
+//! behind.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

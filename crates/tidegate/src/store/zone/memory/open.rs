@@ -27,16 +27,19 @@ use super::mapping::Mapping;
 use super::record::ClockRecord;
 use super::system::{self, Lock};
 
-/// The most attempts when a file repeatedly appears and vanishes while it is opened.
+/// The most attempts when a file repeatedly appears and vanishes while it is opened. It bounds the loop against a
+/// program that creates and removes the file all the time.
 const ATTEMPTS: usize = 16;
 
-/// The permission bits by which users other than the owner can write to a file.
+/// The permission bits by which users other than the owner can write to a file. The bits of the group and of all
+/// others.
 const WRITE_BY_OTHERS: u32 = 0o022;
 
 /// Opens the zone in this file, or creates one if there is no file. It is the first of its set, unless it belongs to
 /// one. The clocks are read only when they are needed.
 ///
-/// # Errors If a check fails, if the file cannot be created, or if the disk has no room for all of its bytes.
+/// # Errors
+/// If a check fails, if the file cannot be created, or if the disk has no room for all of its bytes.
 pub(super) fn open(
     path: &Path,
     wanted: Geometry,
@@ -209,7 +212,8 @@ fn take(
 }
 
 /// Returns the record with which the zone continues, after it was written to the file. The lock of the file is held
-/// meanwhile.
+/// meanwhile. The record is synced to disk here, before any decision. The word of the latest time is replaced only if
+/// it is impossible.
 fn set_clock(
     path: &Path,
     file: &File,

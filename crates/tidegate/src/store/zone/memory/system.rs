@@ -1,4 +1,7 @@
 //! The system calls for a zone's file that the standard library does not provide.
+//!
+//! Calls that a signal can interrupt are repeated. They are for opening and creating files; none of them runs in a
+//! decision.
 
 use std::fs::File;
 use std::io;

@@ -19,7 +19,8 @@ use super::{BlockName, Rewrite, StateFile};
 use crate::algorithm::{Algorithm, State};
 use crate::time::Timestamp;
 
-/// Checks the bytes as a header, as a header with a correct checksum, and as blocks.
+/// Checks the bytes as a header, as a header with a correct checksum, and as blocks. With a correct checksum, the
+/// checks behind it are reached, which random bytes alone would never reach.
 pub fn state_file(bytes: &[u8]) {
     examine_header(bytes);
     let mut page = vec![0; HEADER_BYTES];
@@ -46,7 +47,8 @@ fn examine_header(bytes: &[u8]) {
     }
 }
 
-/// The last two bytes of the input select the blocks of an interrupted rewrite.
+/// The last two bytes of the input select the blocks of an interrupted rewrite. A flaw is an accepted result: the file
+/// is then emptied, as after a restart of the machine. A panic, or a file that does not load at the end, is a failure.
 fn examine_blocks(bytes: &[u8]) {
     let units = (bytes.len() / (8 * UNIT_WORDS)).clamp(1, 1 << 10);
     let length = units * UNIT_WORDS * 8;

@@ -30,7 +30,8 @@ impl StateFile {
     /// otherwise the block is freed. Apart from that it writes only to complete an interrupted rewrite, to merge free
     /// neighbours and to allocate the spare block.
     ///
-    /// # Errors At the first flawed block. States before it were already passed on, so the caller must discard them.
+    /// # Errors
+    /// At the first flawed block. States before it were already passed on, so the caller must discard them.
     pub(crate) fn load(&self, visit: &mut dyn FnMut(Loaded<'_>) -> bool) -> Result<(), Flaw> {
         self.end_rewrite();
         let units = (self.region.len() / UNIT_WORDS) as u32;

@@ -81,6 +81,9 @@ pub(crate) struct StateFile {
 }
 
 /// A state file that was opened, or that another process owns.
+///
+/// A process that is not the owner decides states of one word in the zone as usual. Rules whose states are in this file
+/// are not supported there.
 #[derive(Debug)]
 pub(crate) enum Opened {
     /// This process owns it.
@@ -132,7 +135,8 @@ impl StateFile {
     }
 
     /// Returns true if the machine has restarted since the file was last opened. Blocks may then be torn, because
-    /// memory is written to disk in any order.
+    /// memory is written to disk in any order. If the boot id of the machine is unknown, it returns true, which is the
+    /// safe answer.
     pub(crate) fn has_restarted(&self) -> bool {
         let [_, first, second] = [0, 1, 2].map(|at| self.owner[at].load(Ordering::Relaxed));
         boot_words().is_none_or(|boot| boot != [first, second])
@@ -143,7 +147,8 @@ impl StateFile {
         self.owner[0].store(u64::from(std::process::id()), Ordering::Relaxed);
     }
 
-    /// Records that the blocks are valid under this boot of the machine.
+    /// Records that the blocks are valid under this boot of the machine. It is called once all blocks were loaded, or
+    /// emptied.
     pub(crate) fn note_whole(&self) {
         for (word, value) in self.owner[1..].iter().zip(boot_words().unwrap_or_default()) {
             word.store(value, Ordering::Relaxed);
@@ -331,7 +336,8 @@ impl StateFile {
         drop(blocks);
     }
 
-    /// Writes a whole state into a block, which is not valid meanwhile.
+    /// Writes a whole state into a block, which is not valid meanwhile. A kill meanwhile leaves the block without a
+    /// state; the spare block then has it.
     fn overwrite(&self, block: Block, state: &mut State, clear_at: Timestamp, sequence: u64) {
         self.region.publish(block.start() + PUBLISH, 0);
         self.region.then();
@@ -348,7 +354,8 @@ impl StateFile {
         self.region.publish_rewrite(None);
     }
 
-    /// Frees the block of a removed state.
+    /// Frees the block of a removed state. The block is free for any other state at once, and merged with free
+    /// neighbours.
     pub(crate) fn remove(&self, block: Block) {
         blocks::release(&mut self.blocks.lock(), &self.region, block);
     }

@@ -17,12 +17,13 @@ use crate::time::{Ticks, Timestamp};
 /// The words of an entry: its time, and the running total of units up to it.
 const ENTRY: usize = 2;
 
-/// Returns the words of a body for logs of `words` words, with room for the base and the next entry.
+/// Returns the words of a body for logs of `words` words, with room for the base and the next entry. The first word of
+/// a log is the total before its head, which becomes the base entry.
 pub(super) const fn body_words(words: usize) -> usize {
     1 + ENTRY * (words.saturating_sub(1) / ENTRY + 2)
 }
 
-/// A ring of entries in a block.
+/// A ring of entries in a block. Indices count entries from the start of the ring, and wrap around at its end.
 struct Ring<'a> {
     region: &'a Region,
     block: Block,
@@ -131,7 +132,8 @@ pub(super) fn append(
     }
 }
 
-/// Writes the entries of a log after those that are kept, and publishes them.
+/// Writes the entries of a log after those that are kept, and publishes them. Returns false if the ring has too few
+/// free entries; the caller then rewrites the whole log.
 #[inline]
 fn push(ring: &Ring<'_>, word: PublishWord, head: usize, kept: usize, log: &Log) -> bool {
     // The entries in force and their base must stay unchanged until the new entries are published.

@@ -7,6 +7,9 @@
 //! A place is in use while its number is not zero, and the number is written last. A release clears it; a renewal
 //! changes the end of the lease, which is one word. The sequence advances before a holder is written, so no number is
 //! used twice.
+//!
+//! The journal of the holders lists the permits that were added and removed since the last write, and the place of
+//! each. A take or a release is therefore a few stores, whatever the number of holders.
 
 use super::block::{Block, PUBLISH, PublishWord};
 use super::region::Region;
