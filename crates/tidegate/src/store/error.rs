@@ -8,7 +8,7 @@
 //! | unavailable | no | yes | not reached, or rejected |
 //! | timeout | no | yes | not sent before the deadline |
 //! | outcome unknown | perhaps | no | sent, and no reply |
-//! | unfit | no | without use | the request can never be decided |
+//! | unfit | no | yes, but useless | the request can never be decided |
 
 use std::error::Error;
 use std::fmt;

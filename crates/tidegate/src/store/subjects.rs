@@ -221,7 +221,7 @@ macro_rules! serves_subjects {
             /// returns receipts, by which [`refund`](Self::refund) gives back only that take.
             ///
             /// A denied request changes no limit and reports the decision of each. A state that is asked for twice is
-            /// decided by the sum of both asks. The result does not depend on the order of the asks.
+            /// decided for both asks together, so they cannot both get the last unit.
             ///
             /// ```
             /// use tidegate::{Ask, Key, Limit, Subject, Zone};
