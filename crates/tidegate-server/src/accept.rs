@@ -23,20 +23,25 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const MAX_HEALTH_CONNECTIONS: usize = 16;
 
 /// Accepts connections until the future is dropped. Assigns each to the worker with the fewest connections.
-pub(crate) async fn run(front: Front, listener: TcpListener, seats: Vec<WorkerHandle>, engine: Arc<Engine>) {
+pub(crate) async fn run(
+    front: Front,
+    listener: TcpListener,
+    workers: Vec<WorkerHandle>,
+    engine: Arc<Engine>,
+) {
     let mut pause = FIRST_PAUSE;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 pause = FIRST_PAUSE;
-                admit(front, stream, &seats, &engine);
+                admit(front, stream, &workers, &engine);
             }
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
                 if pause == FIRST_PAUSE {
                     // Unlike a print macro, this does not panic if stderr is closed. A panic would end the loop.
-                    let told = format!("cannot accept on the {front} port, will go on trying: {error}");
-                    let _ = writeln!(io::stderr(), "tidegate: {told}");
+                    let report = format!("cannot accept on the {front} port, will go on trying: {error}");
+                    let _ = writeln!(io::stderr(), "tidegate: {report}");
                 }
                 sleep(pause).await;
                 pause = (2 * pause).min(LONGEST_PAUSE);
@@ -45,16 +50,16 @@ pub(crate) async fn run(front: Front, listener: TcpListener, seats: Vec<WorkerHa
     }
 }
 
-fn admit(front: Front, stream: TcpStream, seats: &[WorkerHandle], engine: &Engine) {
+fn admit(front: Front, stream: TcpStream, workers: &[WorkerHandle], engine: &Engine) {
     // The connection works without this option.
     let _ = stream.set_nodelay(true);
     let Ok(mut stream) = stream.into_std() else { return };
-    let taken = |scope| seats.iter().map(|seat| seat.taken(scope)).sum::<usize>();
-    let has_place = taken(Scope::All) < engine.settings().bounds.max_connections;
-    let is_checked = || front.answers_health_checks() && taken(Scope::Health) < MAX_HEALTH_CONNECTIONS;
-    match seats.iter().min_by_key(|seat| seat.taken(Scope::All)) {
-        Some(seat) if has_place => seat.serve(front, stream, Scope::All),
-        Some(seat) if is_checked() => seat.serve(front, stream, Scope::Health),
+    let connections = |scope| workers.iter().map(|worker| worker.connections(scope)).sum::<usize>();
+    let has_room = connections(Scope::All) < engine.settings().bounds.max_connections;
+    let is_checked = || front.answers_health_checks() && connections(Scope::Health) < MAX_HEALTH_CONNECTIONS;
+    match workers.iter().min_by_key(|worker| worker.connections(Scope::All)) {
+        Some(worker) if has_room => worker.serve(front, stream, Scope::All),
+        Some(worker) if is_checked() => worker.serve(front, stream, Scope::Health),
         _ => {
             engine.meters().of(0).cut_off.add(1);
             // The reply fits in the send buffer of a new connection, so it is written whole or the connection is

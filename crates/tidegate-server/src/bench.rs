@@ -19,7 +19,7 @@ use crate::worker::WorkerContext;
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) runtime: Runtime,
-    pub(crate) post: Arc<WorkerContext>,
+    pub(crate) worker: Arc<WorkerContext>,
     /// Keeps the channel open, so that the server counts as running.
     _stop: watch::Sender<bool>,
 }
@@ -31,7 +31,7 @@ impl Bench {
         let engine = Engine::new(settings, zone, None).expect("there is memory");
         let (stop, stopped) = watch::channel(false);
         let runtime = Builder::new_current_thread().enable_all().build().expect("a thread can wait");
-        Bench { runtime, post: Arc::new(WorkerContext::new(engine, 0, stopped)), _stop: stop }
+        Bench { runtime, worker: Arc::new(WorkerContext::new(engine, 0, stopped)), _stop: stop }
     }
 }
 

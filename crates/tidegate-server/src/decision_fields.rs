@@ -25,11 +25,11 @@ pub(crate) struct DecisionFields<'a> {
 /// remaining quota.
 impl From<Decided> for DecisionFields<'static> {
     fn from(Decided { decision, by: decided_by }: Decided) -> DecisionFields<'static> {
-        let told = DecisionFields { decided_by, ..DecisionFields::from(decision) };
-        if decided_by == DecidedBy::Open && told.is_allowed {
-            return DecisionFields { limit: None, remaining: None, reset_after_ms: None, ..told };
+        let fields = DecisionFields { decided_by, ..DecisionFields::from(decision) };
+        if decided_by == DecidedBy::Open && fields.is_allowed {
+            return DecisionFields { limit: None, remaining: None, reset_after_ms: None, ..fields };
         }
-        told
+        fields
     }
 }
 

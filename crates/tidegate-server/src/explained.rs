@@ -73,33 +73,33 @@ impl<'a> Explained<'a> {
         Explained {
             allowed: explanation.is_allowed,
             rule: explanation.rule.as_deref(),
-            rules: explanation.rules.iter().map(|told| RulePart::new(told, is_in_file)).collect(),
+            rules: explanation.rules.iter().map(|explained| RulePart::new(explained, is_in_file)).collect(),
         }
     }
 }
 
 impl<'a> RulePart<'a> {
-    fn new(told: &'a RuleExplained, is_in_file: bool) -> RulePart<'a> {
+    fn new(explained: &'a RuleExplained, is_in_file: bool) -> RulePart<'a> {
         RulePart {
-            name: told.rule.name(),
-            applies: told.applies,
-            when: told.conditions.iter().map(condition).collect(),
-            mode: mode(told.mode),
-            decision: told.rule.decision().map(decision),
-            key: Parts(&told.key),
-            repeated: &told.repeated,
-            limit: told.limit.map(|limit| limit.to_string()),
-            window: told.window.as_deref(),
-            changes_at: told.changes_at.map(date::written),
-            overridden: told.is_overridden,
-            cost: told.cost,
-            remaining: told.decision.map(|decision| decision.remaining()),
-            retry_after_ms: told.decision.as_ref().and_then(retry_after).map(in_ms),
-            reset_after_ms: told.decision.map(|decision| in_ms(decision.reset_after_in_ticks())),
-            allowed: allowed(told),
-            candidate_for: told.candidate_for.as_deref(),
-            worst_case: told.limit.as_ref().map(|limit| {
-                let disk = is_in_file.then(|| disk_bytes_per_key(told.rule.name(), limit)).flatten();
+            name: explained.rule.name(),
+            applies: explained.applies,
+            when: explained.conditions.iter().map(condition).collect(),
+            mode: mode(explained.mode),
+            decision: explained.rule.decision().map(decision),
+            key: Parts(&explained.key),
+            repeated: &explained.repeated,
+            limit: explained.limit.map(|limit| limit.to_string()),
+            window: explained.window.as_deref(),
+            changes_at: explained.changes_at.map(date::written),
+            overridden: explained.is_overridden,
+            cost: explained.cost,
+            remaining: explained.decision.map(|decision| decision.remaining()),
+            retry_after_ms: explained.decision.as_ref().and_then(retry_after).map(in_ms),
+            reset_after_ms: explained.decision.map(|decision| in_ms(decision.reset_after_in_ticks())),
+            allowed: allowed(explained),
+            candidate_for: explained.candidate_for.as_deref(),
+            worst_case: explained.limit.as_ref().map(|limit| {
+                let disk = is_in_file.then(|| disk_bytes_per_key(explained.rule.name(), limit)).flatten();
                 WorstCaseFields::new(limit, disk)
             }),
         }
@@ -107,10 +107,10 @@ impl<'a> RulePart<'a> {
 }
 
 /// Returns the verdict of a rule alone. A denying override has a limit and no decision.
-fn allowed(told: &RuleExplained) -> Option<bool> {
-    let decided = told.rule.decision().map(|fixed| fixed == StaticVerdict::Allow);
-    let counted = || told.decision.is_some_and(|decision| decision.is_allowed());
-    told.applies.then(|| decided.unwrap_or_else(counted))
+fn allowed(explained: &RuleExplained) -> Option<bool> {
+    let decided = explained.rule.decision().map(|fixed| fixed == StaticVerdict::Allow);
+    let counted = || explained.decision.is_some_and(|decision| decision.is_allowed());
+    explained.applies.then(|| decided.unwrap_or_else(counted))
 }
 
 fn condition(matched: &Match) -> Condition<'_> {

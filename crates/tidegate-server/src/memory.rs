@@ -40,8 +40,8 @@ fn too_much(store: usize, zones: usize, all: usize) -> String {
 
 /// Returns the bytes of physical memory, if `/proc/meminfo` reports them.
 fn all() -> Option<usize> {
-    let told = fs::read_to_string("/proc/meminfo").ok()?;
-    let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: usize = total.trim().strip_suffix(" kB")?.parse().ok()?;
     kibibytes.checked_mul(1 << 10)
 }
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_refused_is_told_what_is_too_large() {
+    fn the_error_names_the_size_that_is_too_large() {
         for (store, zones, said) in [
             (2 << 30, 0, "a store of 2 GiB: this machine has 1 GiB of memory; choose a smaller --store-size"),
             (0, 2 << 30, "zones of 2 GiB: this machine has 1 GiB of memory; write smaller sizes of zones"),

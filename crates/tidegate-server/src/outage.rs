@@ -26,7 +26,7 @@ pub(crate) async fn watch(
     mut was_available: bool,
     tell: impl Fn(&str) + Send + Sync,
 ) {
-    let mut told = engine.decided_without_store();
+    let mut reported = engine.decided_without_store();
     loop {
         sleep(LOOK_EVERY).await;
         let status = store.status();
@@ -37,8 +37,8 @@ pub(crate) async fn watch(
         if was_available {
             let without = engine.decided_without_store();
             let place = store.url();
-            tell(&format!("store: {place} is back; decided without it: {}", without - told));
-            told = without;
+            tell(&format!("store: {place} is back; decided without it: {}", without - reported));
+            reported = without;
         } else {
             tell(&format!("store: {}", absent(store.url(), &status)));
         }

@@ -237,7 +237,7 @@ impl Rules {
             let changes = Changes { differences, ..Changes::default() };
             self.known().status.wrong = None;
             if was_wrong {
-                self.say_list(&format!("{file} holds again, and is as it was before"), &changes);
+                self.say_list(&format!("{file} is valid again and unchanged"), &changes);
             } else if is_asked || !changes.differences.is_empty() {
                 let nothing = if changes.differences.is_empty() { ": nothing has changed" } else { "" };
                 self.say_list(&format!("{file} was read again{nothing}"), &changes);
@@ -246,7 +246,7 @@ impl Rules {
         }
         let first = match self.text() {
             None => format!("{file} is there now, and was read"),
-            Some(_) if was_wrong => format!("{file} holds again"),
+            Some(_) if was_wrong => format!("{file} is valid again"),
             Some(_) => format!("{file} was read again"),
         };
         let changes = self.replace(loaded, prepared, now);
@@ -283,7 +283,7 @@ impl Rules {
         let mut waiting = now.different_from(read);
         waiting.retain(|name| changed.contains(name));
         known.settings = Some(Settings { policy: Policy::default(), ..read.clone() });
-        waiting.iter().map(|name| format!("~ {name}: holds after the next start only")).collect()
+        waiting.iter().map(|name| format!("~ {name}: takes effect after a restart")).collect()
     }
 
     /// Records that a file is invalid. The same complaints are reported once, however often they recur.
@@ -301,7 +301,7 @@ impl Rules {
                 tell.rejected(&file.to_string(), error);
             }
         } else if is_asked {
-            self.say(&format!("{file} does not hold, as before; the rules before it stay in force"));
+            self.say(&format!("{file} is still invalid; the previous rules stay in force"));
         }
         if is_new { Reloaded::Rejected } else { Reloaded::Same }
     }

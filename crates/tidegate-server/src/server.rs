@@ -72,12 +72,12 @@ impl Server {
             .map(|number| Worker::start(number, engine.clone(), stopped.clone()))
             .collect();
         let workers = workers.map_err(StartError::Threads)?;
-        let seats: Vec<_> = workers.iter().map(|worker| worker.seat.clone()).collect();
+        let handles: Vec<_> = workers.iter().map(|worker| worker.handle.clone()).collect();
         for (front, listener, _) in listeners {
-            let (seats, engine) = (seats.clone(), engine.clone());
+            let (handles, engine) = (handles.clone(), engine.clone());
             workers[0].spawn(async move {
                 if let Ok(listener) = TcpListener::from_std(listener) {
-                    accept::run(front, listener, seats, engine).await;
+                    accept::run(front, listener, handles, engine).await;
                 }
             });
         }
@@ -255,7 +255,10 @@ fn cannot_listen(
     match why {
         io::ErrorKind::AddrInUse => {
             let next = with_port(address.port().checked_add(1).unwrap_or(0));
-            write!(out, "{address} is taken; stop who has it, or choose another port: --{front} {next}")
+            write!(
+                out,
+                "{address}: address already in use; stop the process that uses it, or choose another port: --{front} {next}"
+            )
         }
         io::ErrorKind::PermissionDenied => {
             let higher = with_port(address.port().saturating_add(8000));

@@ -23,7 +23,7 @@ const LOOKS: Duration = Duration::from_millis(5);
 /// A thread that serves connections.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub(crate) seat: WorkerHandle,
+    pub(crate) handle: WorkerHandle,
     thread: JoinHandle<()>,
 }
 
@@ -76,18 +76,18 @@ impl Worker {
     ) -> io::Result<Worker> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let handle = runtime.handle().clone();
-        let post = Arc::new(WorkerContext::new(engine, number, stopped));
-        let own = post.clone();
+        let worker = Arc::new(WorkerContext::new(engine, number, stopped));
+        let own = worker.clone();
         let thread = thread::Builder::new()
             .name(format!("tidegate-{number}"))
             .spawn(move || runtime.block_on(own.watch()))?;
-        Ok(Worker { seat: WorkerHandle { handle, post }, thread })
+        Ok(Worker { handle: WorkerHandle { runtime: handle, worker }, thread })
     }
 
     /// Runs a task until it ends, or until the server stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let stopped = self.seat.post.stopped();
-        self.seat.handle.spawn(async move {
+        let stopped = self.handle.worker.stopped();
+        self.handle.runtime.spawn(async move {
             tokio::select! {
                 () = task => {}
                 () = stopped => {}
@@ -118,37 +118,37 @@ impl WorkerContext {
 /// A handle through which the accept loops assign connections to a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerHandle {
-    handle: Handle,
-    post: Arc<WorkerContext>,
+    runtime: Handle,
+    worker: Arc<WorkerContext>,
 }
 
 impl WorkerHandle {
-    pub(crate) fn taken(&self, scope: Scope) -> usize {
-        self.post.connections(scope).load(Ordering::Relaxed)
+    pub(crate) fn connections(&self, scope: Scope) -> usize {
+        self.worker.connections(scope).load(Ordering::Relaxed)
     }
 
     /// Serves a connection on this worker.
     pub(crate) fn serve(&self, front: Front, stream: StdStream, scope: Scope) {
-        self.post.connections(scope).fetch_add(1, Ordering::Relaxed);
-        let taken = ConnectionGuard { post: self.post.clone(), scope };
-        self.handle.spawn(async move {
+        self.worker.connections(scope).fetch_add(1, Ordering::Relaxed);
+        let guard = ConnectionGuard { worker: self.worker.clone(), scope };
+        self.runtime.spawn(async move {
             // Only a runtime that is shutting down returns an error here.
             if let Ok(stream) = TcpStream::from_std(stream) {
-                front.serve(stream, taken.post.clone(), scope).await;
+                front.serve(stream, guard.worker.clone(), scope).await;
             }
-            drop(taken);
+            drop(guard);
         });
     }
 }
 
 /// A guard that decrements the connection count on drop, however the connection ended.
 struct ConnectionGuard {
-    post: Arc<WorkerContext>,
+    worker: Arc<WorkerContext>,
     scope: Scope,
 }
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.post.connections(self.scope).fetch_sub(1, Ordering::Relaxed);
+        self.worker.connections(self.scope).fetch_sub(1, Ordering::Relaxed);
     }
 }

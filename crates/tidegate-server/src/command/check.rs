@@ -17,13 +17,13 @@ use crate::settings::{ComplaintRecord, Loaded, Said, SettingsError, Source};
 const WRONG: u8 = 2;
 
 const ABOUT: &str = "\
-Say everything that is wrong with a file of settings and rules
+Check a file of settings and rules
 
-Reads the file as `tidegate serve --config FILE` would, and starts nothing. Files of the store that exist are looked at, too: a zone \
-of another size keeps a server from starting. Flags and variables of serve do not count, \
-but for TIDEGATE_TOKEN: a file that opens a port to other machines needs a token, and the token itself stands in no file.
+Reads the file as `tidegate serve --config FILE` does, and reports every error and warning. No server is started. Existing files of \
+the store are checked as well: a server does not start on a zone of another size. Flags and variables of serve are ignored, \
+except TIDEGATE_TOKEN: a file that opens a port to other machines needs a token, and the token itself is in no file.
 
-Ends with 0 if the file would do, with 2 if it would not, and with --strict with 1 if there are warnings.";
+Exits with 0 if the file is valid, with 2 if it is invalid, and with --strict with 1 if there are warnings.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,17 +31,17 @@ Examples:
   tidegate check etc/tidegate.toml --strict
   tidegate check --json | jq .errors";
 
-/// Say everything that is wrong with a file of settings and rules
+/// Check a file of settings and rules
 #[derive(Args)]
 #[command(long_about = ABOUT, after_help = EXAMPLES)]
 pub(super) struct Check {
-    /// The file of settings and rules
+    /// File of settings and rules
     #[arg(value_name = "FILE", default_value = "tidegate.toml")]
     file: PathBuf,
-    /// Print all that is said as JSON on standard output
+    /// Print errors and warnings as JSON on standard output
     #[arg(long)]
     json: bool,
-    /// End with 1 if there are warnings
+    /// Exit with 1 if there are warnings
     #[arg(long)]
     strict: bool,
 }
@@ -62,7 +62,7 @@ impl Check {
         // The token counts, because `serve` would read it, too.
         match Source::new(Some(self.file.clone()), Said::token().into_iter().collect()).load() {
             Ok(loaded) => Ok(self.with_files(loaded)),
-            Err(error) => Ok(self.does_not_hold(&error)),
+            Err(error) => Ok(self.invalid(&error)),
         }
     }
 
@@ -70,18 +70,18 @@ impl Check {
     /// as another user.
     fn with_files(&self, mut loaded: Loaded) -> ExitCode {
         match files::check(&loaded.settings) {
-            Ok(()) => self.holds(&loaded),
+            Ok(()) => self.valid(&loaded),
             Err(error) if error.is_forbidden() => {
                 let what = files::described(&error);
                 loaded.warnings.push(what.clone());
                 loaded.warned.push(Complaint::alone(what));
-                self.holds(&loaded)
+                self.valid(&loaded)
             }
-            Err(error) => self.does_not_hold(&SettingsError::alone(files::described(&error))),
+            Err(error) => self.invalid(&SettingsError::alone(files::described(&error))),
         }
     }
 
-    fn holds(&self, loaded: &Loaded) -> ExitCode {
+    fn valid(&self, loaded: &Loaded) -> ExitCode {
         let text = loaded.text.as_deref().unwrap_or_default();
         let warnings = &loaded.warned;
         let (rules, zones) = (loaded.settings.policy.rules().len(), loaded.settings.policy.zones().len());
@@ -101,7 +101,7 @@ impl Check {
         if self.strict && !warnings.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 
-    fn does_not_hold(&self, error: &SettingsError) -> ExitCode {
+    fn invalid(&self, error: &SettingsError) -> ExitCode {
         let (file, complaints) = error.complaints();
         if self.json {
             let errors = findings(complaints, file.map_or("", |file| &file.text));

@@ -14,11 +14,11 @@ Examples:
   tidegate completions zsh > ~/.zfunc/_tidegate
   tidegate completions fish > ~/.config/fish/completions/tidegate.fish";
 
-/// Print the completions of a shell
+/// Print the completion script of a shell
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Completions {
-    /// The shell that completes
+    /// Shell to print the script for
     shell: Shell,
 }
 

@@ -20,14 +20,14 @@ use super::written::Written;
 use crate::settings::{Settings, SharedSettings, Source};
 
 const ABOUT: &str = "\
-Look at what a server would rely on, and say what to change
+Diagnose the dependencies of a server
 
-Reads settings as `tidegate serve` would, and starts no server. If counts are shared in Redis or Valkey it is reached as the server \
-would: address and password, version and role, what it forgets when its memory is full, its clock, how far away it is, what the user \
-may do, every script on keys of the doctor's own, which it removes; behind Sentinels and in a cluster also who names whom. If counts \
-are in a file, each file of the store is looked at: whether it fits, its bytes, and the process that has it open.
+Reads settings as `tidegate serve` does, and starts no server. If counts are shared in Redis or Valkey, it connects as a server \
+does and checks address and password, version and role, eviction policy, clock, round-trip time, permissions of the user, and every \
+script on keys of its own, which it removes; with Sentinels and in a cluster also the topology. If counts are in a file, it checks \
+each file of the store: size, bytes in use, and the process that has it open.
 
-Ends with 0 if all is well, with 1 if something is bad, and with --strict also if there are warnings.";
+Exits with 0 if all is well, with 1 if a finding is bad, and with --strict also if there are warnings.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,17 +36,17 @@ Examples:
   tidegate doctor --store-kind redis --store-url redis+sentinel://10.0.0.5:26379,10.0.0.6:26379/shop
   tidegate doctor --json | jq '.findings[] | select(.gravity != \"good\")'";
 
-/// Look at what a server would rely on, and say what to change
+/// Diagnose the dependencies of a server
 #[derive(Args)]
 #[command(long_about = ABOUT, after_help = EXAMPLES)]
 pub(super) struct Doctor {
-    /// The file of settings [default: ./tidegate.toml if there is one]
+    /// File of settings [default: ./tidegate.toml if there is one]
     #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG", hide_env_values = true)]
     config: Option<OsString>,
-    /// Print everything that was found as JSON on standard output
+    /// Print all findings as JSON on standard output
     #[arg(long)]
     json: bool,
-    /// End with 1 if there are warnings
+    /// Exit with 1 if there are warnings
     #[arg(long)]
     strict: bool,
     #[command(flatten)]

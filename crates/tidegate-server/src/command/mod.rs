@@ -25,13 +25,13 @@ use failure::Failure;
 const EXAMPLES: &str = "\
 Examples:
   tidegate serve                                      start a server on this machine
-  tidegate take user123 --limit \"30/60s burst 16\"     ask it: may user123 act once more?
-  redis-cli -p 6380 CL.THROTTLE user123 15 30 60      ask it from any Redis client
+  tidegate take user123 --limit \"30/60s burst 16\"     take from a limit of user123
+  redis-cli -p 6380 CL.THROTTLE user123 15 30 60      the same from any Redis client
   tidegate init && tidegate check                     write a file of rules, and check it
-  tidegate explain ip=192.0.2.7 path=/login           which rules apply to a request, and why
-  tidegate doctor --store-url redis://10.0.0.5        look at a Redis before limits rely on it";
+  tidegate explain ip=192.0.2.7 path=/login           explain the rules for a request
+  tidegate doctor --store-url redis://10.0.0.5        check a Redis before limits depend on it";
 
-/// Decides whether one more action of any subject may happen now, later or not at all.
+/// Rate limiter: decides if a request may happen now, later or never
 #[derive(Parser)]
 #[command(name = "tidegate", version, after_help = EXAMPLES, arg_required_else_help = true)]
 #[command(subcommand_value_name = "COMMAND")]

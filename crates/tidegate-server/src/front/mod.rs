@@ -20,11 +20,11 @@ pub enum Front {
 }
 
 impl Front {
-    pub(crate) async fn serve(self, stream: TcpStream, post: Arc<WorkerContext>, scope: Scope) {
+    pub(crate) async fn serve(self, stream: TcpStream, worker: Arc<WorkerContext>, scope: Scope) {
         match self {
-            Front::Resp => resp::serve(stream, post).await,
+            Front::Resp => resp::serve(stream, worker).await,
             // Its future is much larger; boxed, it does not enlarge that of the other front.
-            Front::Http => Box::pin(http::serve(stream, post, scope)).await,
+            Front::Http => Box::pin(http::serve(stream, worker, scope)).await,
         }
     }
 

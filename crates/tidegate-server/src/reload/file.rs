@@ -97,7 +97,7 @@ mod tests {
     use crate::reload::folder::Folder;
 
     #[test]
-    fn what_somebody_has_planted_is_neither_written_nor_removed() {
+    fn a_planted_file_is_neither_written_nor_removed() {
         let folder = Folder::new();
         folder.put("victim", "precious");
         symlink(folder.path("victim"), folder.path("a")).unwrap();
@@ -105,14 +105,14 @@ mod tests {
         folder.put("c", "taken");
         let names =
             |names: &[&str]| names.iter().map(|name| folder.path(name)).collect::<Vec<_>>().into_iter();
-        let refused = create_one_of(names(&["a", "b", "c"])).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        let error = create_one_of(names(&["a", "b", "c"])).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         let (file, name) = create_one_of(names(&["a", "b", "c", "d", "e"])).unwrap();
         assert_eq!(name, folder.path("d"));
         assert_eq!(
             file.metadata().unwrap().permissions().mode() & 0o777,
             0o600,
-            "nobody else reads it meanwhile"
+            "no other user reads it meanwhile"
         );
         assert_eq!(folder.names(), ["a", "b", "c", "d", "victim"]);
         assert_eq!(fs::read_to_string(folder.path("victim")).unwrap(), "precious");

@@ -26,7 +26,7 @@ impl ReportListener {
     pub(crate) fn rejected(&self, file: &str, error: &SettingsError) {
         let complaints: Vec<_> = error.each().collect();
         let lines = beginning(&complaints, |complaint| format!("error: {complaint}"));
-        self.tell(&format!("{file} does not hold; the rules before it stay in force"), lines);
+        self.tell(&format!("{file} is invalid; the previous rules stay in force"), lines);
     }
 
     /// Passes all lines in one call, so that no other output comes between them.
@@ -54,11 +54,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_told_to_its_bound_and_not_beyond() {
+    fn a_list_is_reported_up_to_its_bound() {
         let list = |length: usize| (0..length).map(|number| number.to_string()).collect::<Vec<_>>();
-        let told = |length| beginning(&list(length), |line| format!("- {line}"));
-        assert_eq!((told(MAX_LINES).len(), &*told(MAX_LINES)[MAX_LINES - 1]), (MAX_LINES, "- 99"));
-        assert_eq!(told(MAX_LINES + 2)[MAX_LINES - 1..], ["- 99", "  and 2 more"]);
-        assert_eq!(told(0), Vec::<String>::new());
+        let lines = |length| beginning(&list(length), |line| format!("- {line}"));
+        assert_eq!((lines(MAX_LINES).len(), &*lines(MAX_LINES)[MAX_LINES - 1]), (MAX_LINES, "- 99"));
+        assert_eq!(lines(MAX_LINES + 2)[MAX_LINES - 1..], ["- 99", "  and 2 more"]);
+        assert_eq!(lines(0), Vec::<String>::new());
     }
 }

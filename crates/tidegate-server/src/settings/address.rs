@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_what_would_do() {
+    fn any_other_text_is_an_error_with_a_remedy() {
         for (text, expected) in [
             ("127.0.0.1", "the port is missing; write \"127.0.0.1:6380\""),
             ("::1", "the port is missing; write \"[::1]:6380\""),

@@ -183,7 +183,7 @@ pub(super) fn url(said: &Said) -> Result<Url, String> {
 /// Parses the deadline of a store request, from 1 ms to 5 s.
 pub(super) fn deadline(text: &str) -> Result<Duration, String> {
     match positive(text)? {
-        long if long > MAX_DEADLINE => Err("whoever asks waits as long; write at most \"5s\"".to_owned()),
+        long if long > MAX_DEADLINE => Err("a caller waits as long; write at most \"5s\"".to_owned()),
         short if short < Duration::from_millis(1) => {
             Err("too short for any network; write at least \"1ms\"".to_owned())
         }
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_is_one_that_whoever_asks_can_bear() {
+    fn a_deadline_is_at_most_what_a_caller_may_wait() {
         assert_eq!(deadline("20ms"), Ok(Duration::from_millis(20)));
         assert_eq!((deadline("1ms").is_ok(), deadline("999us").is_ok()), (true, false));
         assert_eq!(

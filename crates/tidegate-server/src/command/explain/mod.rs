@@ -33,12 +33,12 @@ const USUAL_FILE: &str = "tidegate.toml";
 const ZONE_BYTES: usize = 1 << 20;
 
 const ABOUT: &str = "\
-Say which rules apply to a request, and why, and what they would answer
+Explain which rules apply to a request, and what they decide
 
-Puts the rules of a file in force on an empty store and asks about one request; no server is needed, and none is asked. \
-A request is what is known about it: ip, path, method, host, user, header.NAME, cookie.NAME, query.NAME, or any other \
-name that rules look at. For every limit it says the worst case: the most that can pass at one instant and in any span \
-of a length, the memory that one key takes, and its bytes on disk if the file names a store file. Without a request it prints the worst case of every rule.";
+Puts the rules of a file in force on an empty store and decides about one request. It needs no server, and contacts none. \
+A request is described by its attributes: ip, path, method, host, user, header.NAME, cookie.NAME, query.NAME, or any other \
+name that rules use. For every limit it reports the worst case: the most that can pass at one instant and in any interval \
+of a length, the memory of one key, and its bytes on disk if the file names a store file. Without a request it prints the worst case of every rule.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,14 +47,14 @@ Examples:
   tidegate explain ip=192.0.2.7 path=/export --cost 50 --json
   tidegate explain ip=192.0.2.7 path=/ --at 2026-11-11T08:00:00+08:00";
 
-/// Say which rules apply to a request, and why, and what they would answer
+/// Explain which rules apply to a request, and what they decide
 #[derive(Args)]
 #[command(long_about = ABOUT, after_help = EXAMPLES)]
 pub(super) struct Explain {
-    /// What is known about the request, as in ip=192.0.2.7
+    /// Attributes of the request, as in ip=192.0.2.7
     #[arg(value_name = "NAME=VALUE")]
     known: Vec<OsString>,
-    /// The file of rules
+    /// File of rules
     #[arg(
         long,
         value_name = "FILE",
@@ -63,13 +63,13 @@ pub(super) struct Explain {
         default_value = USUAL_FILE
     )]
     config: OsString,
-    /// How much the request weighs
+    /// Cost of the request
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     cost: u64,
-    /// The date for schedules, as in 2026-11-11T08:00:00Z; now, unless said
+    /// Date for schedules, as in 2026-11-11T08:00:00Z [default: now]
     #[arg(long, value_name = "DATE")]
     at: Option<String>,
-    /// Print the explanation as JSON, as `POST /v1/explain` answers
+    /// Print the explanation as JSON, like `POST /v1/explain`
     #[arg(long)]
     json: bool,
 }
@@ -102,8 +102,8 @@ impl Explain {
     ) -> Result<ExitCode, StoreError> {
         let explanation = gate.explain_now(request)?;
         if self.json {
-            let told = Explained::new(&explanation, is_in_file);
-            print_line(serde_json::to_string(&told).expect("numbers and text are JSON"));
+            let explained = Explained::new(&explanation, is_in_file);
+            print_line(serde_json::to_string(&explained).expect("numbers and text are JSON"));
         } else {
             // The store is private to this command, so the take affects no other caller.
             let answer = gate.admit_now(request)?;

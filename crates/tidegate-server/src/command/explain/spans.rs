@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_by_its_two_largest_units_and_rounded_up() {
+    fn a_time_has_its_two_largest_units_and_is_rounded_up() {
         for (micros, text) in [
             (0, "0s"),
             (1, "1us"),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn large_numbers_are_told_in_threes() {
+    fn large_numbers_are_grouped_in_threes() {
         for (value, text) in
             [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (100_000, "100,000")]
         {

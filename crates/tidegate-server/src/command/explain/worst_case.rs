@@ -98,7 +98,7 @@ fn of_rule(rule: &Rule, rows: &mut Vec<[String; HEAD.len()]>) {
     let name = format!("{}{kind}", rule.name());
     match rule.decision() {
         Some(StaticVerdict::Allow) => rows.push(words(name, "always allows")),
-        Some(StaticVerdict::Deny) => rows.push(words(name, "always refuses")),
+        Some(StaticVerdict::Deny) => rows.push(words(name, "always denies")),
         None => rows.extend(rule.limit().map(|limit| of_limit(name, rule.name(), limit))),
     }
     let scheduled = rule.schedule();

@@ -19,11 +19,11 @@ Examples:
   tidegate init etc/tidegate.toml
   tidegate init - | less";
 
-/// Write a file of settings and rules to begin with
+/// Write a starter file of settings and rules
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Init {
-    /// The file to write; a dash prints it
+    /// File to write; a dash prints it
     #[arg(value_name = "FILE", default_value = "tidegate.toml")]
     file: PathBuf,
 }

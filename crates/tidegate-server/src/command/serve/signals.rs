@@ -35,7 +35,7 @@ impl Signals {
     /// Waits for `time`. Returns true at once if a stop signal arrives.
     pub(super) async fn stops_within(&mut self, time: Duration) -> bool {
         tokio::select! {
-            () = self.stop.told() => true,
+            () = self.stop.received() => true,
             () = sleep(time) => false,
         }
     }
@@ -50,7 +50,7 @@ impl Signals {
                 say("stopped");
                 ExitCode::SUCCESS
             }
-            () = self.stop.told() => {
+            () = self.stop.received() => {
                 say("ended at once");
                 ExitCode::FAILURE
             }
@@ -62,13 +62,13 @@ impl Signals {
     async fn serve(&mut self, server: &Server) {
         loop {
             tokio::select! {
-                () = self.stop.told() => return,
+                () = self.stop.received() => return,
                 _ = self.hang_up.recv() => {}
             }
             notify::say(&notify::reloading());
             tokio::select! {
                 // The thread that reads the file is not joined.
-                () = self.stop.told() => return,
+                () = self.stop.received() => return,
                 read = server.reload() => {
                     if read.is_none() {
                         say("rules: cannot be read again, as there is no thread for it; try again");
@@ -81,7 +81,7 @@ impl Signals {
 }
 
 impl Stop {
-    async fn told(&mut self) {
+    async fn received(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

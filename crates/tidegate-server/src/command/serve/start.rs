@@ -119,10 +119,10 @@ fn with_owner(error: StartError, shared_with: Option<u64>) -> Failure {
     let failure = Failure::from(error);
     match (owner, shared_with) {
         (Some(owner), Some(process)) => failure.explained(&format!(
-            "taken by: {owner}; process {process} already serves from this store file: stop it, or give this server other \
+            "used by: {owner}; process {process} already serves from this store file: stop it, or give this server other \
              ports"
         )),
-        (Some(owner), None) => failure.explained(&format!("taken by: {owner}")),
+        (Some(owner), None) => failure.explained(&format!("used by: {owner}")),
         (None, _) => failure,
     }
 }

@@ -69,9 +69,9 @@ impl fmt::Display for DecisionReply {
                 write!(out, "allowed{when}, {} of {} left", self.remaining, self.limit)?;
                 self.permit.as_ref().map_or(Ok(()), |permit| write!(out, "\npermit {permit}"))
             }
-            (false, Some(ms)) => write!(out, "refused, try again in {}", Span(ms)),
+            (false, Some(ms)) => write!(out, "denied, try again in {}", Span(ms)),
             (false, None) => {
-                write!(out, "refused, and no wait would help: at most {} can pass at once", self.limit)
+                write!(out, "denied, and no wait would help: at most {} can pass at once", self.limit)
             }
         }
     }
@@ -104,7 +104,7 @@ mod tests {
         RespReply::List(pairs.into_iter().flatten().collect())
     }
 
-    fn told(allowed: i64, retry_after: i64, delay: i64) -> DecisionReply {
+    fn decision(allowed: i64, retry_after: i64, delay: i64) -> DecisionReply {
         let numbers = [("limit", 16), ("remaining", 14), ("allowed", allowed), ("reset_after", 2000)];
         let [limit, remaining, allowed, reset_after] = numbers;
         let spans = [("retry_after", retry_after), ("delay", delay)];
@@ -113,20 +113,20 @@ mod tests {
 
     #[test]
     fn people_read_one_line() {
-        for (told, expected) in [
-            (told(1, -1, 0), "allowed, 14 of 16 left"),
-            (told(1, -1, 500), "allowed after a wait of 500 ms, 14 of 16 left"),
-            (told(0, 2000, -1), "refused, try again in 2 s"),
-            (told(0, -1, -1), "refused, and no wait would help: at most 16 can pass at once"),
+        for (decision, expected) in [
+            (decision(1, -1, 0), "allowed, 14 of 16 left"),
+            (decision(1, -1, 500), "allowed after a wait of 500 ms, 14 of 16 left"),
+            (decision(0, 2000, -1), "denied, try again in 2 s"),
+            (decision(0, -1, -1), "denied, and no wait would help: at most 16 can pass at once"),
         ] {
-            assert_eq!(told.to_string(), expected);
+            assert_eq!(decision.to_string(), expected);
         }
     }
 
     #[test]
     fn programs_read_null_for_none() {
         assert_eq!(
-            serde_json::to_string(&told(0, 2000, -1)).unwrap(),
+            serde_json::to_string(&decision(0, 2000, -1)).unwrap(),
             r#"{"allowed":false,"limit":16,"remaining":14,"retry_after_ms":2000,"reset_after_ms":2000,"delay_ms":null,"rule":null,"decided_by":null}"#
         );
     }

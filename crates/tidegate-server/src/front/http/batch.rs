@@ -119,7 +119,7 @@ async fn each(
         let admissions = in_order(&requests[range.clone()], engine, batch).await?;
         is_allowed &= admissions.iter().all(Admission::is_allowed);
         for admission in &admissions {
-            put_answer(&mut answers, told(admission));
+            put_answer(&mut answers, answered(admission));
             permits.extend(Permits::of(admission));
         }
     }
@@ -138,7 +138,7 @@ async fn together(
     let admissions = engine.rules().admit_all(batch, requests).await?;
     let (out, mut answers) = (&mut BytesMut::new(), BytesMut::new());
     let Some(index) = binding(&admissions) else {
-        admissions.iter().for_each(|admission| put_answer(&mut answers, told(admission)));
+        admissions.iter().for_each(|admission| put_answer(&mut answers, answered(admission)));
         out.extend_from_slice(b"{");
         put_members(out, true, &answers);
         return Ok(Reply::json(out.split().freeze()).telling(admissions.iter().filter_map(Permits::of)));
@@ -207,25 +207,25 @@ fn binding(admissions: &[Admission]) -> Option<usize> {
 /// The decision fields of a request, and its permits.
 type Answered<'a> = (DecisionFields<'a>, Option<Permits>);
 
-fn told(admission: &Admission) -> Answered<'_> {
+fn answered(admission: &Admission) -> Answered<'_> {
     (admission.into(), Permits::of(admission))
 }
 
 /// Returns the fields of a request of a denied all-or-none batch. A request that would be allowed by itself has a
 /// `retry_after_ms` of 0.
 fn held_up(admission: &Admission) -> Answered<'_> {
-    let told = DecisionFields::from(admission);
+    let fields = DecisionFields::from(admission);
     let retry_after_ms =
-        if BatchWait::of(admission) == BatchWait::None { Some(0) } else { told.retry_after_ms };
-    (DecisionFields { is_allowed: false, delay_ms: None, retry_after_ms, ..told }, None)
+        if BatchWait::of(admission) == BatchWait::None { Some(0) } else { fields.retry_after_ms };
+    (DecisionFields { is_allowed: false, delay_ms: None, retry_after_ms, ..fields }, None)
 }
 
 /// Appends one answer to those before it.
-fn put_answer(answers: &mut BytesMut, (told, permits): Answered<'_>) {
+fn put_answer(answers: &mut BytesMut, (fields, permits): Answered<'_>) {
     if !answers.is_empty() {
         answers.extend_from_slice(b",");
     }
-    fields::put_object(answers, told, permits.as_ref());
+    fields::put_object(answers, fields, permits.as_ref());
 }
 
 /// Writes the members `allowed` and `answers`, and the closing brace.

@@ -30,7 +30,7 @@ pub(super) async fn whole(mut body: Incoming, at_most: usize, link: &Link) -> Re
     if body.is_end_stream() {
         return Ok(first);
     }
-    let (mut whole, mut share) = (BytesMut::from(first), link.post.engine.unfinished().share());
+    let (mut whole, mut share) = (BytesMut::from(first), link.worker.engine.unfinished().share());
     while let Some(more) = next(&mut body, link).await? {
         if whole.len() + more.len() > at_most {
             return Err(too_long(at_most, link));

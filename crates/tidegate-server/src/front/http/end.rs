@@ -38,10 +38,10 @@ impl From<hyper::Result<()>> for HttpEnd {
 }
 
 impl HttpEnd {
-    /// Sends the last response, if there is one, and closes. `write_timeout` is the input that hyper did not parse.
+    /// Sends the last response, if there is one, and closes. `unread` is the input that hyper did not parse.
     pub(super) async fn close(self, mut stream: TcpStream, unread: BytesMut, link: &Link) {
         if !matches!(self, HttpEnd::Well) {
-            link.post.meter().cut_off.add(1);
+            link.worker.meter().cut_off.add(1);
         }
         let last_words = self.last_words(&unread);
         drop(unread);
@@ -56,7 +56,7 @@ impl HttpEnd {
                 ignore_the_rest(&mut stream).await;
             }
         };
-        let _ = timeout(link.post.engine.settings().bounds.write_timeout, close).await;
+        let _ = timeout(link.worker.engine.settings().bounds.write_timeout, close).await;
     }
 
     fn last_words(&self, unread: &[u8]) -> Option<Problem> {

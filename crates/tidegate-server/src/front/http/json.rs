@@ -185,7 +185,7 @@ fn cost(number: i128) -> Option<Cost> {
 mod tests {
     use super::*;
 
-    fn refused(body: &str) -> String {
+    fn rejected(body: &str) -> String {
         format!("{:?}", read::<TakeBody<'_>>(body.as_bytes()).unwrap_err())
     }
 
@@ -222,8 +222,8 @@ mod tests {
             (r#"["ana","1/s",1,0]"#, "the body is no JSON object"),
             ("  ", "the body is empty"),
         ] {
-            let told = refused(body);
-            assert!(told.contains(said), "{body} -> {told}");
+            let error = rejected(body);
+            assert!(error.contains(said), "{body} -> {error}");
         }
         let no_text = read::<TakeBody<'_>>(b"{\"key\":\"\xff\"}");
         assert!(format!("{:?}", no_text.unwrap_err()).contains("invalid unicode code point"));

@@ -1,9 +1,9 @@
 //! The state of a connection that its socket, its service and its watch share.
 //!
 //! ```text
-//!   Fresh --> Head --> Body --> StoreFuture --> Idle
-//!               ^                            |
-//!               `----------------------------'
+//!   Fresh --> Head --> Body --> Answer --> Idle
+//!            ^                          |
+//!            `--------------------------'
 //! ```
 //!
 //! All of them run in one task. The fields are atomic because the future has to be `Send`.
@@ -20,7 +20,7 @@ const STAGE_BITS: u32 = 3;
 /// The shared state of one connection.
 #[derive(Debug)]
 pub(super) struct Link {
-    pub(super) post: Arc<WorkerContext>,
+    pub(super) worker: Arc<WorkerContext>,
     /// The requests that the connection may send.
     pub(super) scope: Scope,
     /// The stage in the low bits, and above it the number of stages so far.
@@ -30,8 +30,8 @@ pub(super) struct Link {
     /// True if the server has a token and the client has not sent it.
     is_unauthenticated: AtomicBool,
     /// Permits of responses that are not written yet.
-    untold: Mutex<Vec<Permits>>,
-    has_untold: AtomicBool,
+    unsent: Mutex<Vec<Permits>>,
+    has_unsent: AtomicBool,
 }
 
 /// The stage of a connection.
@@ -55,17 +55,17 @@ pub(super) enum Stage {
 pub(super) struct Mark(u64);
 
 impl Link {
-    pub(super) fn new(post: Arc<WorkerContext>, scope: Scope) -> Link {
-        let has_token = post.engine.token().is_some();
+    pub(super) fn new(worker: Arc<WorkerContext>, scope: Scope) -> Link {
+        let has_token = worker.engine.token().is_some();
         Link {
-            post,
+            worker,
             scope,
             mark: AtomicU64::new(Stage::Fresh as u64),
             is_late: AtomicBool::new(false),
             is_more_coming: AtomicBool::new(false),
             is_unauthenticated: AtomicBool::new(has_token),
-            untold: Mutex::default(),
-            has_untold: AtomicBool::new(false),
+            unsent: Mutex::default(),
+            has_unsent: AtomicBool::new(false),
         }
     }
 
@@ -74,16 +74,16 @@ impl Link {
     #[inline]
     pub(super) fn tell_of(&self, permits: Vec<Permits>) {
         if !permits.is_empty() {
-            self.untold.lock().unwrap_or_else(PoisonError::into_inner).extend(permits);
-            self.has_untold.store(true, Ordering::Relaxed);
+            self.unsent.lock().unwrap_or_else(PoisonError::into_inner).extend(permits);
+            self.has_unsent.store(true, Ordering::Relaxed);
         }
     }
 
     /// Records that the response is written.
     #[inline]
     pub(super) fn answered(&self) {
-        if self.has_untold.swap(false, Ordering::Relaxed) {
-            self.untold.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        if self.has_unsent.swap(false, Ordering::Relaxed) {
+            self.unsent.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
         self.enter(Stage::Idle);
     }
@@ -142,8 +142,8 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        for permits in self.untold.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            permits.release_later(&self.post.engine);
+        for permits in self.unsent.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            permits.release_later(&self.worker.engine);
         }
     }
 }

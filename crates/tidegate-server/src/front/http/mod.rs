@@ -13,10 +13,10 @@ mod fields;
 pub(crate) mod fuzz;
 mod host;
 mod json;
-mod keeper;
 mod limits;
 mod link;
 mod metrics;
+mod operator;
 mod overrides;
 mod preread;
 mod problem;
@@ -68,19 +68,19 @@ const MAX_HEAD_BYTES: usize = 16 << 10;
 const MAX_BUFFERED_BYTES: usize = 32 << 10;
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(stream: TcpStream, post: Arc<WorkerContext>, scope: Scope) {
-    post.meter().http_connections.add(1);
-    let link = Arc::new(Link::new(post, scope));
+pub(super) async fn serve(stream: TcpStream, worker: Arc<WorkerContext>, scope: Scope) {
+    worker.meter().http_connections.add(1);
+    let link = Arc::new(Link::new(worker, scope));
     match scope {
         Scope::All => serve_requests(stream, &link).await,
         Scope::Health => {
-            let longest = link.post.engine.settings().bounds.health;
+            let longest = link.worker.engine.settings().bounds.health;
             if timeout(longest, serve_requests(stream, &link)).await.is_err() {
-                link.post.meter().cut_off.add(1);
+                link.worker.meter().cut_off.add(1);
             }
         }
     }
-    link.post.meter().closed.add(1);
+    link.worker.meter().closed.add(1);
 }
 
 async fn serve_requests(mut stream: TcpStream, link: &Arc<Link>) {
@@ -126,8 +126,8 @@ where
     S: HttpService<Incoming, ResBody = reply::Body, Error = Infallible>,
     http1::Connection<Wire, S>: Future<Output = hyper::Result<()>> + Unpin,
 {
-    let mut stopped = pin!(link.post.stopped());
-    let (mut is_asked, mut is_told) = (false, false);
+    let mut stopped = pin!(link.worker.stopped());
+    let (mut is_asked, mut is_draining) = (false, false);
     let mut watch = Watch::new(link);
     poll_fn(|cx: &mut Context<'_>| {
         if !is_asked {
@@ -136,8 +136,8 @@ where
             let _ = stopped.as_mut().poll(cx);
         }
         // The connection waits for a head that has begun to arrive; its response closes the connection.
-        if !is_told && link.post.engine.is_stopping() && link.stage() != Stage::Head {
-            is_told = true;
+        if !is_draining && link.worker.engine.is_stopping() && link.stage() != Stage::Head {
+            is_draining = true;
             Pin::new(&mut *connection).graceful_shutdown();
         }
         loop {

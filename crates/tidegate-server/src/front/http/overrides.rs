@@ -11,7 +11,7 @@ use serde::de::{self, Deserializer, Visitor};
 use tidegate_rules::{Instead, Override, OverrideError, PutOverride};
 use tidegate_support::{ceil_seconds, positive};
 
-use super::keeper::{tag_reply, unmet};
+use super::operator::{tag_reply, unmet};
 use super::problem::Problem;
 use super::reply::Reply;
 use super::request::Named;

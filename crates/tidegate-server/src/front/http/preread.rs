@@ -38,7 +38,7 @@ impl PrereadBytes {
         link: &Link,
     ) -> Result<PrereadBytes, HttpEnd> {
         let mut opening = PrereadBytes::default();
-        let mut stopped = pin!(link.post.stopped());
+        let mut stopped = pin!(link.worker.stopped());
         let (mut is_asked, mut watch) = (false, Watch::new(link));
         poll_fn(|cx: &mut Context<'_>| {
             if !is_asked {
@@ -54,7 +54,7 @@ impl PrereadBytes {
                     link.enter(Stage::Head);
                 }
             }
-            if opening.bytes.is_empty() && link.post.engine.is_stopping() {
+            if opening.bytes.is_empty() && link.worker.engine.is_stopping() {
                 return Poll::Ready(Err(HttpEnd::Well));
             }
             watch.poll(link, cx).map(|stage| Err(HttpEnd::TooSlow(stage)))
@@ -168,7 +168,7 @@ mod tests {
     fn a_head_in_any_pieces_is_as_decisive_as_the_whole() {
         let head = "\r\n\r\nGET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n";
         let bench = Bench::new(Settings::default());
-        let link = Link::new(bench.post.clone(), Scope::All);
+        let link = Link::new(bench.worker.clone(), Scope::All);
         bench.runtime.block_on(async {
             for size in 1..=head.len() {
                 let (mut stream, mut client) = connected().await;
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(MAX_UNAUTHENTICATED_BYTES, 16 << 10);
         let bounds = Bounds { request_timeout: Duration::from_secs(3600), ..Bounds::default() };
         let bench = Bench::new(Settings { token: Token::new("sesame"), bounds, ..Settings::default() });
-        let link = Arc::new(Link::new(bench.post.clone(), Scope::All));
+        let link = Arc::new(Link::new(bench.worker.clone(), Scope::All));
         let head = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(MAX_UNAUTHENTICATED_BYTES - 20));
         bench.runtime.block_on(async {
             let (mut stream, mut client) = connected().await;

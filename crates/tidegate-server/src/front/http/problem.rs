@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_finds_no_connection_left_gets_a_problem_too() {
+    fn a_client_above_the_connection_limit_gets_a_problem_too() {
         let (head, body) = std::str::from_utf8(TOO_MANY).unwrap().split_once("\r\n\r\n").unwrap();
         assert!(head.ends_with(&format!("content-length: {}", body.len())), "{head}, {}", body.len());
         let body: serde_json::Value = serde_json::from_str(body).unwrap();

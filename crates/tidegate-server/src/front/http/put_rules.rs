@@ -9,7 +9,7 @@ use serde_json::json;
 use tidegate_support::MAX_COMPLAINTS;
 use tokio::task::spawn_blocking;
 
-use super::keeper::{tag_reply, unmet};
+use super::operator::{tag_reply, unmet};
 use super::problem::Problem;
 use super::reply::Reply;
 use crate::engine::Engine;
@@ -54,8 +54,8 @@ fn not_written(error: NotWritten, engine: &Engine) -> Problem {
         NotWritten::Changed => {
             let file = engine.rules().file().unwrap_or_default();
             let detail = format!(
-                "{file}: has another text than the rules in force: somebody has changed it and it was not read yet, or \
-                 does not hold (/v1/rules says so in status); look at it and try again, or send If-Match: * to write over it"
+                "{file}: differs from the rules in force: it was edited and not read yet, or \
+                 is invalid (see status of /v1/rules); check it and try again, or send If-Match: * to overwrite it"
             );
             Problem::new(StatusCode::CONFLICT, detail)
         }
@@ -78,11 +78,11 @@ fn rejected(error: &SettingsError) -> Problem {
         all.map(|(complaint, shown)| ComplaintRecord::new(complaint, text, Some(shown))).collect();
     let count = complaints.len();
     let what = match count {
-        1 => "1 thing is".to_owned(),
+        1 => "1 error".to_owned(),
         // The last one contains only the number of further errors.
-        _ if count > MAX_ERRORS => format!("more than {MAX_ERRORS} things are"),
-        _ => format!("{count} things are"),
+        _ if count > MAX_ERRORS => format!("more than {MAX_ERRORS} errors"),
+        _ => format!("{count} errors"),
     };
-    let detail = format!("{what} wrong with these rules, and those before stay in force");
+    let detail = format!("{what} in these rules; the previous rules stay in force");
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).and("errors", &errors)
 }

@@ -9,7 +9,7 @@ use tidegate::{OnStoreFailure, WhenFull, WithoutStore};
 use tidegate_rules::{NamedZone, OnMissing, OnRepeated, Rule, RuleCounts, Scheduled, ShadowCounts};
 use tidegate_support::ceil_ms;
 
-use super::keeper::tag_reply;
+use super::operator::tag_reply;
 use super::problem::Problem;
 use super::reply::{Reply, TOML};
 use crate::engine::Engine;

@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
 use super::{
-    TOO_MANY_DETAIL, admit, batch, body, host, keeper, metrics, overrides, ready, rules, top, verbs,
+    TOO_MANY_DETAIL, admit, batch, body, host, metrics, operator, overrides, ready, rules, top, verbs,
 };
 use crate::engine::Engine;
 use crate::front::Scope;
@@ -43,15 +43,15 @@ pub(super) const OPENAPI: &str = include_str!("openapi.json");
 
 /// Answers one request.
 pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response {
-    let meter = link.post.meter();
+    let meter = link.worker.meter();
     meter.http_requests.add(1);
     let (mut head, body) = request.into_parts();
-    if link.is_unauthenticated() && knows_token(&head, &link.post.engine) {
+    if link.is_unauthenticated() && knows_token(&head, &link.worker.engine) {
         link.authenticate();
     }
     let asked = asked(&head, body, link).await;
     let named = match &asked {
-        Ok((route, _)) if route.needs_admin() => keeper::precondition(&head.headers),
+        Ok((route, _)) if route.needs_admin() => operator::precondition(&head.headers),
         _ => Ok(Precondition::default()),
     };
     // The header map of the request is reused for the response: one allocation less.
@@ -59,9 +59,9 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     headers.clear();
     let replied = match asked {
         Ok((route, body)) if route.needs_admin() => {
-            keeper::change(route, body, named, &mut headers, &link.post.engine).await
+            operator::change(route, body, named, &mut headers, &link.worker.engine).await
         }
-        Ok((route, body)) if route.is_awaited(&link.post.engine) => {
+        Ok((route, body)) if route.is_awaited(&link.worker.engine) => {
             // Its future is much larger; boxed, it does not enlarge that of replies from memory.
             Box::pin(reply_to(route, &body, &mut headers, link)).await
         }
@@ -73,7 +73,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         meter.bad_requests.add(u64::from(problem.status.is_client_error()));
         problem.reply(&mut headers)
     });
-    if link.post.engine.is_stopping() || link.serves_one_request() {
+    if link.worker.engine.is_stopping() || link.serves_one_request() {
         headers.insert(header::CONNECTION, CLOSE);
     }
     link.tell_of(std::mem::take(&mut reply.permits));
@@ -120,7 +120,7 @@ fn query(head: &Parts) -> Bytes {
 /// Returns the route of a request that may be served, after all checks of its head.
 #[inline]
 fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
-    let engine = &*link.post.engine;
+    let engine = &*link.worker.engine;
     if link.scope == Scope::Health && !is_health(head.uri.path()) {
         return Err(too_many_connections(link));
     }
@@ -163,7 +163,7 @@ fn is_health(path: &str) -> bool {
 /// Returns the response to all requests but health checks above the connection limit.
 #[cold]
 fn too_many_connections(link: &Link) -> Problem {
-    link.post.meter().cut_off.add(1);
+    link.worker.meter().cut_off.add(1);
     let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, TOO_MANY_DETAIL);
     problem.with(header::RETRY_AFTER, "1").and_close()
 }
@@ -215,14 +215,14 @@ fn is_welcome(head: &Parts, engine: &Engine) -> bool {
 
 /// Returns the reply of a route. It may take a while if a remote store is asked, or a batch yields.
 async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> Result<Reply, Problem> {
-    let engine = &*link.post.engine;
+    let engine = &*link.worker.engine;
     match route {
         Route::Live => Ok(Reply::json(r#"{"live":true}"#)),
         Route::Ready => ready::page(engine, ready::ReadyDetail::InShort),
         Route::ReadyInDetail => ready::page(engine, ready::ReadyDetail::InDetail),
         Route::Metrics => Ok(metrics::page(engine)),
         Route::OpenApi => Ok(Reply::json(OPENAPI)),
-        Route::Take => verbs::take(body, headers, &link.post).await,
+        Route::Take => verbs::take(body, headers, &link.worker).await,
         Route::Peek => verbs::peek(body, headers, engine).await,
         Route::Adjust => verbs::adjust(body, engine).await,
         Route::Reset => verbs::reset(body, engine).await,
@@ -236,7 +236,7 @@ async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Lin
         Route::RulesText => rules::text(headers, engine),
         Route::Overrides => Ok(overrides::list(engine)),
         Route::PutRules | Route::PutOverride | Route::DeleteOverride => {
-            unreachable!("what changes something has conditions, and is made by the keeper")
+            unreachable!("changes are made by `operator::change`")
         }
     }
 }

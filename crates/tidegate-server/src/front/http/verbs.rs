@@ -20,14 +20,14 @@ use crate::worker::WorkerContext;
 pub(super) async fn take(
     body: &[u8],
     headers: &mut HeaderMap,
-    post: &WorkerContext,
+    worker: &WorkerContext,
 ) -> Result<Reply, Problem> {
     let asked: TakeBody<'_> = json::read(body)?;
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
-    let known = limits::known(&post.engine, &asked.limit)?;
-    let decided = post.engine.take(key.as_bytes(), &known.limit, ask).await?;
-    post.meter().decided(&decided.decision);
-    let dialect = post.engine.settings().headers;
+    let known = limits::known(&worker.engine, &asked.limit)?;
+    let decided = worker.engine.take(key.as_bytes(), &known.limit, ask).await?;
+    worker.meter().decided(&decided.decision);
+    let dialect = worker.engine.settings().headers;
     Ok(reply::written(|out| {
         let Decided { decision, by } = decided;
         // With fail-open nothing is counted, so there is no remaining quota to report; a denial still has its reason.

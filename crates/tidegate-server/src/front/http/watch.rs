@@ -28,7 +28,7 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn new(link: &Link) -> Watch {
         let mark = link.mark();
-        let due = due(mark.stage(), &link.post.engine.settings().bounds);
+        let due = due(mark.stage(), &link.worker.engine.settings().bounds);
         Watch { alarm: Box::pin(sleep_until(due)), mark, due, is_set: false }
     }
 
@@ -38,7 +38,7 @@ impl Watch {
         let mark = link.mark();
         if mark != self.mark {
             self.mark = mark;
-            self.due = due(mark.stage(), &link.post.engine.settings().bounds);
+            self.due = due(mark.stage(), &link.worker.engine.settings().bounds);
             if self.due < self.alarm.deadline() {
                 self.set();
             }

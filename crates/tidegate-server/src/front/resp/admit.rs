@@ -20,9 +20,9 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> CommandResult {
     let mut attributes: Attributes<'_> = mem::take(call.attributes);
     read(call.words, &mut attributes)?;
     // If the reply is ready, the attributes need not outlive this call.
-    if let Some(admission) = call.post.engine.rules().admit_at_once(&attributes) {
+    if let Some(admission) = call.worker.engine.rules().admit_at_once(&attributes) {
         let permits = fields::admission(&mut call.replies, &admission);
-        call.session.untold.note(permits, &call.post.engine);
+        call.session.unsent.note(permits, &call.worker.engine);
         *call.attributes = attributes.cleared();
         return Ok(());
     }
@@ -35,7 +35,7 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> CommandResult {
 fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
     call.ask(
         CommandOrder::Together,
-        |post| async move { post.engine.rules().admit(&attributes).await },
+        |worker| async move { worker.engine.rules().admit(&attributes).await },
         |replies, admission| fields::admission(replies, &admission),
     );
 }

@@ -35,7 +35,7 @@ pub(super) enum Options {
 /// `TG.TAKE key LIMIT text [COST n] [MAXWAIT ms]`: decides, and spends if allowed.
 pub(super) fn take(call: &mut Call<'_, '_>) -> CommandResult {
     let asked = only(call)?;
-    call.takes.limit_of_text(asked.text, &call.post.engine)?;
+    call.takes.limit_of_text(asked.text, &call.worker.engine)?;
     call.take(1, asked.ask, Style::Fields);
     Ok(())
 }
@@ -48,7 +48,7 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
     let looked_at = Key::new(&key);
     call.ask(
         CommandOrder::Alone,
-        move |post| async move { post.engine.peek(&looked_at, &limit, ask).await },
+        move |worker| async move { worker.engine.peek(&looked_at, &limit, ask).await },
         move |replies, looked| {
             decided(replies, &looked, &of, &key);
             None
@@ -72,7 +72,7 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
     let (limit, key) = (limit_of(call, text)?, Key::new(key));
     call.ask(
         CommandOrder::Alone,
-        move |post| async move { post.engine.adjust(&key, &limit, adjustment).await },
+        move |worker| async move { worker.engine.adjust(&key, &limit, adjustment).await },
         |replies, (went, left)| {
             adjusted(replies, left.into(), went);
             None
@@ -86,7 +86,7 @@ pub(super) fn lease(call: &mut Call<'_, '_>, lease: Lease) -> CommandResult {
     let permits = permits(call.words)?;
     call.ask(
         CommandOrder::Alone,
-        move |post| async move { permits.change(lease, &post.engine).await },
+        move |worker| async move { permits.change(lease, &worker.engine).await },
         integer,
     );
     Ok(())
@@ -104,7 +104,7 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     let (limit, key) = (limit_of(call, text)?, Key::new(key));
     call.ask(
         CommandOrder::Alone,
-        move |post| async move { post.engine.reset_limit(&key, &limit).await },
+        move |worker| async move { worker.engine.reset_limit(&key, &limit).await },
         integer,
     );
     Ok(())
@@ -130,7 +130,7 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> CommandResult {
     }
     let held_bytes = bytes.capacity() + ends.capacity() * size_of::<usize>();
     call.session.stretch.visit(keys.len().min(STRETCH_KEYS));
-    let (post, protocol) = (call.post.clone(), call.session.protocol);
+    let (worker, protocol) = (call.worker.clone(), call.session.protocol);
     call.session.answer_when_known(&mut call.replies, CommandOrder::Alone, async move {
         let (mut known, mut begin) = (Ok(0), 0);
         for (nth, end) in ends.into_iter().enumerate() {
@@ -142,7 +142,7 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> CommandResult {
             }
             let key = Key::new(&bytes[begin..end]);
             begin = end;
-            known = match (known, post.engine.reset(&key).await) {
+            known = match (known, worker.engine.reset(&key).await) {
                 (Ok(known), Ok(was_known)) => Ok(known + i64::from(was_known)),
                 (Err(error), _) | (_, Err(error)) => Err(error),
             };
@@ -166,7 +166,7 @@ fn not_deleted(error: &StoreError) -> String {
 /// Returns the limit of this text, prepared for the engine. Fails if the text is invalid or the engine does not support
 /// it.
 fn limit_of(call: &mut Call<'_, '_>, text: &[u8]) -> Result<PreparedLimit, String> {
-    call.takes.limit_of_text(text, &call.post.engine).cloned()
+    call.takes.limit_of_text(text, &call.worker.engine).cloned()
 }
 
 /// Reads an ask that has to be the whole command.
@@ -217,7 +217,7 @@ fn under(words: Words<'_>) -> Result<(&[u8], &[u8]), String> {
 fn permits(words: Words<'_>) -> Result<Permits, String> {
     let text = words.get(1).unwrap_or_default();
     Permits::parse(text).ok_or_else(|| {
-        format!("ERR '{}' is no permit; one is told by TG.TAKE under a concurrency limit", echo(text))
+        format!("ERR '{}' is no permit; TG.TAKE under a concurrency limit returns one", echo(text))
     })
 }
 

@@ -35,14 +35,19 @@ thread_local! {
 struct Buffers {
     input: Box<[u8]>,
     output: Vec<u8>,
-    desk: Scratch,
+    scratch: Scratch,
     is_in_use: bool,
 }
 
 impl Buffers {
     fn new() -> Buffers {
         let input = vec![0; READ_BYTES].into_boxed_slice();
-        Buffers { input, output: Vec::with_capacity(WRITE_BYTES), desk: Scratch::default(), is_in_use: false }
+        Buffers {
+            input,
+            output: Vec::with_capacity(WRITE_BYTES),
+            scratch: Scratch::default(),
+            is_in_use: false,
+        }
     }
 
     /// Serves one connection. Replaces the buffers if serving another connection panicked, so that none of its data is
@@ -62,7 +67,7 @@ impl Buffers {
 /// A future that serves one client and resolves when the connection has ended.
 pub(super) struct Connection {
     stream: TcpStream,
-    post: Arc<WorkerContext>,
+    worker: Arc<WorkerContext>,
     session: Session,
     /// Input that is not executed yet: an incomplete request, or requests that wait until earlier replies are sent.
     input: Vec<u8>,
@@ -112,20 +117,20 @@ enum ClientWait {
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream, post: &Arc<WorkerContext>) -> Connection {
-        let session = Session::new(post);
+    pub(super) fn new(stream: TcpStream, worker: &Arc<WorkerContext>) -> Connection {
+        let session = Session::new(worker);
         // A client of a server with a token has to authenticate within the request timeout.
-        let first = if post.engine.token().is_some() { ClientWait::Token } else { ClientWait::Request };
+        let first = if worker.engine.token().is_some() { ClientWait::Token } else { ClientWait::Request };
         Connection {
             stream,
-            timer: Box::pin(sleep(client_timeout(post, first))),
+            timer: Box::pin(sleep(client_timeout(worker, first))),
             is_timer_set: false,
-            stopped: Some(Box::pin(post.stopped())),
+            stopped: Some(Box::pin(worker.stopped())),
             is_stop_awaited: false,
-            post: post.clone(),
+            worker: worker.clone(),
             session,
             input: Vec::new(),
-            share: post.engine.unfinished().share(),
+            share: worker.engine.unfinished().share(),
             needed: 0,
             output: Vec::new(),
             written: 0,
@@ -150,7 +155,7 @@ impl Connection {
             self.output = Vec::new();
             self.written = 0;
             self.is_active = true;
-            self.session.untold.sent();
+            self.session.unsent.sent();
         }
         Poll::Ready(Ok(()))
     }
@@ -172,8 +177,8 @@ impl Connection {
         }
         self.has_more = bytes == room;
         if self.input.is_empty() {
-            let Buffers { input, output, desk, .. } = buffers;
-            let rest = self.answer(&input[..bytes], desk, output);
+            let Buffers { input, output, scratch, .. } = buffers;
+            let rest = self.answer(&input[..bytes], scratch, output);
             self.keep(&input[bytes - rest..bytes]);
         } else {
             self.keep(&buffers.input[..bytes]);
@@ -233,7 +238,7 @@ impl Connection {
             return;
         }
         let kept = mem::take(&mut self.input);
-        let rest = self.answer(&kept, &mut buffers.desk, &mut buffers.output);
+        let rest = self.answer(&kept, &mut buffers.scratch, &mut buffers.output);
         self.input = match rest {
             0 => Vec::new(),
             all if all == kept.len() => kept,
@@ -242,8 +247,8 @@ impl Connection {
     }
 
     /// Answers the complete requests. Returns how many bytes are left.
-    fn answer(&mut self, input: &[u8], desk: &mut Scratch, output: &mut Vec<u8>) -> usize {
-        let progress = self.session.run(input, &self.post, desk, output);
+    fn answer(&mut self, input: &[u8], scratch: &mut Scratch, output: &mut Vec<u8>) -> usize {
+        let progress = self.session.run(input, &self.worker, scratch, output);
         self.is_active |= progress.bytes > 0;
         self.needed = 0;
         match progress.next {
@@ -268,7 +273,7 @@ impl Connection {
         let mut written = 0;
         let result = loop {
             if written == output.len() {
-                self.session.untold.sent();
+                self.session.unsent.sent();
                 break Poll::Ready(Ok(()));
             }
             match Pin::new(&mut self.stream).poll_write(context, &output[written..]) {
@@ -300,7 +305,7 @@ impl Connection {
                     // The remote store has a deadline. A client that closes its side meanwhile is noticed after that:
                     // it may have sent all of its requests, and still read the replies.
                     ready!(self.session.later.poll(context));
-                    self.session.untold.append(self.session.later.tell(&mut buffers.output));
+                    self.session.unsent.append(self.session.later.tell(&mut buffers.output));
                 } else if mem::take(&mut self.goes_on) {
                     self.answer_kept(buffers);
                 } else if self.input.is_empty() || self.input.len() < self.needed {
@@ -335,13 +340,13 @@ impl Connection {
         };
         if waits_for != self.waits_for {
             self.waits_for = waits_for;
-            self.rest_timer();
+            self.reset_timer();
         }
         while self.poll_timer(context).is_ready() {
             if !self.is_active || self.waits_for == ClientWait::Token {
                 return Poll::Ready(());
             }
-            self.rest_timer();
+            self.reset_timer();
         }
         Poll::Pending
     }
@@ -356,17 +361,17 @@ impl Connection {
         self.timer.as_mut().poll(context)
     }
 
-    fn rest_timer(&mut self) {
+    fn reset_timer(&mut self) {
         self.is_active = false;
         self.is_timer_set = false;
-        let until = Instant::now() + client_timeout(&self.post, self.waits_for);
+        let until = Instant::now() + client_timeout(&self.worker, self.waits_for);
         self.timer.as_mut().reset(until);
     }
 
     /// Resolves when the server stops. One poll is enough to be woken then.
     fn poll_stop(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if let Some(stopped) = &mut self.stopped {
-            if self.is_stop_awaited && !self.post.engine.is_stopping() {
+            if self.is_stop_awaited && !self.worker.engine.is_stopping() {
                 return Poll::Pending;
             }
             self.is_stop_awaited = true;
@@ -403,8 +408,8 @@ impl Future for Connection {
 }
 
 /// Returns the client's timeout for a step.
-fn client_timeout(post: &WorkerContext, wait: ClientWait) -> Duration {
-    let bounds = &post.engine.settings().bounds;
+fn client_timeout(worker: &WorkerContext, wait: ClientWait) -> Duration {
+    let bounds = &worker.engine.settings().bounds;
     match wait {
         ClientWait::Request => bounds.idle_timeout,
         ClientWait::Token | ClientWait::Rest => bounds.request_timeout,

@@ -54,11 +54,11 @@ pub(super) fn admission(replies: &mut Replies<'_>, admission: &Admission) -> Opt
 
 fn with_permit(
     replies: &mut Replies<'_>,
-    told: DecisionFields<'_>,
+    decision: DecisionFields<'_>,
     permit: Option<Permits>,
 ) -> Option<Permits> {
     replies.map(FIELDS + usize::from(permit.is_some()));
-    fields(replies, told);
+    fields(replies, decision);
     if let Some(permit) = &permit {
         replies.bulk(b"permit");
         replies.bulk(permit.to_string().as_bytes());
@@ -67,39 +67,39 @@ fn with_permit(
 }
 
 /// Writes all fields of the remaining quota, and the result of the adjustment.
-pub(super) fn adjusted(replies: &mut Replies<'_>, told: DecisionFields<'_>, adjusted: Adjusted) {
+pub(super) fn adjusted(replies: &mut Replies<'_>, decision: DecisionFields<'_>, adjusted: Adjusted) {
     replies.map(FIELDS + 1);
-    fields(replies, told);
+    fields(replies, decision);
     replies.bulk(b"adjusted");
     replies.bulk(crate::decision_fields::adjusted(adjusted).as_bytes());
 }
 
 /// Writes all fields of the binding decision, and its index.
-pub(super) fn binding(replies: &mut Replies<'_>, told: DecisionFields<'_>, index: usize) {
+pub(super) fn binding(replies: &mut Replies<'_>, decision: DecisionFields<'_>, index: usize) {
     replies.map(FIELDS + 1);
-    fields(replies, told);
+    fields(replies, decision);
     replies.bulk(b"binding");
     replies.integer(saturated(index as u64));
 }
 
-fn fields(replies: &mut Replies<'_>, told: DecisionFields<'_>) {
+fn fields(replies: &mut Replies<'_>, decision: DecisionFields<'_>) {
     replies.bulk(b"allowed");
-    replies.integer(i64::from(told.is_allowed));
+    replies.integer(i64::from(decision.is_allowed));
     replies.bulk(b"limit");
-    replies.integer_or_none(told.limit);
+    replies.integer_or_none(decision.limit);
     replies.bulk(b"remaining");
-    replies.integer_or_none(told.remaining);
+    replies.integer_or_none(decision.remaining);
     replies.bulk(b"retry_after");
-    replies.integer_or_none(told.retry_after_ms);
+    replies.integer_or_none(decision.retry_after_ms);
     replies.bulk(b"reset_after");
-    replies.integer_or_none(told.reset_after_ms);
+    replies.integer_or_none(decision.reset_after_ms);
     replies.bulk(b"delay");
-    replies.integer_or_none(told.delay_ms);
+    replies.integer_or_none(decision.delay_ms);
     replies.bulk(b"rule");
-    match told.rule {
+    match decision.rule {
         Some(rule) => replies.bulk(rule.as_bytes()),
         None => replies.null(),
     }
     replies.bulk(b"decided_by");
-    replies.bulk(told.decided_by.as_str().as_bytes());
+    replies.bulk(decision.decided_by.as_str().as_bytes());
 }

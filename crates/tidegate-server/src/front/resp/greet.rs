@@ -40,10 +40,10 @@ pub(super) fn auth(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 fn show_token(call: &mut Call<'_, '_>, secret: &[u8]) -> CommandResult {
-    if call.post.engine.token().is_none() {
+    if call.worker.engine.token().is_none() {
         return Err(NO_TOKEN.to_owned());
     }
-    if call.session.knows(call.post, secret) { Ok(()) } else { Err(WRONG_TOKEN.to_owned()) }
+    if call.session.knows(call.worker, secret) { Ok(()) } else { Err(WRONG_TOKEN.to_owned()) }
 }
 
 /// `HELLO [version [AUTH username token] [SETNAME name]]`: selects the protocol version, and describes the server.
@@ -178,7 +178,7 @@ pub(super) fn quit(call: &mut Call<'_, '_>) -> CommandResult {
 
 /// `RESET`: resets the session; a client of a server with a token has to authenticate again.
 pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
-    call.session.reset(call.post);
+    call.session.reset(call.worker);
     call.replies.simple("RESET");
     Ok(())
 }

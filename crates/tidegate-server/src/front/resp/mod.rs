@@ -36,11 +36,11 @@ use connection::{Connection, ConnectionEnd};
 pub(super) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// Serves one connection until the client or the server ends it.
-pub(super) async fn serve(stream: TcpStream, post: Arc<WorkerContext>) {
-    post.meter().resp_connections.add(1);
-    let end = Connection::new(stream, &post).await;
+pub(super) async fn serve(stream: TcpStream, worker: Arc<WorkerContext>) {
+    worker.meter().resp_connections.add(1);
+    let end = Connection::new(stream, &worker).await;
     if end == ConnectionEnd::CutOff {
-        post.meter().cut_off.add(1);
+        worker.meter().cut_off.add(1);
     }
-    post.meter().closed.add(1);
+    worker.meter().closed.add(1);
 }

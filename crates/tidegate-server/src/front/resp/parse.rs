@@ -21,7 +21,7 @@ const MAX_DIGITS: usize = 20;
 const MAX_SAFE_DIGITS: usize = 18;
 
 /// The maximum number of words of one unauthenticated request: enough for `AUTH` and `HELLO`.
-pub(super) const MAX_STRANGER_ARGUMENTS: usize = 10;
+pub(super) const MAX_UNAUTHENTICATED_ARGUMENTS: usize = 10;
 /// The maximum number of bytes of one unauthenticated request, inline or not.
 pub(super) const MAX_UNAUTHENTICATED_REQUEST_BYTES: usize = 14 << 10;
 
@@ -78,7 +78,7 @@ impl Arguments {
     fn array(&mut self, input: &[u8], caller: Caller) -> Result<Step, ProtocolError> {
         let max_arguments = match caller {
             Caller::Known => MAX_ARGUMENTS,
-            Caller::Unauthenticated => MAX_STRANGER_ARGUMENTS,
+            Caller::Unauthenticated => MAX_UNAUTHENTICATED_ARGUMENTS,
         };
         let Some((count, mut at)) = length(input, 1).ok_or(ProtocolError::ArrayLength)? else {
             return Ok(Step::More { bytes: input.len() + 1 });
@@ -87,7 +87,7 @@ impl Arguments {
             return Err(ProtocolError::ArrayLength);
         }
         if count > max_arguments as i64 {
-            return Err(ProtocolError::StrangersArrayLength);
+            return Err(ProtocolError::UnauthenticatedArrayLength);
         }
         for _ in 0..count {
             match input.get(at) {
@@ -199,7 +199,7 @@ impl<'a> Words<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProtocolError {
     ArrayLength,
-    StrangersArrayLength,
+    UnauthenticatedArrayLength,
     BulkLength,
     NoBulk(u8),
     NoLineEnd,

@@ -29,7 +29,7 @@ type Coming = Pin<Box<dyn Future<Output = PendingReply> + Send>>;
 /// The bytes of a reply, and the permits that it contains.
 pub(super) struct PendingReply {
     bytes: Vec<u8>,
-    untold: UnsentPermits,
+    unsent: UnsentPermits,
 }
 
 impl PendingReply {
@@ -40,12 +40,12 @@ impl PendingReply {
         engine: &Arc<Engine>,
         tell: impl FnOnce(&mut Replies<'_>, T) -> Option<Permits>,
     ) -> PendingReply {
-        let mut untold = UnsentPermits::default();
+        let mut unsent = UnsentPermits::default();
         let bytes = written(protocol, |replies| match answer {
-            Ok(answer) => untold.note(tell(replies, answer), engine),
+            Ok(answer) => unsent.note(tell(replies, answer), engine),
             Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
         });
-        PendingReply { bytes, untold }
+        PendingReply { bytes, unsent }
     }
 
     /// Writes the reply. Returns the permits that it contains.
@@ -54,13 +54,13 @@ impl PendingReply {
             replies.error(UNDECIDED);
         }
         replies.append(&self.bytes);
-        self.untold
+        self.unsent
     }
 }
 
 impl From<Vec<u8>> for PendingReply {
     fn from(bytes: Vec<u8>) -> PendingReply {
-        PendingReply { bytes, untold: UnsentPermits::default() }
+        PendingReply { bytes, unsent: UnsentPermits::default() }
     }
 }
 
@@ -138,10 +138,10 @@ impl PendingReplies {
     pub(super) fn tell(&mut self, out: &mut Vec<u8>) -> UnsentPermits {
         let mut all = UnsentPermits::default();
         self.held_bytes = 0;
-        let (text, mut told) = (std::mem::take(&mut self.text), 0);
+        let (text, mut sent) = (std::mem::take(&mut self.text), 0);
         for (at, slot) in self.slots.drain(..) {
-            out.extend_from_slice(&text[told..at]);
-            told = at;
+            out.extend_from_slice(&text[sent..at]);
+            sent = at;
             // Errors are the same in both protocol versions.
             let replies = &mut Replies::new(out, Protocol::Resp2);
             match slot {
@@ -149,7 +149,7 @@ impl PendingReplies {
                 Slot::Coming(_) => replies.error(UNDECIDED),
             }
         }
-        out.extend_from_slice(&text[told..]);
+        out.extend_from_slice(&text[sent..]);
         all
     }
 }
@@ -176,7 +176,7 @@ impl Session {
     ) {
         let mut answer: Coming = Box::pin(answer);
         match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(reply) => self.untold.append(reply.write(replies)),
+            Poll::Ready(reply) => self.unsent.append(reply.write(replies)),
             Poll::Pending => self.later.put(replies.len(), way, answer),
         }
     }
@@ -192,10 +192,10 @@ impl Call<'_, '_> {
     ) where
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let (post, protocol) = (self.post.clone(), self.session.protocol);
-        let answer = question(post.clone());
+        let (worker, protocol) = (self.worker.clone(), self.session.protocol);
+        let answer = question(worker.clone());
         self.session.answer_when_known(&mut self.replies, way, async move {
-            PendingReply::new(answer.await, protocol, &post.engine, tell)
+            PendingReply::new(answer.await, protocol, &worker.engine, tell)
         });
     }
 }
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_stand_where_their_requests_did_whoever_is_first() {
+    fn replies_keep_the_order_of_their_requests() {
         let mut later = PendingReplies::default();
         let mut is_second = false;
         let slow = poll_fn(move |_| {

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_puts_a_reply_into_an_error() {
+    fn no_input_puts_a_reply_into_an_error() {
         let error = written(Protocol::Resp2, |replies| replies.error("ERR a\r\n+OK\r\n\0\x1b\x7f"));
         assert_eq!(error, "-ERR a\\r\\n+OK\\r\\n\\x00\\x1b\\x7f\r\n");
         let long = written(Protocol::Resp2, |replies| replies.error(&"\n".repeat(1000)));

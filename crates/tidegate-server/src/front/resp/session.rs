@@ -48,7 +48,7 @@ pub(super) struct Session {
     /// Pending replies of a remote store.
     pub(super) later: PendingReplies,
     /// Permits of replies that are not written yet.
-    pub(super) untold: UnsentPermits,
+    pub(super) unsent: UnsentPermits,
     /// The rest of a request that is executed a stretch at a time.
     pub(super) stretch: Stretch,
     wrong_tokens: u32,
@@ -92,7 +92,7 @@ pub(super) enum Next {
 /// A command, with everything that it may change.
 pub(super) struct Call<'a, 'o> {
     pub(super) session: &'a mut Session,
-    pub(super) post: &'a Arc<WorkerContext>,
+    pub(super) worker: &'a Arc<WorkerContext>,
     pub(super) takes: &'a mut Takes,
     pub(super) attributes: &'a mut Attributes<'static>,
     /// All bytes that were read.
@@ -107,16 +107,16 @@ pub(super) struct Call<'a, 'o> {
 pub(super) type CommandResult = Result<(), String>;
 
 impl Session {
-    pub(super) fn new(post: &WorkerContext) -> Session {
+    pub(super) fn new(worker: &WorkerContext) -> Session {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Session {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             protocol: Protocol::default(),
-            caller: caller(post),
+            caller: caller(worker),
             name: Vec::new(),
             queue: None,
             later: PendingReplies::default(),
-            untold: UnsentPermits::default(),
+            unsent: UnsentPermits::default(),
             stretch: Stretch::default(),
             wrong_tokens: 0,
             pauses: false,
@@ -128,16 +128,16 @@ impl Session {
     pub(super) fn run(
         &mut self,
         input: &[u8],
-        post: &Arc<WorkerContext>,
-        desk: &mut Scratch,
+        worker: &Arc<WorkerContext>,
+        scratch: &mut Scratch,
         out: &mut Vec<u8>,
     ) -> Progress {
         let (mut bytes, mut commands) = (0, 0);
-        let Scratch { arguments, takes, attributes } = desk;
+        let Scratch { arguments, takes, attributes } = scratch;
         self.stretch.begin();
         let next = loop {
             if self.stretch.is_open() {
-                match self.execute_stretch(post, takes, out) {
+                match self.execute_stretch(worker, takes, out) {
                     Executed::Whole => {}
                     Executed::Stretch => break Next::Send,
                     Executed::Waiting => break Next::Wait,
@@ -162,21 +162,30 @@ impl Session {
                     }
                     if words.len() > 0 {
                         commands += 1;
-                        Call { session: self, post, takes, attributes, input, begin: bytes, words, replies }
-                            .answer();
+                        Call {
+                            session: self,
+                            worker,
+                            takes,
+                            attributes,
+                            input,
+                            begin: bytes,
+                            words,
+                            replies,
+                        }
+                        .answer();
                     }
                     bytes += read;
                 }
                 Err(_) if self.is_waiting() => break Next::Wait,
                 Err(error) => {
-                    takes.settle(input, post, &mut Replies::new(out, self.protocol), self);
+                    takes.settle(input, worker, &mut Replies::new(out, self.protocol), self);
                     protocol_error(error, out);
                     break Next::CutOff;
                 }
             }
         };
-        takes.settle(input, post, &mut Replies::new(out, self.protocol), self);
-        post.meter().resp_commands.add(commands);
+        takes.settle(input, worker, &mut Replies::new(out, self.protocol), self);
+        worker.meter().resp_commands.add(commands);
         if self.is_waiting() {
             self.later.keep(out);
             return Progress { bytes, next: Next::Wait };
@@ -185,8 +194,8 @@ impl Session {
     }
 
     /// Authenticates the client if `secret` is the token, and counts a wrong token otherwise. Returns true if it is.
-    pub(super) fn knows(&mut self, post: &WorkerContext, secret: &[u8]) -> bool {
-        let knows = post.engine.token().is_some_and(|token| token.is(secret));
+    pub(super) fn knows(&mut self, worker: &WorkerContext, secret: &[u8]) -> bool {
+        let knows = worker.engine.token().is_some_and(|token| token.is(secret));
         if knows {
             self.caller = Caller::Known;
         } else {
@@ -211,17 +220,17 @@ impl Session {
     }
 
     /// Resets protocol, authentication, name and transaction to those of a new connection.
-    pub(super) fn reset(&mut self, post: &WorkerContext) {
+    pub(super) fn reset(&mut self, worker: &WorkerContext) {
         self.protocol = Protocol::default();
-        self.caller = caller(post);
+        self.caller = caller(worker);
         self.name.clear();
         self.queue = None;
     }
 }
 
 /// Returns the initial caller: unauthenticated if the server has a token.
-fn caller(post: &WorkerContext) -> Caller {
-    if post.engine.token().is_some() { Caller::Unauthenticated } else { Caller::Known }
+fn caller(worker: &WorkerContext) -> Caller {
+    if worker.engine.token().is_some() { Caller::Unauthenticated } else { Caller::Known }
 }
 
 impl Call<'_, '_> {
@@ -232,7 +241,7 @@ impl Call<'_, '_> {
             if let Some(queue) = &mut self.session.queue {
                 *queue = Queue::broken();
             }
-            self.post.meter().bad_requests.add(1);
+            self.worker.meter().bad_requests.add(1);
             self.replies.error(&text);
         }
     }
@@ -281,7 +290,7 @@ impl Call<'_, '_> {
 
     /// Answers all batched takes, so that the next reply follows theirs.
     pub(super) fn settle(&mut self) {
-        self.takes.settle(self.input, self.post, &mut self.replies, self.session);
+        self.takes.settle(self.input, self.worker, &mut self.replies, self.session);
     }
 
     /// Batches a take of the key in this word, to be decided together with later ones. The take is decided at once if
@@ -292,7 +301,7 @@ impl Call<'_, '_> {
         match self.words.place(key) {
             Some(place) => {
                 self.takes.put(self.begin + place.start..self.begin + place.end, ask, style);
-                if self.takes.are_many() || !self.post.engine.answers_at_once() {
+                if self.takes.are_many() || !self.worker.engine.answers_at_once() {
                     self.settle();
                 }
             }
@@ -300,7 +309,7 @@ impl Call<'_, '_> {
                 self.settle();
                 let key = self.words.get(key).unwrap_or_default();
                 self.takes.put(0..key.len(), ask, style);
-                self.takes.settle(key, self.post, &mut self.replies, self.session);
+                self.takes.settle(key, self.worker, &mut self.replies, self.session);
             }
         }
     }
@@ -328,9 +337,9 @@ fn unknown(name: &[u8], words: Words<'_>) -> String {
 
 /// Writes the error reply to a protocol error, after which the connection is cut off.
 fn protocol_error(error: ProtocolError, out: &mut Vec<u8>) {
-    let told = match error {
+    let what = match error {
         ProtocolError::ArrayLength => "invalid multibulk length",
-        ProtocolError::StrangersArrayLength => "unauthenticated multibulk length",
+        ProtocolError::UnauthenticatedArrayLength => "unauthenticated multibulk length",
         ProtocolError::BulkLength => "invalid bulk length",
         ProtocolError::NoBulk(byte) => {
             let text = format!("ERR Protocol error: expected '$', got '{}'", byte.escape_ascii());
@@ -351,7 +360,7 @@ fn protocol_error(error: ProtocolError, out: &mut Vec<u8>) {
         ProtocolError::Http => return out.extend_from_slice(WRONG_PORT),
         ProtocolError::Tls => return,
     };
-    Replies::new(out, Protocol::Resp2).error(&format!("ERR Protocol error: {told}"));
+    Replies::new(out, Protocol::Resp2).error(&format!("ERR Protocol error: {what}"));
 }
 
 /// The reply to an HTTP client, such as a browser or curl.

@@ -18,19 +18,19 @@ pub(super) const MAX_TOGETHER: usize = 64;
 pub(super) fn take_all(call: &mut Call<'_, '_>) -> CommandResult {
     let asks = read(call)?;
     let mut prepare = |asked: &ask::ParsedAsk<'_>| {
-        let limit = call.takes.limit_of_text(asked.text, &call.post.engine)?.clone();
+        let limit = call.takes.limit_of_text(asked.text, &call.worker.engine)?.clone();
         Ok(TakeRequest { key: Key::new(asked.key), limit, ask: asked.ask })
     };
     let asks: Vec<_> = asks.iter().map(&mut prepare).collect::<Result<_, String>>()?;
     if asks.iter().any(|asked| asked.limit.limit().algorithm() == Algorithm::Concurrency) {
-        return Err("ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE".to_owned());
+        return Err("ERR TG.TAKEALL returns no permits; use TG.TAKE for a concurrency limit".to_owned());
     }
-    let post = call.post.clone();
+    let worker = call.worker.clone();
     call.ask(
         CommandOrder::Together,
-        |post| async move { post.engine.take_all(&asks).await },
+        |worker| async move { worker.engine.take_all(&asks).await },
         move |replies, decisions| {
-            tell(replies, &decisions, post.meter());
+            tell(replies, &decisions, worker.meter());
             None
         },
     );

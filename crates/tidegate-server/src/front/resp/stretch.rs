@@ -88,7 +88,7 @@ impl Session {
     /// Executes the rest of a long request, for one stretch at most.
     pub(super) fn execute_stretch(
         &mut self,
-        post: &Arc<WorkerContext>,
+        worker: &Arc<WorkerContext>,
         takes: &mut Takes,
         out: &mut Vec<u8>,
     ) -> Executed {
@@ -107,11 +107,11 @@ impl Session {
             }
             self.stretch.visit((words.len() / WORDS_PER_KEY).max(1));
             let replies = Replies::new(out, self.protocol);
-            Call { session: self, post, takes, attributes, input: &bytes, begin, words, replies }.answer();
+            Call { session: self, worker, takes, attributes, input: &bytes, begin, words, replies }.answer();
             begin += read;
         };
         // The keys of batched takes are ranges of these bytes.
-        takes.settle(&bytes, post, &mut Replies::new(out, self.protocol), self);
+        takes.settle(&bytes, worker, &mut Replies::new(out, self.protocol), self);
         if executed != Executed::Whole {
             self.stretch.queued = Some(Queued { bytes, begin });
         }

@@ -58,13 +58,19 @@ pub(super) enum Style {
 impl Style {
     /// Writes the decision about a key under a limit. Returns the permits that the reply contains.
     #[inline]
-    fn write(self, replies: &mut Replies<'_>, told: &Decided, limit: &Limit, key: &[u8]) -> Option<Permits> {
+    fn write(
+        self,
+        replies: &mut Replies<'_>,
+        outcome: &Decided,
+        limit: &Limit,
+        key: &[u8],
+    ) -> Option<Permits> {
         match self {
             Style::Throttle => {
-                throttled(replies, &told.decision);
+                throttled(replies, &outcome.decision);
                 None
             }
-            Style::Fields => decided(replies, told, limit, key),
+            Style::Fields => decided(replies, outcome, limit, key),
         }
     }
 }
@@ -148,14 +154,14 @@ impl Takes {
     pub(super) fn settle(
         &mut self,
         input: &[u8],
-        post: &Arc<WorkerContext>,
+        worker: &Arc<WorkerContext>,
         replies: &mut Replies<'_>,
         session: &mut Session,
     ) {
         if self.pending.is_empty() {
             return;
         }
-        let (limits, meter) = (&self.limits, post.meter());
+        let (limits, meter) = (&self.limits, worker.meter());
         let key = |take: &Pending| &input[take.key.clone()];
         let asks = self.pending.iter().map(|take| DynamicAsk {
             key: key(take),
@@ -163,11 +169,11 @@ impl Takes {
             ask: take.ask,
         });
         let mut rest = self.pending.iter();
-        let is_decided = post.engine.take_each(asks, |decided| {
+        let is_decided = worker.engine.take_each(asks, |decided| {
             if let Some(take) = rest.next() {
                 meter.decided(&decided.decision);
                 let permits = take.style.write(replies, &decided, limits[take.limit].limit(), key(take));
-                session.untold.note(permits, &post.engine);
+                session.unsent.note(permits, &worker.engine);
             }
         });
         for take in rest {
@@ -175,11 +181,11 @@ impl Takes {
                 replies.error(UNDECIDED);
             } else {
                 let (key, limit) = (key(take).to_vec(), limits[take.limit].clone());
-                let (ask, style, post, protocol) = (take.ask, take.style, post.clone(), session.protocol);
+                let (ask, style, worker, protocol) = (take.ask, take.style, worker.clone(), session.protocol);
                 session.answer_when_known(replies, CommandOrder::Together, async move {
-                    let decided = post.engine.take(&key, &limit, ask).await;
-                    PendingReply::new(decided, protocol, &post.engine, |replies, decided| {
-                        post.meter().decided(&decided.decision);
+                    let decided = worker.engine.take(&key, &limit, ask).await;
+                    PendingReply::new(decided, protocol, &worker.engine, |replies, decided| {
+                        worker.meter().decided(&decided.decision);
                         style.write(replies, &decided, limit.limit(), &key)
                     })
                 });

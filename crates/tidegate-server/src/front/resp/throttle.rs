@@ -27,7 +27,7 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> CommandResult {
     if key.len() > MAX_KEY_BYTES {
         return Err(too_long(key));
     }
-    call.takes.limit_of_numbers(words.from(2), &call.post.engine, numbers)?;
+    call.takes.limit_of_numbers(words.from(2), &call.worker.engine, numbers)?;
     match Cost::new(quantity) {
         Ok(cost) => call.take(1, Ask::new(cost), Style::Throttle),
         Err(_) => look(call, key)?,
@@ -39,11 +39,11 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> CommandResult {
 #[cold]
 fn look(call: &mut Call<'_, '_>, key: &[u8]) -> CommandResult {
     call.settle();
-    let limit = call.takes.limit_of_numbers(call.words.from(2), &call.post.engine, numbers)?.clone();
+    let limit = call.takes.limit_of_numbers(call.words.from(2), &call.worker.engine, numbers)?.clone();
     let key = Key::new(key);
     call.ask(
         CommandOrder::Together,
-        |post| async move { post.engine.peek(&key, &limit, Ask::ONE).await },
+        |worker| async move { worker.engine.peek(&key, &limit, Ask::ONE).await },
         |replies, looked| {
             looked_at(replies, &looked.decision);
             None

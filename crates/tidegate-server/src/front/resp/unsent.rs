@@ -42,6 +42,6 @@ impl Drop for UnsentPermits {
 
 impl fmt::Debug for UnsentPermits {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("Untold").field(&self.0.len()).finish()
+        out.debug_tuple("UnsentPermits").field(&self.0.len()).finish()
     }
 }

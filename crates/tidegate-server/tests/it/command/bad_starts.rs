@@ -80,8 +80,8 @@ impl Case {
 
 fn without_what_varies(said: &str, taken: u16) -> String {
     let own = format!("(process {})", std::process::id());
-    let without_owner = |line: &str| match line.split_once("taken by: ") {
-        Some((before, owner)) if owner.ends_with(&own) => format!("{before}taken by: {{owner}}\n"),
+    let without_owner = |line: &str| match line.split_once("used by: ") {
+        Some((before, owner)) if owner.ends_with(&own) => format!("{before}used by: {{owner}}\n"),
         _ => format!("{line}\n"),
     };
     let said: String = said.lines().map(without_owner).collect();

@@ -62,7 +62,7 @@ fn a_part_of_the_key_that_is_repeated_is_told_with_what_follows() {
     assert!(told("share").contains("query.u is repeated, so counted with all that repeat it"));
     assert!(told("first").contains("query.u = x, the first of several"));
     assert!(told("last").contains("query.u = y, the last of several"));
-    assert!(told("deny").contains("refused, because query.u is repeated and on_repeated is \"deny\""));
+    assert!(told("deny").contains("denied, because query.u is repeated and on_repeated is \"deny\""));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn the_answer_comes_first_and_then_why() {
 #[test]
 fn a_decision_comes_before_all_limits() {
     let (_, text, _) = explain("explain_office", &["ip=::ffff:10.1.2.3", "path=/api/x", "method=GET"]);
-    assert_eq!(text.lines().next(), Some("allowed: rule \"office\" always says so"));
+    assert_eq!(text.lines().next(), Some("allowed: rule \"office\" always allows"));
     let passed = text.find("\nwould apply, but \"office\" decides first:\n").expect("a part of its own");
     assert!(place_of(&text, "office") < Some(passed) && Some(passed) < place_of(&text, "api"), "{text}");
 }
@@ -106,7 +106,7 @@ fn a_decision_comes_before_all_limits() {
 fn what_can_never_pass_is_told_so() {
     let arguments = ["ip=192.0.2.7", "path=/api/x", "method=GET", "--cost", "11"];
     let (code, text, _) = explain("explain_cost", &arguments);
-    let refused = "refused by rule \"api\": it costs 22, and at most 20 can pass at once; no wait would help";
+    let refused = "denied by rule \"api\": it costs 22, and at most 20 can pass at once; no wait would help";
     assert_eq!((code, text.lines().next()), (Some(0), Some(refused)));
 }
 
@@ -119,9 +119,9 @@ fn a_rule_that_skips_says_what_is_missing() {
             .ends_with("✗ header.x-partner is a part of the key and missing, and on_missing is \"skip\"")
     );
     let (_, text, _) = explain("explain_shadow", &["user=shop-7", "header.X-Partner=p"]);
-    assert_eq!(text.lines().next(), Some("allowed: those that apply refuse nobody"));
+    assert_eq!(text.lines().next(), Some("allowed: no rule that applies is enforced"));
     let partner = of_rule(&text, "partner");
-    assert!(partner.contains("mode    shadow: decides and counts, and refuses nobody"), "{partner}");
+    assert!(partner.contains("mode    shadow: decides and counts, and is not enforced"), "{partner}");
     assert!(partner.contains("most    5 at one instant, 5 in any 1s, 5 in any 1m"), "{partner}");
 }
 

@@ -67,7 +67,8 @@ fn without_settings_only_this_machine_can_ask() {
     if line.starts_with("error: ") {
         // If another process uses the port, the error names the same address.
         assert!(
-            line.contains("127.0.0.1:6380 is taken") || line.contains("127.0.0.1:8380 is taken"),
+            line.contains("127.0.0.1:6380: address already in use")
+                || line.contains("127.0.0.1:8380: address already in use"),
             "{line}"
         );
         return;

@@ -45,13 +45,13 @@ fn what_is_left_is_told_until_it_is_refused() {
     assert_eq!(asked.take(&take), told(0, "allowed, 0 of 2 left"));
     let (code, line) = asked.take(&take);
     assert_eq!(code, Some(3));
-    assert!(line.starts_with("refused, try again in ") && line.contains(" min "), "{line}");
+    assert!(line.starts_with("denied, try again in ") && line.contains(" min "), "{line}");
 }
 
 #[test]
 fn a_cost_that_can_never_pass_is_refused_for_good() {
     let asked = Asked::new("impossible");
-    let refused = told(3, "refused, and no wait would help: at most 2 can pass at once");
+    let refused = told(3, "denied, and no wait would help: at most 2 can pass at once");
     assert_eq!(asked.take(&["ana", "--limit", "2/h", "--cost", "3"]), refused);
     assert_eq!(asked.take(&["ana", "--limit", "2/h", "--cost", "2"]), told(0, "allowed, 0 of 2 left"));
 }

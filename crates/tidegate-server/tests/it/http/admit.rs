@@ -62,7 +62,7 @@ fn a_refusal_names_its_rule_and_says_when_the_same_passes() {
             "type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
             "title": "Quota exceeded",
             "status": 429,
-            "detail": "Refused by rule \"api\"; the same request passes in 2100 ms if nobody else spends meanwhile.",
+            "detail": "Denied by rule \"api\"; the same request passes in 2100 ms if no other request spends meanwhile.",
             "violated-policies": ["api"],
             "allowed": false, "limit": 1, "remaining": 0, "retry_after_ms": 2100, "reset_after_ms": 2100,
             "delay_ms": null, "rule": "api", "decided_by": "memory",
@@ -117,7 +117,7 @@ fn what_a_rule_always_refuses_is_forbidden_without_a_time_to_try_again() {
         refused.json(),
         json!({
             "type": "about:blank", "title": "Forbidden", "status": 403,
-            "detail": "Rule \"robots\" refuses this request, however rare it is; POST /v1/explain with the same attributes says why.",
+            "detail": "Rule \"robots\" always denies this request; POST /v1/explain with the same attributes reports why.",
             "allowed": false, "limit": null, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
             "delay_ms": null, "rule": "robots", "decided_by": "memory",
         })

@@ -76,7 +76,7 @@ fn all_are_allowed_or_nothing_is_spent() {
     let told = answer.json();
     assert_eq!((&told["allowed"], &told["binding"]), (&json!(false), &json!(0)));
     assert_eq!(told["violated-policies"], json!(["api"]));
-    assert!(answer.detail().starts_with("Refused by rule \"api\"; the same request passes in 30000 ms"));
+    assert!(answer.detail().starts_with("Denied by rule \"api\"; the same request passes in 30000 ms"));
     assert_eq!((answer.field("retry-after"), answer.field("cache-control")), (Some("30"), Some("no-store")));
     assert_eq!(members(&answer, "allowed"), [json!(false), json!(false), json!(false)]);
     assert_eq!(members(&answer, "delay_ms"), [Value::Null, Value::Null, Value::Null]);

@@ -91,7 +91,7 @@ fn a_text_that_does_not_hold_changes_nothing_and_every_error_has_its_place() {
     let wrong = "[[rule]]\nname = \"api\"\nlimit = \"2/min\"\nmood = 1\n";
     let answer = put(&mut talk, wrong);
     assert_eq!(answer.status, 422, "{answer:?}");
-    assert_eq!(answer.detail(), "2 things are wrong with these rules, and those before stay in force");
+    assert_eq!(answer.detail(), "2 errors in these rules; the previous rules stay in force");
     let errors = answer.json()["errors"].clone();
     assert_eq!((&errors[0]["line"], &errors[0]["column"]), (&json!(3), &json!(12)));
     let what = errors[0]["message"].as_str().unwrap();
@@ -121,7 +121,7 @@ fn so_many_errors_are_told_and_no_more() {
         &(0..150).map(|nth| format!("[[rule]]\nname = \"r{nth}\"\nlimit = 1\n")).collect::<String>(),
     );
     assert_eq!(answer.status, 422);
-    assert!(answer.detail().starts_with("more than 100 things are wrong"), "{}", answer.detail());
+    assert!(answer.detail().starts_with("more than 100 errors"), "{}", answer.detail());
     assert_eq!(answer.json()["errors"].as_array().unwrap().len(), 100);
 }
 
@@ -260,7 +260,7 @@ fn what_somebody_has_written_meanwhile_is_not_written_over_unless_that_is_meant(
     fs::write(&file, &edited).unwrap();
     let answer = put(&mut talk, NEW);
     assert_eq!(answer.status, 409, "{answer:?}");
-    assert!(answer.detail().starts_with("tidegate.toml: has another text than the rules in force"));
+    assert!(answer.detail().starts_with("tidegate.toml: differs from the rules in force"));
     assert!(answer.detail().ends_with("or send If-Match: * to write over it"), "{}", answer.detail());
     assert_eq!(fs::read_to_string(&file).unwrap(), edited);
     assert_eq!(text_in_force(&mut talk).body, OLD);

@@ -41,7 +41,7 @@ fn a_refusal_is_a_problem_that_says_when_the_same_passes() {
             "type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
             "title": "Quota exceeded",
             "status": 429,
-            "detail": "Refused; the same request passes in 2100 ms if nobody else spends meanwhile.",
+            "detail": "Denied; the same request passes in 2100 ms if no other request spends meanwhile.",
             "violated-policies": ["adhoc"],
             "allowed": false, "limit": 1, "remaining": 0, "retry_after_ms": 2100, "reset_after_ms": 2100,
             "delay_ms": null, "rule": null, "decided_by": "memory",

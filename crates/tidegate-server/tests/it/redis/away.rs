@@ -51,7 +51,9 @@ fn while_redis_is_away_every_rule_says_what_holds_and_then_redis_does_again() {
     let refused = node.http().post("/v1/admit", r#"{"attributes":{"path":"/closed"}}"#);
     assert_eq!((refused.status, refused.field("retry-after")), (429, Some("1")));
     assert_eq!(refused.json()["decided_by"], "closed");
-    assert!(refused.detail().starts_with("The store is not available, and nobody passes rule \"closed\""));
+    assert!(
+        refused.detail().starts_with("The store is not available, and rule \"closed\" denies every request")
+    );
     let open = node.http().post("/v1/admit", r#"{"attributes":{"path":"/open"}}"#);
     assert_eq!((open.status, &open.json()["decided_by"]), (200, &Json::from("open")));
     assert_eq!(node.metric("tidegate_store_available"), 0);

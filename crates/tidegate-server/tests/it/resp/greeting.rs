@@ -144,7 +144,7 @@ fn commands_are_listed_counted_and_described() {
             && all.contains(throttle)
             && all == second.say("COMMAND INFO")
     );
-    let summary = "$7\r\nsummary\r\n$12\r\nAnswers PONG\r\n$5\r\ngroup\r\n$10\r\nconnection\r\n";
+    let summary = "$7\r\nsummary\r\n$12\r\nReplies PONG\r\n$5\r\ngroup\r\n$10\r\nconnection\r\n";
     assert_eq!(second.say("COMMAND DOCS PING nothing"), format!("*2\r\n$4\r\nping\r\n*4\r\n{summary}"));
     assert_eq!(third.say("COMMAND DOCS ping"), format!("%1\r\n$4\r\nping\r\n%2\r\n{summary}"));
     assert!(second.say("COMMAND DOCS").starts_with(&format!("*{}\r\n", 2 * count)));

@@ -18,11 +18,11 @@ pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     let counts = gate.counts();
     page.number("tidegate_rules", "Rules in force.", counts.len() as u64);
     let status = engine.rules().status();
-    let replaced = "How often other rules came into force.";
+    let replaced = "Number of times that other rules came into force.";
     page.number("tidegate_rules_replaced_total", replaced, status.replaced);
-    let rejected = "How often a file of rules did not hold.";
+    let rejected = "Number of times that a file of rules was invalid.";
     page.number("tidegate_rules_rejected_total", rejected, status.rejected);
-    let wrong = "1 while the file does not hold and the rules before it are in force.";
+    let wrong = "1 while the file is invalid and the previous rules are in force.";
     page.number("tidegate_rules_rejected", wrong, status.wrong.is_some().into());
     page.number("tidegate_overrides", "Overrides in force.", gate.overrides().len() as u64);
     let free = "Requests to which no rule applied.";
@@ -37,18 +37,18 @@ fn put_counted(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
     let obeyed = rows(counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
     let measured = rows(counts, |_, rule, own| Some(("", measured(rule, own)?)));
     let name = "tidegate_admissions_total";
-    page.family(name, "Requests by what a rule said to them.");
+    page.family(name, "Decisions of enforced rules, by verdict.");
     obeyed.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_near_limit_total";
-    page.family(name, "Requests that passed and left at most a fifth of the limit.");
+    page.family(name, "Allowed requests that left at most a fifth of the limit.");
     for MetricRow { rule, numbers: [.., near], .. } in &obeyed {
         page.labelled(name, &[("rule", rule)], *near);
     }
     let name = "tidegate_shadow_decisions_total";
-    page.family(name, "Requests by what a rule would have said that is only measured.");
+    page.family(name, "Decisions of rules in shadow mode and of candidates, by verdict.");
     measured.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_candidate_differences_total";
-    page.family(name, "Requests to which a candidate says something else than its rule.");
+    page.family(name, "Requests about which a candidate and its rule decide differently.");
     let differences = rows(counts, |place, rule, own| {
         let base = label(counts, rule.candidate_for()?);
         Some((if place < MAX_LABELLED { base } else { OTHER }, [own.looser, own.stricter]))
@@ -74,7 +74,7 @@ fn put_verdicts(page: &mut MetricsPage, name: &str, row: &MetricRow<'_, 5>) {
 /// store.
 fn put_without_store(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
     let name = "tidegate_rule_without_store_total";
-    page.family(name, "Requests that a rule decided without the store, by how.");
+    page.family(name, "Decisions of a rule while the store was down, by policy and verdict.");
     let without_store = rows(counts, |_, rule, own| {
         let own = &own.without_store;
         let asks_store = rule.limit().is_some() && rule.candidate_for().is_none();

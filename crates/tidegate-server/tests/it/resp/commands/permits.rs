@@ -98,7 +98,7 @@ fn what_is_no_permit_is_refused_and_shown_readable() {
     ] {
         for verb in [b"TG.RELEASE", &b"TG.RENEW"[..]] {
             let expected =
-                format!("-ERR '{shown}' is no permit; one is told by TG.TAKE under a concurrency limit\r\n");
+                format!("-ERR '{shown}' is no permit; TG.TAKE under a concurrency limit returns one\r\n");
             assert_eq!(talk.ask(&[verb, text]), expected);
         }
     }

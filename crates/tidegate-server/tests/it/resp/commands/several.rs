@@ -95,6 +95,6 @@ fn what_is_not_as_many_limits_as_were_said_is_refused() {
 fn places_in_flight_are_not_taken_together_as_nobody_could_give_them_back() {
     let (_running, mut client) = Running::start().with_resp();
     let reply = client.ask(&["TG.TAKEALL", "2", "a", "LIMIT", "1/s", "b", "LIMIT", "1/60s concurrency"]);
-    assert_eq!(reply.error(), "ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE");
+    assert_eq!(reply.error(), "ERR TG.TAKEALL returns no permits; use TG.TAKE for a concurrency limit");
     assert_eq!(client.ask(&["TG.PEEK", "a", "LIMIT", "1/s"]).number("remaining"), 1);
 }

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag_is_told_what_would_do() {
+    fn an_invalid_tag_is_an_error_with_a_remedy() {
         for lines in [
             &["a"][..],
             &["\"a"],
