@@ -86,7 +86,9 @@ fn the_answer_comes_first_and_then_why() {
     for (line, begin) in api.lines().zip(begins) {
         assert!(line.starts_with(begin), "{line:?} does not begin with {begin:?}");
     }
-    assert!(of_rule(&text, "api-tighter").contains("mode    candidate for \"api\": measured beside it"));
+    assert!(
+        of_rule(&text, "api-tighter").contains("mode    candidate for \"api\": measured and never enforced")
+    );
     assert!(of_rule(&text, "office").contains("✗ ip = \"10.0.0.0/8\", but it is \"192.0.2.7\""));
     assert!(of_rule(&text, "partner").contains("✗ user = \"shop-*\", but it is missing"));
     let (applies, not) = (text.find("\napplies:\n"), text.find("\ndoes not apply:\n"));

@@ -110,7 +110,7 @@ fn the_longest_wait_binds_and_what_is_forbidden_or_can_never_pass_has_none() {
     let answer = ask(&mut talk, &[slow, never, of("robot"), of("robot")], true);
     assert_eq!((answer.status, &answer.json()["binding"]), (403, &json!(2)));
     assert_eq!((answer.field("retry-after"), answer.field("cache-control")), (None, Some("no-store")));
-    assert!(answer.detail().starts_with("Rule \"robots\" refuses this"));
+    assert!(answer.detail().starts_with("Rule \"robots\" always denies this"));
     assert_eq!(answer.json().get("violated-policies"), None);
     assert_eq!(members(&answer, "rule")[2], "robots");
 }

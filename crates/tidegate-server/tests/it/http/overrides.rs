@@ -136,7 +136,7 @@ fn a_key_may_be_let_through_or_shut_out() {
     assert_eq!((&explained["allowed"], &explained["rule"]), (&json!(false), &json!("api")));
     let api = &explained["rules"][0];
     assert_eq!((&api["overridden"], &api["allowed"]), (&json!(true), &json!(false)));
-    assert!(refused.detail().starts_with("Rule \"api\" refuses this"));
+    assert!(refused.detail().starts_with("Rule \"api\" always denies this"));
 
     assert_eq!(
         keeper.replace(&json!({"rule": "api", "key": ana, "decision": "allow", "for": "90s"})).status,

@@ -261,7 +261,7 @@ fn what_somebody_has_written_meanwhile_is_not_written_over_unless_that_is_meant(
     let answer = put(&mut talk, NEW);
     assert_eq!(answer.status, 409, "{answer:?}");
     assert!(answer.detail().starts_with("tidegate.toml: differs from the rules in force"));
-    assert!(answer.detail().ends_with("or send If-Match: * to write over it"), "{}", answer.detail());
+    assert!(answer.detail().ends_with("or send If-Match: * to overwrite it"), "{}", answer.detail());
     assert_eq!(fs::read_to_string(&file).unwrap(), edited);
     assert_eq!(text_in_force(&mut talk).body, OLD);
     assert_eq!(put_with(&mut talk, "If-Match: *", NEW).status, 200);
