@@ -2,6 +2,10 @@
 //!
 //! No error ends the loop. An error that concerns a single connection is ignored. An error that would recur at once,
 //! such as no free file descriptors, is followed by a pause with exponential backoff.
+//!
+//! Each front has one loop, which runs on the first worker. A connection is handed to the worker with the fewest
+//! connections, and stays there until it ends. Above `max_connections` a client gets a reply and is closed at once:
+//! a backlog without replies would look like a network fault.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -15,7 +19,9 @@ use crate::engine::Engine;
 use crate::front::{Front, Scope};
 use crate::worker::WorkerHandle;
 
+/// The pause after the first error in a row; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// The longest pause. A descriptor that becomes free is used after at most this time.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// The maximum number of connections above `max_connections`. Each may send one health check, so that a process
@@ -23,6 +29,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const MAX_HEALTH_CONNECTIONS: usize = 16;
 
 /// Accepts connections until the future is dropped. Assigns each to the worker with the fewest connections.
+///
+/// Reports the first error of a row of failures on standard error, and none of the others: a server without free
+/// descriptors fails several times a second. A successful accept ends the row.
 pub(crate) async fn run(
     front: Front,
     listener: TcpListener,
@@ -50,6 +59,10 @@ pub(crate) async fn run(
     }
 }
 
+/// Assigns a new connection to a worker, or rejects it if the server is at its connection limit.
+///
+/// A rejected connection counts as cut off. The counts of other workers are read without a lock: a connection that
+/// ends meanwhile may still be counted, so clients are rejected for a moment longer.
 fn admit(front: Front, stream: TcpStream, workers: &[WorkerHandle], engine: &Engine) {
     // The connection works without this option.
     let _ = stream.set_nodelay(true);
@@ -70,6 +83,9 @@ fn admit(front: Front, stream: TcpStream, workers: &[WorkerHandle], engine: &Eng
 }
 
 /// Returns true if the error concerns one connection only, so that the next can be accepted at once.
+///
+/// These are errors of the peer or of its network, as listed in `accept(2)`, and `EPERM` of a firewall rule.
+/// Missing resources (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`) are not among them.
 fn concerns_one_connection(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::settings::Settings;
 use crate::worker::WorkerContext;
 
+/// A runtime and a worker context for tests of connections.
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) runtime: Runtime,
@@ -25,6 +26,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
+    /// Creates an engine on a small zone in memory, with a clock that stands still.
     pub(crate) fn new(settings: Settings) -> Bench {
         let settings = Settings { threads: NonZeroUsize::MIN, ..settings };
         let zone = Zone::with_clock(1 << 20, Arc::new(ManualClock::new()));

@@ -1,4 +1,7 @@
 //! Reports when the remote store becomes unavailable, and when it is available again.
+//!
+//! A change is reported on standard error once, with the reason that the store's client observed. The report at the
+//! end of an outage has the number of requests that were decided by `on_store_failure` meanwhile.
 
 use std::time::Duration;
 
@@ -13,6 +16,8 @@ const A_MOMENT: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Returns the status of the store after the first connection attempt, or after [`A_MOMENT`].
+///
+/// The server is ready in either case: it does not wait for Redis.
 pub(crate) async fn first_look(store: &RedisStore) -> Status {
     // The status contains the error.
     let _ = timeout(A_MOMENT, store.ready()).await;
@@ -20,6 +25,8 @@ pub(crate) async fn first_look(store: &RedisStore) -> Status {
 }
 
 /// Reports every change between available and unavailable.
+///
+/// Never returns. `was_available` is the status that was reported last.
 pub(crate) async fn watch(
     store: &RedisStore,
     engine: &Engine,

@@ -1,4 +1,7 @@
 //! `tidegate check`: reports every error and warning of a settings file.
+//!
+//! `check` loads the file as `serve` does, and checks existing files of the store as well. Every error and warning
+//! is printed with its place, so that an editor or a pre-commit hook can show it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,6 +19,7 @@ use crate::settings::{ComplaintRecord, Loaded, Said, SettingsError, Source};
 /// The exit code of an invalid file.
 const WRONG: u8 = 2;
 
+/// The long help text.
 const ABOUT: &str = "\
 Check a file of settings and rules
 
@@ -25,6 +29,7 @@ except TIDEGATE_TOKEN: a file that opens a port to other machines needs a token,
 
 Exits with 0 if the file is valid, with 2 if it is invalid, and with --strict with 1 if there are warnings.";
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate check
@@ -49,14 +54,18 @@ pub(super) struct Check {
 /// The outcome of a check, for programs.
 #[derive(Serialize)]
 struct Checked<'a> {
+    /// True if the file is valid, whatever warnings there are.
     ok: bool,
+    /// The errors; empty for a valid file.
     errors: Vec<ComplaintRecord<'a>>,
+    /// The warnings; empty for an invalid file.
     warnings: Vec<ComplaintRecord<'a>>,
     /// The number of rules, if the file is valid.
     rules: Option<usize>,
 }
 
 impl Check {
+    /// Runs the command. Errors in the file are output of the command, and not a [`Failure`].
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         is_there(&self.file)?;
         // The token counts, because `serve` would read it, too.
@@ -81,6 +90,7 @@ impl Check {
         }
     }
 
+    /// Prints the warnings and the result for a valid file. With `--strict` a warning is a failure.
     fn valid(&self, loaded: &Loaded) -> ExitCode {
         let text = loaded.text.as_deref().unwrap_or_default();
         let warnings = &loaded.warned;
@@ -101,6 +111,7 @@ impl Check {
         if self.strict && !warnings.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 
+    /// Prints the errors of an invalid file.
     fn invalid(&self, error: &SettingsError) -> ExitCode {
         let (file, complaints) = error.complaints();
         if self.json {
@@ -132,14 +143,17 @@ pub(super) fn is_there(file: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Returns the complaints in structured form.
 fn findings<'a>(complaints: &'a [Complaint], text: &str) -> Vec<ComplaintRecord<'a>> {
     complaints.iter().map(|complaint| ComplaintRecord::new(complaint, text, None)).collect()
 }
 
+/// Prints the outcome as one line of JSON.
 fn print_json(checked: &Checked<'_>) {
     print_line(serde_json::to_string(checked).expect("numbers and text are JSON"));
 }
 
+/// Returns a number with its noun, as in `1 rule`, `2 rules` or `no rules`.
 fn count(number: usize, what: &str) -> String {
     match number {
         0 => format!("no {what}s"),

@@ -1,4 +1,7 @@
 //! `tidegate completions`: prints the completion script of a shell.
+//!
+//! The script knows all commands, flags and fixed values. It is generated from the same definitions as the help
+//! text.
 
 use std::process::ExitCode;
 
@@ -8,6 +11,7 @@ use clap_complete::{Shell, generate};
 use super::failure::Failure;
 use super::output::print;
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate
@@ -23,6 +27,7 @@ pub(super) struct Completions {
 }
 
 impl Completions {
+    /// Runs the command. It cannot fail.
     pub(super) fn run(&self, command: &mut Command) -> Result<ExitCode, Failure> {
         let mut script = Vec::new();
         generate(self.shell, command, "tidegate", &mut script);

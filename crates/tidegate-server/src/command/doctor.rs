@@ -1,4 +1,8 @@
 //! `tidegate doctor`: checks the dependencies of a server, and reports what to change.
+//!
+//! Each finding has a topic, a gravity (good, warning, bad) and a text that names a remedy. With a shared store the
+//! client library of the server examines Redis. With a file the files of the store are examined. No state is
+//! changed: scripts run on keys that the doctor creates and removes.
 
 mod files;
 
@@ -19,6 +23,7 @@ use super::output::{print_line, say};
 use super::written::Written;
 use crate::settings::{Settings, SharedSettings, Source};
 
+/// The long help text.
 const ABOUT: &str = "\
 Diagnose the dependencies of a server
 
@@ -29,6 +34,7 @@ each file of the store: size, bytes in use, and the process that has it open.
 
 Exits with 0 if all is well, with 1 if a finding is bad, and with --strict also if there are warnings.";
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate doctor
@@ -59,18 +65,25 @@ type Finding = (String, Gravity, String);
 /// All findings, for programs.
 #[derive(Serialize)]
 struct Found<'a> {
+    /// True if no finding is bad and, with `--strict`, none is a warning.
     ok: bool,
+    /// The findings, in the order of the examination.
     findings: Vec<Row<'a>>,
 }
 
+/// One finding, for programs.
 #[derive(Serialize)]
 struct Row<'a> {
+    /// The topic of the finding.
     about: &'a str,
+    /// `good`, `warning` or `bad`.
     gravity: &'static str,
+    /// The text for people.
     what: &'a str,
 }
 
 impl Doctor {
+    /// Runs the command. Invalid settings are a [`Failure`], since nothing can be examined then.
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
         let config = self.config.filter(|path| !path.is_empty()).map(PathBuf::from);
         let mut loaded = Source::new(config, self.written.0).load()?;
@@ -124,6 +137,8 @@ fn own(settings: &Settings) -> Vec<Finding> {
 }
 
 /// Examines the servers of the shared store.
+///
+/// Blocks until the examination ends. Every request to a server has a deadline.
 fn look(shared: &SharedSettings) -> Result<Vec<doctor::Finding>, Failure> {
     let runtime = Builder::new_current_thread().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("cannot wait for answers: {error}")))?;

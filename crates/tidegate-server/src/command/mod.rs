@@ -2,6 +2,9 @@
 //!
 //! Data goes to standard output, messages to standard error. The exit code is 0 on success, 1 on failure, and 2 for an
 //! invalid call or configuration. `take` exits with 3 for a denial.
+//!
+//! A command is a type with clap attributes and a function `run`. The doc line of the type is its help line, so
+//! such lines are in the imperative.
 
 mod check;
 mod completions;
@@ -22,6 +25,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use failure::Failure;
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate serve                                      start a server on this machine
@@ -40,6 +44,7 @@ struct CommandLine {
     command: Command,
 }
 
+// clap would print a doc comment here as the description of the program.
 #[derive(Subcommand)]
 enum Command {
     Serve(serve::Serve),
@@ -75,6 +80,7 @@ pub fn run() -> ExitCode {
     done.unwrap_or_else(|failure: Failure| failure.report())
 }
 
+/// Converts the exit code of clap, which is 0 for help output and 2 for an invalid call.
 fn exit_code(code: i32) -> ExitCode {
     u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
 }

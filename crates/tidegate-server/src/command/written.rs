@@ -1,4 +1,7 @@
 //! Settings from the command line and the environment: a flag and a variable for each key of the file.
+//!
+//! clap knows the flags from [`KEYS`], so a new setting needs no code here. A flag and its variable have the same
+//! parser, which runs later, with the values of the file.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -18,6 +21,7 @@ impl Args for Written {
     }
 }
 
+/// Returns the flag of a key, with its variable and its help line.
 fn flag(key: &'static SettingKey) -> Arg {
     let default = key.default.map(|default| format!(" [default: {default}]"));
     Arg::new(key.flag)

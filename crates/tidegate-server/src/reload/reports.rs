@@ -1,4 +1,7 @@
 //! Reports about reloads, for operators.
+//!
+//! A report is some lines about one event: the file and the outcome, then differences or errors, then warnings.
+//! `tidegate serve` prints them to standard error.
 
 use std::fmt;
 
@@ -11,6 +14,7 @@ const MAX_LINES: usize = 100;
 pub(crate) struct ReportListener(Box<dyn Fn(&str) + Send + Sync>);
 
 impl ReportListener {
+    /// Creates a listener. It is called on the thread that reads the file.
     pub(crate) fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> ReportListener {
         ReportListener(Box::new(tell))
     }

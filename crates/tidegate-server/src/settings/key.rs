@@ -1,4 +1,7 @@
 //! All settings in one list, which the file, the environment, the flags and the help text share.
+//!
+//! A setting is added here and in [`Settings`](super::Settings), and nowhere else: its key in the file, its flag
+//! `--store-nodes`, its variable `TIDEGATE_STORE_NODES`, its help line and its parser come from one entry.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -31,6 +34,7 @@ pub(crate) struct SettingKey {
     pub(crate) variable: &'static str,
     /// The placeholder of its value in the help text.
     pub(crate) placeholder: &'static str,
+    /// The help line, without a full stop. The default value is appended to it.
     pub(crate) help: &'static str,
     /// The default value, as text.
     pub(crate) default: Option<&'static str>,
@@ -41,15 +45,21 @@ pub(crate) struct SettingKey {
 }
 
 /// A table of the settings file.
+///
+/// The tables `rule` and `zone` are not settings: the policy reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SettingTable {
+    /// `[server]`: listeners, clients and resource limits.
     Server,
+    /// `[store]`: memory, file or Redis.
     Store,
 }
 
 impl SettingTable {
+    /// All tables, in the order of the help text.
     pub(super) const ALL: [SettingTable; 2] = [SettingTable::Server, SettingTable::Store];
 
+    /// Returns the name of the table in the file.
     pub(super) const fn name(self) -> &'static str {
         match self {
             SettingTable::Server => "server",
@@ -73,6 +83,8 @@ impl fmt::Display for SettingTable {
 }
 
 /// The token itself. It is accepted only from the environment, so that it is in no settings file and no process list.
+///
+/// It has no flag: every user of a machine can read the command lines of its processes.
 pub(crate) static TOKEN: LazyLock<SettingKey> = LazyLock::new(|| {
     server("token", "SECRET").help("The token itself").set(|draft, said| {
         draft.token = Some(TokenSource::Secret(said.text.clone()));
@@ -81,6 +93,8 @@ pub(crate) static TOKEN: LazyLock<SettingKey> = LazyLock::new(|| {
 });
 
 /// All settings, in the order of the help text.
+///
+/// The flags of a key derive from its name; a key under `[store]` has the prefix `store`.
 pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
     vec![
         server("resp", "ADDRESS")
@@ -196,6 +210,7 @@ pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
     ]
 });
 
+/// Parses the text of a value and stores it in the draft. The error is the fault with a remedy.
 type Set = fn(&mut Draft, &Said) -> Result<(), String>;
 
 /// Stores the path of a file of the shared store under its key.
@@ -204,10 +219,12 @@ fn shared_file(draft: &mut Draft, said: &Said) -> Result<(), String> {
     Ok(())
 }
 
+/// Creates a key under `[server]`.
 fn server(name: &'static str, placeholder: &'static str) -> SettingKey {
     SettingKey::new(SettingTable::Server, name, placeholder)
 }
 
+/// Creates a key under `[store]`.
 fn store(name: &'static str, placeholder: &'static str) -> SettingKey {
     SettingKey::new(SettingTable::Store, name, placeholder)
 }
@@ -230,6 +247,7 @@ impl SettingKey {
         }
     }
 
+    /// Sets the help line.
     fn help(self, help: &'static str) -> SettingKey {
         SettingKey { help, ..self }
     }
@@ -239,10 +257,12 @@ impl SettingKey {
         SettingKey { default: Some(text), example: text, ..self }
     }
 
+    /// Sets the example, for a key without a default value.
     fn example(self, example: &'static str) -> SettingKey {
         SettingKey { example, ..self }
     }
 
+    /// Sets the parser.
     fn set(self, set: Set) -> SettingKey {
         SettingKey { set, ..self }
     }
@@ -259,6 +279,8 @@ impl SettingKey {
     }
 
     /// Finds a key by table and name.
+    ///
+    /// `None` for an unknown name, and for a known name in the wrong table.
     pub(super) fn find(table: SettingTable, name: &str) -> Option<&'static SettingKey> {
         KEYS.iter().find(|key| key.table == table && key.name == name)
     }

@@ -1,4 +1,7 @@
 //! Settings of the shared store in Redis: its URL, its credentials, and the policy while it is unavailable.
+//!
+//! Secrets are read from files or the environment, never from the settings file or the command line. They are kept
+//! in [`Hidden`], so that no log contains them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,6 +28,17 @@ const MAX_PREFIX_BYTES: usize = 64;
 const PEM: &[u8] = b"-----BEGIN ";
 
 /// The shared store of several servers.
+///
+/// ```
+/// use tidegate_server::settings::SharedSettings;
+///
+/// let shared = SharedSettings::default();
+/// assert_eq!((shared.nodes.get(), &*shared.prefix), (1, "tg:"));
+/// ```
+#[doc(alias = "Redis")]
+#[doc(alias = "Valkey")]
+#[doc(alias = "Sentinel")]
+#[doc(alias = "Redis Cluster")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedSettings {
     /// The URL of the Redis or Valkey server.
@@ -60,6 +74,8 @@ impl Default for SharedSettings {
 
 impl SharedSettings {
     /// Opens the store. No connection is made before the first request.
+    ///
+    /// Returns an error for invalid settings, such as a certificate that cannot be parsed.
     pub(crate) fn open(&self) -> Result<RedisStore, OpenError> {
         RedisStore::open(self.options())
     }
@@ -81,13 +97,19 @@ impl SharedSettings {
 }
 
 /// The kind of store.
+///
+/// If it is not set, a URL implies Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// Counts are in the memory of this server, or in its file.
     Memory,
+    /// Counts are in Redis or Valkey.
     Redis,
 }
 
 /// A secret from a file. Its `Debug` output is `***`.
+///
+/// The bytes are a password or the text of a PEM file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Hidden(pub(crate) Vec<u8>);
 
@@ -111,10 +133,13 @@ pub struct Credentials {
 /// The settings of a shared store while they are read.
 #[derive(Default)]
 pub(super) struct SharedDraft {
+    /// The kind, if it is set.
     pub(super) kind: Option<Kind>,
+    /// True if a URL is set, even an invalid one.
     pub(super) is_url_said: bool,
     /// Paths of files with secrets and certificates, by setting name.
     pub(super) files: HashMap<&'static str, PathBuf>,
+    /// The settings so far. They take effect only if [`SharedDraft::is_meant`].
     pub(super) settings: SharedSettings,
 }
 
@@ -150,6 +175,7 @@ impl SharedDraft {
     }
 }
 
+/// Reads a password from a file. An empty file is an error.
 fn password_in(path: &Path) -> Result<Vec<u8>, String> {
     match secret_in(path, "password")? {
         empty if empty.is_empty() => Err("the file is empty; write the password into it".to_owned()),
@@ -157,6 +183,7 @@ fn password_in(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
+/// Reads a file in PEM. Certificates are parsed later, when the store is opened.
 fn pem_in(path: &Path) -> Result<Vec<u8>, String> {
     let bytes =
         std::fs::read(path).map_err(|error| format!("cannot be read: {error}; name a file in PEM"))?;
@@ -165,6 +192,8 @@ fn pem_in(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Parses a URL. A password in it is accepted only from the environment.
+///
+/// A password on the command line is an error, since all users of the machine can read it.
 pub(super) fn url(said: &Said) -> Result<Url, String> {
     let url = said.text.parse().map_err(|error: UrlError| error.to_string());
     let remedy = "write it to a file and name that";

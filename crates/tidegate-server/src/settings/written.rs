@@ -1,4 +1,12 @@
 //! Settings as text with their place, before validation.
+//!
+//! ```text
+//!   Said (key, text, place) --SettingKey::set--> Draft --checks across settings--> Settings
+//! ```
+//!
+//! Checks of a single value are in the parser of its setting. Checks that involve several settings are here: a port
+//! open to other machines needs a token, both fronts need different ports, and a store is either shared or in a
+//! file.
 
 use std::env;
 use std::ops::Range;
@@ -15,8 +23,11 @@ use super::{Settings, Token};
 /// The text of one setting. It can be a secret, so `Debug` does not print the text.
 #[derive(Clone)]
 pub(crate) struct Said {
+    /// The setting.
     pub(crate) key: &'static SettingKey,
+    /// The value as it was written.
     pub(crate) text: String,
+    /// The source of the value, which decides its precedence.
     pub(crate) place: Place,
 }
 
@@ -57,6 +68,8 @@ impl Said {
     }
 
     /// Returns the path of the file that it names. An empty name is an error.
+    ///
+    /// A path in the file is relative to the folder of the file, any other path to the working directory.
     pub(super) fn path(&self) -> Result<PathBuf, String> {
         let folder = match &self.place {
             Place::File { folder, .. } => folder,
@@ -69,6 +82,8 @@ impl Said {
     }
 
     /// Creates a complaint about it, with its place.
+    ///
+    /// The value is shown with its secrets masked; a token is not shown at all.
     fn complaint(&self, what: &str) -> Complaint {
         let span = match &self.place {
             Place::File { span, .. } => Some(span.clone()),
@@ -78,10 +93,12 @@ impl Said {
         Complaint { span, what: format!("{}{value}: {what}", self.name()) }
     }
 
+    /// Returns true for the token itself, and for the file that contains it.
     fn is_token(&self) -> bool {
         self.is_secret() || self.key.name == "token_file"
     }
 
+    /// Returns true if the text itself is the token.
     fn is_secret(&self) -> bool {
         self.key.name == TOKEN.name
     }
@@ -90,8 +107,11 @@ impl Said {
 /// Settings while they are read.
 #[derive(Default)]
 pub(super) struct Draft {
+    /// The settings so far, which begin with the defaults.
     pub(super) settings: Settings,
+    /// The source of the token, which is read after all values.
     pub(super) token: Option<TokenSource>,
+    /// The settings of the shared store so far.
     pub(super) shared: SharedDraft,
 }
 
@@ -111,6 +131,7 @@ impl Draft {
         if complaints.is_empty() { Ok(draft) } else { Err(complaints) }
     }
 
+    /// Reads the token from its source. The complaint is about the value that named it last.
     fn read_token(&mut self, written: &[Said]) -> Option<Complaint> {
         let secret = self.token.as_ref()?.read();
         match secret.and_then(|secret| Token::new(&secret).ok_or_else(|| Token::why_not(&secret))) {
@@ -123,6 +144,8 @@ impl Draft {
     }
 
     /// Returns a complaint for each address that other machines can reach if there is no token.
+    ///
+    /// Any client on the network could otherwise spend every quota.
     fn open_to_others(&self, written: &[Said]) -> Vec<Complaint> {
         let fronts = [("resp", self.settings.resp), ("http", self.settings.http)];
         let open = fronts
@@ -150,6 +173,8 @@ impl Draft {
     }
 
     /// Determines the store, and returns the complaint about it, if any.
+    ///
+    /// A URL without a shared store is a complaint: it would be ignored.
     fn share(&mut self, written: &[Said]) -> Option<Complaint> {
         let said = |name: &str| {
             written.iter().rfind(|said| said.key.table == SettingTable::Store && said.key.name == name)

@@ -27,11 +27,14 @@ use crate::explained::Explained;
 use crate::settings::{names_store_file, text_of};
 
 /// The exit code of an invalid file.
+/// The exit code of an invalid rules file.
 const WRONG: u8 = 2;
+/// The file that is read if none is named.
 const USUAL_FILE: &str = "tidegate.toml";
 /// Enough for the states of one request.
 const ZONE_BYTES: usize = 1 << 20;
 
+/// The long help text.
 const ABOUT: &str = "\
 Explain which rules apply to a request, and what they decide
 
@@ -40,6 +43,7 @@ A request is described by its attributes: ip, path, method, host, user, header.N
 name that rules use. For every limit it reports the worst case: the most that can pass at one instant and in any interval \
 of a length, the memory of one key, and its bytes on disk if the file names a store file. Without a request it prints the worst case of every rule.";
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate explain
@@ -75,6 +79,7 @@ pub(super) struct Explain {
 }
 
 impl Explain {
+    /// Runs the command. The exit code does not depend on the verdict.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let cost = Cost::new(self.cost).unwrap_or_default();
         let request = request::read(&self.known)?.cost(cost);
@@ -94,6 +99,7 @@ impl Explain {
             .map_err(|error| Failure::failed(format!("the store does not answer: {error}")))
     }
 
+    /// Explains the request, and prints the result as JSON or as text.
     fn explain(
         &self,
         gate: &Gate,
@@ -112,6 +118,7 @@ impl Explain {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Returns the wall clock for schedules: the system's, or one that is fixed at the date of `--at`.
     fn calendar(&self) -> Result<Arc<dyn WallClock>, Failure> {
         let Some(text) = &self.at else { return Ok(Arc::new(SystemCalendar)) };
         let wrong = || {

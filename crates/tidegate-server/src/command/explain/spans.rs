@@ -1,4 +1,6 @@
 //! Formats times and numbers for people.
+//!
+//! Spans are rounded up, so that a reader who waits for a span is never too early.
 
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ const UNITS: [(&str, u128); 7] = [
 ];
 
 /// Formats a time with its two largest units, rounded up: `1m30s`.
+///
+/// A time of less than one microsecond is shown as one microsecond, and zero as `0s`.
 pub(super) fn span(time: Duration) -> String {
     let micros = time.as_nanos().div_ceil(1000);
     let Some(first) = UNITS.iter().position(|(_, unit)| micros >= *unit) else { return "0s".to_owned() };

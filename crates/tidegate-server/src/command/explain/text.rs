@@ -1,4 +1,19 @@
 //! An explanation for people: the decision, then the rules that apply, then the rules that do not.
+//!
+//! ```text
+//!   denied by rule "api": it would pass in 1s
+//!
+//!   applies:
+//!
+//!     api
+//!       when    ✓ path = "/api/{*rest}"
+//!       limit   10/s burst 20
+//!       ...
+//!
+//!   does not apply:
+//!
+//!     login   ✗ method = "POST", but it is "GET"
+//! ```
 
 use std::fmt;
 
@@ -16,6 +31,9 @@ use crate::explained::disk_bytes_per_key;
 const MAX_CONDITION: usize = 100;
 
 /// The explanation of one request.
+///
+/// Rules that apply are shown with all details. Rules after a static decision, and rules that do not apply, are
+/// shown with their conditions only.
 pub(super) struct Text<'a> {
     /// The decision of all rules.
     pub(super) answer: &'a Admission,
@@ -48,6 +66,8 @@ impl fmt::Display for Text<'_> {
 }
 
 /// Prints rules that do not take part in the decision: their names and conditions.
+///
+/// The names are aligned, and each further condition has a line of its own.
 fn in_short(out: &mut fmt::Formatter<'_>, title: &str, rules: &[&RuleExplained]) -> fmt::Result {
     if !rules.is_empty() {
         write!(out, "\n\n{title}\n")?;
@@ -63,6 +83,8 @@ fn in_short(out: &mut fmt::Formatter<'_>, title: &str, rules: &[&RuleExplained])
 }
 
 /// Prints the decision in one line.
+///
+/// It names the binding rule, and the wait or the remaining quota.
 fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -> fmt::Result {
     let Some(rule) = answer.rule() else {
         let why = if any_applies { "no rule that applies is enforced" } else { "no rule applies" };
@@ -92,6 +114,8 @@ fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -
 }
 
 /// Prints all details of a rule that takes part in the decision.
+///
+/// A rule with a static decision has no key and no limit, so only its verdict follows its conditions.
 fn whole(out: &mut fmt::Formatter<'_>, explained: &RuleExplained, is_in_file: bool) -> fmt::Result {
     write!(out, "\n\n  {}", explained.rule.name())?;
     for (index, line) in conditions(explained).iter().enumerate() {
@@ -119,6 +143,7 @@ fn whole(out: &mut fmt::Formatter<'_>, explained: &RuleExplained, is_in_file: bo
     if is_in_file { field(out, "disk", &on_disk(explained.rule.name(), limit)) } else { Ok(()) }
 }
 
+/// Returns the bytes of a key on disk, as text.
 fn on_disk(rule: &str, limit: &Limit) -> String {
     match disk_bytes_per_key(rule, limit) {
         Some(bytes) => format!("{} bytes per key", number(bytes as u64)),
@@ -127,6 +152,9 @@ fn on_disk(rule: &str, limit: &Limit) -> String {
 }
 
 /// Returns the conditions, one line each. A condition that is not met is followed by the actual value.
+///
+/// A key part that is missing counts as a condition if `on_missing` is `skip`. A rule without conditions always
+/// applies.
 fn conditions(explained: &RuleExplained) -> Vec<String> {
     let mut lines: Vec<_> = explained.conditions.iter().map(matched).collect();
     let skips =
@@ -141,6 +169,7 @@ fn conditions(explained: &RuleExplained) -> Vec<String> {
     lines
 }
 
+/// Returns one condition with a mark, and with the actual value if it is not met.
 fn matched(explained: &Match) -> String {
     let mut condition: String = explained.condition.chars().take(MAX_CONDITION).collect();
     if condition.len() < explained.condition.len() {
@@ -153,6 +182,7 @@ fn matched(explained: &Match) -> String {
     }
 }
 
+/// Returns the key of the request, and the treatment of parts that are missing or repeated.
 fn key(explained: &RuleExplained) -> String {
     if explained.key.is_empty() {
         return "none: all are counted together".to_owned();
@@ -172,6 +202,8 @@ fn key(explained: &RuleExplained) -> String {
 }
 
 /// Returns the end of the current limit, if a schedule changes it.
+///
+/// Empty for a rule whose limit never changes.
 fn schedule(explained: &RuleExplained) -> String {
     let until = explained.changes_at.map(|date| format!(" until {}", date::written(date)));
     let until = until.unwrap_or_default();
@@ -181,6 +213,7 @@ fn schedule(explained: &RuleExplained) -> String {
     }
 }
 
+/// Returns the verdict of one rule with its numbers.
 fn says(explained: &RuleExplained) -> String {
     let Some(decision) = &explained.decision else {
         return match (explained.repeated.first(), explained.rule.on_repeated()) {
@@ -201,6 +234,7 @@ fn says(explained: &RuleExplained) -> String {
     }
 }
 
+/// Prints a name and a value in aligned columns.
 fn field(out: &mut fmt::Formatter<'_>, name: &str, value: &str) -> fmt::Result {
     write!(out, "\n    {name:<6}  {value}")
 }

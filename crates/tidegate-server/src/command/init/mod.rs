@@ -1,4 +1,7 @@
 //! `tidegate init`: writes a starter file.
+//!
+//! The file has one active rule in shadow mode, which denies no request, and an example of every other feature as a
+//! comment. An existing file is never overwritten.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -13,6 +16,7 @@ use super::output::{print, say};
 /// The starter file. Its comments explain the rules.
 const STARTER: &str = include_str!("starter.toml");
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate init
@@ -29,6 +33,7 @@ pub(super) struct Init {
 }
 
 impl Init {
+    /// Runs the command. Prints the next steps to standard error.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         if self.file == Path::new("-") {
             print(STARTER.as_bytes());
@@ -44,6 +49,7 @@ impl Init {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Returns the error about a file that was not written.
     fn failure(&self, error: &io::Error) -> Failure {
         let file = self.file.display();
         match error.kind() {
@@ -59,6 +65,8 @@ impl Init {
 }
 
 /// Writes the file. An existing file is an error.
+///
+/// The check and the creation are one operation, so a file that appears meanwhile is not overwritten.
 fn write(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).open(path)?.write_all(STARTER.as_bytes())
 }

@@ -1,4 +1,10 @@
 //! `tidegate serve`: runs a server until a signal stops it.
+//!
+//! ```text
+//!   settings --> signals --> limits of the process --> store and server --> report --> serve --> drain
+//! ```
+//!
+//! Warnings do not stop a start. Any error does, with exit code 1 or 2.
 
 mod greeting;
 mod host;
@@ -24,6 +30,7 @@ use crate::settings::Source;
 use greeting::Greeting;
 use signals::Signals;
 
+/// The long help text.
 const ABOUT: &str = "\
 Start a server that speaks RESP and HTTP
 
@@ -35,6 +42,7 @@ are finished first.
 In the file, settings are under [server] and [store], with underscores instead of dashes: --max-connections is \
 max_connections = 10000 under [server], --store-size is size = \"64MiB\" under [store].";
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate serve
@@ -58,6 +66,7 @@ pub(super) struct Serve {
 }
 
 impl Serve {
+    /// Runs the command. Blocks until a signal stops the server.
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
         let clock = SystemClock::new();
         let started = clock.now();

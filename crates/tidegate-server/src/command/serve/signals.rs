@@ -1,4 +1,7 @@
 //! Runs the server until a signal stops it.
+//!
+//! SIGINT and SIGTERM stop the server, and a second one ends the process at once. SIGHUP reloads the rules. A
+//! service manager is notified of each state.
 
 use std::io;
 use std::process::ExitCode;
@@ -14,13 +17,17 @@ use crate::command::output::say;
 
 /// The signals that a server handles.
 pub(super) struct Signals {
+    /// SIGINT and SIGTERM.
     stop: Stop,
+    /// SIGHUP.
     hang_up: Signal,
 }
 
 /// The signals that stop a server.
 struct Stop {
+    /// SIGINT, as Ctrl-C sends it.
     interrupt: Signal,
+    /// SIGTERM, as service managers send it.
     terminate: Signal,
 }
 
@@ -81,6 +88,7 @@ impl Signals {
 }
 
 impl Stop {
+    /// Resolves when one of the signals arrives.
     async fn received(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

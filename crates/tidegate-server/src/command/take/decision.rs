@@ -1,4 +1,7 @@
 //! The decision in a server's reply, for people and programs.
+//!
+//! People get one line: `allowed, 14 of 16 left` or `denied, try again in 2 s`. Programs get the same JSON as from
+//! `POST /v1/take`.
 
 use std::fmt;
 
@@ -9,14 +12,23 @@ use super::{Failure, RespReply};
 /// The decision of the server. The names are those of the HTTP interface.
 #[derive(Debug, Serialize)]
 pub(super) struct DecisionReply {
+    /// The verdict, which is also the exit code.
     pub(super) allowed: bool,
+    /// The most that can pass at once; -1 if nothing was counted.
     limit: i64,
+    /// The largest cost that would pass now; -1 if nothing was counted.
     remaining: i64,
+    /// Milliseconds until a retry succeeds; `None` if it was allowed or can never pass.
     retry_after_ms: Option<u64>,
+    /// Milliseconds until the quota is full again.
     reset_after_ms: Option<u64>,
+    /// Milliseconds to wait before the action; `None` for a denial.
     delay_ms: Option<u64>,
+    /// Always `None`: the limit came with the request.
     rule: Option<String>,
+    /// The source of the decision, such as `memory` or `redis`.
     decided_by: Option<String>,
+    /// The text of the permit, under a concurrency limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     permit: Option<String>,
 }
@@ -49,11 +61,13 @@ impl DecisionReply {
     }
 }
 
+/// Returns the value after this name.
 fn value<'a>(entries: &'a [RespReply], name: &str) -> Option<&'a RespReply> {
     let is_it = |entry: &RespReply| matches!(entry, RespReply::Text(text) if text == name);
     entries.chunks_exact(2).find(|pair| is_it(&pair[0])).map(|pair| &pair[1])
 }
 
+/// Returns the error about a reply that is not a decision, as from another server or version.
 fn not_a_decision(what: &str) -> Failure {
     Failure::failed(format!(
         "the server's answer is no decision ({what}); ask a tidegate server of this version"

@@ -1,4 +1,7 @@
 //! `tidegate take`: takes from a limit on a running server.
+//!
+//! A shell script can use the exit code: `tidegate take backup --limit 1/h && ./backup.sh`. The command sends one
+//! `TG.TAKE` over RESP.
 
 mod client;
 mod decision;
@@ -22,12 +25,14 @@ use reply::RespReply;
 /// The exit code of a denial.
 const DENIED: u8 = 3;
 
+/// The long help text.
 const ABOUT: &str = "\
 Take from a limit on a running server
 
 Exits with 0 if the request is allowed, with 3 if it is denied, with 1 if no server replies, with 2 if the request is invalid. \
 If the server requires a token, it is read from TIDEGATE_TOKEN, or from the file of --token-file.";
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate take user123 --limit \"30/60s burst 15\"
@@ -60,9 +65,11 @@ pub(super) struct Take {
     json: bool,
 }
 
+/// The address that `tidegate serve` listens on by default.
 const DEFAULT_SERVER: &str = "127.0.0.1:6380";
 
 impl Take {
+    /// Runs the command. A denial is not an error: it has an exit code of its own.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let take = self.request()?;
         let token = self.token()?;
@@ -91,6 +98,8 @@ impl Take {
     }
 
     /// Returns the token of the server, if there is one.
+    ///
+    /// A file takes precedence over the variable. The token is validated before it is sent.
     fn token(&self) -> Result<Option<String>, Failure> {
         let file = self.token_file.clone().filter(|path| !path.as_os_str().is_empty());
         let (name, source) = match (file, std::env::var_os(TOKEN.variable)) {

@@ -1,4 +1,11 @@
 //! A decision as JSON.
+//!
+//! Bodies are written by hand into a reused buffer. The tests read them with a JSON parser.
+//!
+//! ```text
+//! {"allowed":true,"limit":20,"remaining":19,"retry_after_ms":null,"reset_after_ms":100,"delay_ms":0,
+//!  "rule":"api","decided_by":"memory"}
+//! ```
 
 use std::fmt::{self, Write as _};
 
@@ -12,6 +19,8 @@ use crate::decision_fields::DecisionFields;
 use crate::permit::Permits;
 
 /// Writes the fields of every answer, without the braces around them.
+///
+/// The order of the members is fixed, and every member is always present, with `null` for no value.
 #[inline]
 pub(super) fn put(out: &mut BytesMut, fields: DecisionFields<'_>) {
     let allowed: &[u8] = if fields.is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
@@ -36,6 +45,7 @@ pub(super) fn put(out: &mut BytesMut, fields: DecisionFields<'_>) {
     out.extend_from_slice(b"\"");
 }
 
+/// Writes a number, or `null`.
 fn put_or_null(out: &mut BytesMut, number: Option<u64>) {
     match number {
         Some(number) => put_number(out, number),
@@ -59,9 +69,13 @@ pub(super) fn put_object(out: &mut BytesMut, fields: DecisionFields<'_>, permits
 pub(super) struct DenialFields<'a> {
     /// The rule of the limit; `None` if the limit came with the request.
     pub(super) rule: Option<&'a str>,
+    /// The decision of the limit.
     pub(super) decision: Decision,
+    /// The limit that denied.
     pub(super) limit: &'a Limit,
+    /// The cost that was denied, in units.
     pub(super) cost: u64,
+    /// The source of the decision.
     pub(super) decided_by: DecidedBy,
 }
 
@@ -82,6 +96,9 @@ impl DenialFields<'_> {
 }
 
 /// Writes a denial as a problem, with the fields of every answer.
+///
+/// The type of the problem is `quota-exceeded`, or `temporary-reduced-capacity` if the store has no room or is
+/// down.
 pub(super) fn put_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
     begin_denial(out, denial);
     put(out, DecisionFields { rule: denial.rule, decided_by: denial.decided_by, ..denial.decision.into() });
@@ -89,6 +106,8 @@ pub(super) fn put_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
 }
 
 /// Writes the problem members of a denial.
+///
+/// The object is still open: the caller appends the decision fields and the brace.
 pub(super) fn begin_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
     let is_for_want = denial.decision.is_store_full() || denial.is_for_want_of_the_store();
     let kind = if is_for_want { ProblemKind::ReducedCapacity } else { ProblemKind::QuotaExceeded };
@@ -115,6 +134,9 @@ pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
 }
 
 /// The text of a denial: when to retry, or why a retry is useless.
+///
+/// Exactly one of these: no room in the store, the store is down, a time to retry, a wait that is longer than the
+/// maximum wait, or a cost that can never pass.
 struct Detail<'a>(DenialFields<'a>);
 
 impl fmt::Display for Detail<'_> {

@@ -1,4 +1,7 @@
 //! Fuzz targets of the HTTP front: arbitrary bytes as a body.
+//!
+//! A body can reach every parser of the front: JSON, limits, permits, attributes and dates. No byte sequence may
+//! panic, and every error has to be a problem.
 
 use std::pin::pin;
 use std::sync::{Arc, LazyLock};

@@ -7,6 +7,14 @@
 //! ```
 //!
 //! All of them run in one task. The fields are atomic because the future has to be `Send`.
+//!
+//! ```text
+//!             writes the stage             reads the stage
+//!   Wire, service ----------------> Link <---------------- Watch
+//! ```
+//!
+//! The socket sees bytes, the service sees requests, and the watch sees time. Only together they know which timeout
+//! applies.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,22 +23,27 @@ use crate::front::Scope;
 use crate::permit::Permits;
 use crate::worker::WorkerContext;
 
+/// The low bits of the mark that hold the stage.
 const STAGE_BITS: u32 = 3;
 
 /// The shared state of one connection.
 #[derive(Debug)]
 pub(super) struct Link {
+    /// The worker that serves the connection.
     pub(super) worker: Arc<WorkerContext>,
     /// The requests that the connection may send.
     pub(super) scope: Scope,
     /// The stage in the low bits, and above it the number of stages so far.
     mark: AtomicU64,
+    /// True if the body of the current request has timed out.
     is_late: AtomicBool,
+    /// True if the client may still be sending what was answered already.
     is_more_coming: AtomicBool,
     /// True if the server has a token and the client has not sent it.
     is_unauthenticated: AtomicBool,
     /// Permits of responses that are not written yet.
     unsent: Mutex<Vec<Permits>>,
+    /// True if `unsent` is not empty, so that most responses do not lock it.
     has_unsent: AtomicBool,
 }
 
@@ -55,6 +68,7 @@ pub(super) enum Stage {
 pub(super) struct Mark(u64);
 
 impl Link {
+    /// Returns the state of a new connection, without any bytes.
     pub(super) fn new(worker: Arc<WorkerContext>, scope: Scope) -> Link {
         let has_token = worker.engine.token().is_some();
         Link {
@@ -71,6 +85,8 @@ impl Link {
 
     /// Adds the permits of the next response. They are released if it is not written: the client does not have their
     /// text, and they would stay in flight until their leases expire.
+    ///
+    /// [`Link::answered`] forgets them again.
     #[inline]
     pub(super) fn tell_of(&self, permits: Vec<Permits>) {
         if !permits.is_empty() {
@@ -80,6 +96,8 @@ impl Link {
     }
 
     /// Records that the response is written.
+    ///
+    /// The permits of the response belong to the client from now on.
     #[inline]
     pub(super) fn answered(&self) {
         if self.has_unsent.swap(false, Ordering::Relaxed) {
@@ -88,17 +106,20 @@ impl Link {
         self.enter(Stage::Idle);
     }
 
+    /// Enters a stage. The timeout of the stage starts anew, also if it is the same stage as before.
     #[inline]
     pub(super) fn enter(&self, stage: Stage) {
         let turns = self.mark.load(Ordering::Relaxed) >> STAGE_BITS;
         self.mark.store((turns.wrapping_add(1) << STAGE_BITS) | stage as u64, Ordering::Relaxed);
     }
 
+    /// Returns the current stay.
     #[inline]
     pub(super) fn mark(&self) -> Mark {
         Mark(self.mark.load(Ordering::Relaxed))
     }
 
+    /// Returns the current stage.
     #[inline]
     pub(super) fn stage(&self) -> Stage {
         self.mark().stage()
@@ -109,11 +130,13 @@ impl Link {
         !self.is_late.swap(true, Ordering::Relaxed)
     }
 
+    /// Returns true if the body has timed out.
     #[inline]
     pub(super) fn is_late(&self) -> bool {
         self.is_late.load(Ordering::Relaxed)
     }
 
+    /// Returns true until the client of a server with a token has sent the token once.
     #[inline]
     pub(super) fn is_unauthenticated(&self) -> bool {
         self.is_unauthenticated.load(Ordering::Relaxed)
@@ -131,15 +154,19 @@ impl Link {
     }
 
     /// Records that the client is answered before it has sent everything.
+    ///
+    /// The connection then discards input before it closes, so that the client can read the response.
     pub(super) fn expect_more(&self) {
         self.is_more_coming.store(true, Ordering::Relaxed);
     }
 
+    /// Returns true after [`Link::expect_more`].
     pub(super) fn is_more_coming(&self) -> bool {
         self.is_more_coming.load(Ordering::Relaxed)
     }
 }
 
+/// Releases the permits of responses that were never written.
 impl Drop for Link {
     fn drop(&mut self) {
         for permits in self.unsent.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -149,6 +176,7 @@ impl Drop for Link {
 }
 
 impl Mark {
+    /// Returns the stage of this stay.
     #[inline]
     pub(super) fn stage(self) -> Stage {
         match self.0 & ((1 << STAGE_BITS) - 1) {

@@ -1,4 +1,11 @@
 //! The metrics page in the text format of Prometheus, version 0.0.4.
+//!
+//! Names are part of the interface and listed in `docs/http.md`. Counters of threads are summed when the page is
+//! read, so they cost nothing between two reads. Labels have bounded sets of values: rule, zone, verdict, front and
+//! kind, never a key.
+//!
+//! A counter ends with `_total`, a size with `_bytes`, a time with `_seconds`; everything else is a gauge without a
+//! unit. Each family has a help line of one sentence.
 
 mod page;
 mod rules;
@@ -12,10 +19,12 @@ use super::reply::{self, Reply};
 use crate::engine::Engine;
 use crate::meter::{Count, Meter};
 
+/// Returns the page as a reply.
 pub(super) fn page(engine: &Engine) -> Reply {
     Reply::new(StatusCode::OK, reply::METRICS, text(engine))
 }
 
+/// Returns the text of the page. Families are in a fixed order.
 fn text(engine: &Engine) -> String {
     let mut page = MetricsPage::default();
     about_the_process(&mut page, engine);
@@ -26,12 +35,14 @@ fn text(engine: &Engine) -> String {
     page.0
 }
 
+/// Writes version and uptime.
 fn about_the_process(page: &mut MetricsPage, engine: &Engine) {
     page.family("tidegate_build_info", "Version of the server.");
     page.labelled("tidegate_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     page.number("tidegate_uptime_seconds", "Time since the start of the server.", engine.uptime().as_secs());
 }
 
+/// Writes decisions, requests and connections.
 fn about_the_fronts(page: &mut MetricsPage, engine: &Engine) {
     let sum = |which: fn(&Meter) -> &Count| engine.meters().sum(which);
     let name = "tidegate_decisions_total";

@@ -22,8 +22,11 @@ pub(super) const MAX_UNAUTHENTICATED_BYTES: usize = MAX_HEAD_BYTES;
 const READ_BYTES: usize = 4 << 10;
 
 /// Bytes that were read and not yet passed to hyper.
+///
+/// At most [`MAX_UNAUTHENTICATED_BYTES`]; the capacity is not larger than the content.
 #[derive(Debug, Default)]
 pub(super) struct PrereadBytes {
+    /// The bytes, without empty lines before the request.
     bytes: Vec<u8>,
     /// The number of bytes that were searched without a result.
     searched: usize,
@@ -33,6 +36,8 @@ pub(super) struct PrereadBytes {
 
 impl PrereadBytes {
     /// Reads until hyper can decide, or the stream ends.
+    ///
+    /// Returns an end if the client is too slow, or if the server stops before the first byte.
     pub(super) async fn read(
         stream: &mut (impl AsyncRead + Unpin),
         link: &Link,
@@ -104,6 +109,8 @@ impl PrereadBytes {
     }
 
     /// Moves at most `room` bytes. Returns how many were moved.
+    ///
+    /// The memory is freed with the last byte.
     pub(super) fn take(&mut self, room: usize, mut put: impl FnMut(&[u8])) -> usize {
         let count = room.min(self.bytes.len());
         put(&self.bytes[..count]);
@@ -115,6 +122,7 @@ impl PrereadBytes {
         count
     }
 
+    /// Returns true if all bytes were moved.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()

@@ -1,4 +1,7 @@
 //! `PUT /v1/rules`: writes the rules file and puts its rules in force.
+//!
+//! The reply has the differences to the rules before, in the words of the log, and the warnings. The new rules
+//! decide from the next request on, on all workers.
 
 use std::sync::Arc;
 
@@ -21,6 +24,9 @@ use crate::settings::{ComplaintRecord, SettingsError};
 const MAX_ERRORS: usize = MAX_COMPLAINTS;
 
 /// Writes the file and puts its rules in force, on a thread that may block on disk I/O.
+///
+/// Replies 422 with every error if the text is invalid, 412 or 428 if a precondition is not met, and 409 if the
+/// file on disk was edited. In each case neither the file nor the rules change.
 pub(super) async fn put(
     body: Bytes,
     named: Precondition,
@@ -38,11 +44,13 @@ pub(super) async fn put(
     Ok(Reply::of(&json!({"differences": differences, "warnings": warnings})))
 }
 
+/// Returns the problem of a body that is not UTF-8.
 fn no_text(error: &std::str::Utf8Error) -> Problem {
     let byte = error.valid_up_to() + 1;
     Problem::bad_request(format!("body: it is no UTF-8 text from byte {byte} on; send the file as it is"))
 }
 
+/// Returns the problem of a file that was not written.
 fn not_written(error: NotWritten, engine: &Engine) -> Problem {
     match error {
         NotWritten::Rejected(error) => rejected(&error),

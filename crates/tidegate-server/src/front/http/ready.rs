@@ -1,4 +1,7 @@
 //! `/readyz`: readiness of the server, state of the rules file, and state of a remote store.
+//!
+//! A server is not ready only while it stops. An invalid rules file or a store that is down would be the same on
+//! every server, so taking this one out of rotation would not help.
 
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
@@ -18,6 +21,7 @@ pub(super) enum ReadyDetail {
     InDetail,
 }
 
+/// Returns the page, or status 503 while the server stops.
 pub(super) fn page(engine: &Engine, detail: ReadyDetail) -> Result<Reply, Problem> {
     if engine.is_stopping() {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; ask another"));
@@ -37,6 +41,7 @@ pub(super) fn page(engine: &Engine, detail: ReadyDetail) -> Result<Reply, Proble
     Ok(Reply::of(&page))
 }
 
+/// Returns the state of the remote store.
 fn store(engine: &Engine, redis: &RedisStore, detail: ReadyDetail) -> Value {
     let status = redis.status();
     let mut page = json!({

@@ -1,4 +1,13 @@
 //! The service: from a request to its response.
+//!
+//! ```text
+//!   head --admitted--> Route --body--> (Route, Bytes) --reply_to--> Reply --> Response
+//!             |                  |                          |
+//!             '------------------+--------- Problem --------'
+//! ```
+//!
+//! The checks of a head are ordered from cheap to expensive, and from the connection to the route: connection
+//! limit, lengths, path, method, `Host`, token, content type.
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
@@ -24,6 +33,7 @@ pub(super) const MAX_URI_BYTES: usize = 2 << 10;
 /// The maximum number of header fields of a request.
 const MAX_FIELDS: usize = 64;
 
+/// The value of `Connection` in the last response.
 pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
 /// The error of a change on a server without a token: any local process could make it.
@@ -32,9 +42,12 @@ const NO_TOKEN: &str = "this changes what holds for others, and the server has n
 /// The error of a foreign `Host`: by DNS rebinding a malicious page could read the responses through a browser.
 const OTHER_HOST: &str = "this server has no token, so it is asked by its address or as localhost only, and Host says \
     something else; use the address, or start the server with TIDEGATE_TOKEN or --token-file";
+/// The error of a request without the token.
 const UNAUTHENTICATED: &str = "this server has a token; send it as Authorization: Bearer TOKEN";
+/// The error of a body that is not declared as JSON.
 const NO_JSON: &str =
     "the body has to be JSON and to say so; send content-type: application/json (curl does with --json)";
+/// The error of a body that is not declared as TOML.
 const NO_TOML: &str = "the body has to be TOML and to say so; send content-type: application/toml \
     (curl does with -H 'content-type: application/toml')";
 
@@ -42,6 +55,11 @@ const NO_TOML: &str = "the body has to be TOML and to say so; send content-type:
 pub(super) const OPENAPI: &str = include_str!("openapi.json");
 
 /// Answers one request.
+///
+/// Never fails: every error is a response. A store in memory replies within this call, without a boxed future.
+///
+/// Health checks, metrics and rules are answered from memory. A take on a remote store is awaited; other
+/// connections of the worker run meanwhile.
 pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response {
     let meter = link.worker.meter();
     meter.http_requests.add(1);
@@ -81,6 +99,8 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
 }
 
 /// Returns the route and the whole body; for a route without a body, the query of the URI.
+///
+/// The body of a rejected request is not read here; see [`without_body`].
 #[inline]
 async fn asked(head: &Parts, body: Incoming, link: &Link) -> Result<(Route, Bytes), Problem> {
     match admitted(head, link) {
@@ -94,6 +114,9 @@ async fn asked(head: &Parts, body: Incoming, link: &Link) -> Result<(Route, Byte
 
 /// Returns the same for a request whose body is not used. The body is read all the same, or the client could not read
 /// the response, and the start of the next request would be unknown.
+///
+/// The connection is closed if the rest cannot be read: after `Expect: 100-continue`, from an unauthenticated
+/// client, or above the bound of ignored bytes.
 #[cold]
 async fn without_body(
     admitted: Result<Route, Problem>,
@@ -113,11 +136,15 @@ async fn without_body(
     Err(admitted.map_or_else(|problem| problem, |_| unwanted()).and_close())
 }
 
+/// Returns the query of the URI; empty if there is none.
 fn query(head: &Parts) -> Bytes {
     head.uri.query().map_or_else(Bytes::new, |query| Bytes::copy_from_slice(query.as_bytes()))
 }
 
 /// Returns the route of a request that may be served, after all checks of its head.
+///
+/// A missing or wrong token is status 401, a foreign `Host` and a change without a token are 403. An unknown path
+/// is 404, and a wrong method 405 with `Allow`.
 #[inline]
 fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
     let engine = &*link.worker.engine;
@@ -156,6 +183,7 @@ fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
     }
 }
 
+/// Returns true for the paths of health checks.
 fn is_health(path: &str) -> bool {
     matches!(Route::of(path), Some(Route::Live | Route::Ready))
 }
@@ -168,35 +196,43 @@ fn too_many_connections(link: &Link) -> Problem {
     problem.with(header::RETRY_AFTER, "1").and_close()
 }
 
+/// Returns the length of a URI in bytes.
 fn length(uri: &Uri) -> usize {
     let path = uri.path_and_query().map_or(0, |path| path.as_str().len());
     path + uri.authority().map_or(0, |authority| authority.as_str().len())
 }
 
+/// Returns the problem of a URI that is too long.
 #[cold]
 pub(super) fn uri_too_long() -> Problem {
     let detail = format!("the URI has more than {MAX_URI_BYTES} bytes; what is asked goes into the body");
     Problem::new(StatusCode::URI_TOO_LONG, detail)
 }
 
+/// Returns the problem of a head with too many fields.
 #[cold]
 fn too_many_fields(count: usize) -> Problem {
     let detail = format!("{count} header fields; send at most {MAX_FIELDS}");
     Problem::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, detail)
 }
 
+/// Returns the problem of a method that the path does not take.
 #[cold]
 fn not_taken(place: Route, head: &Parts) -> Problem {
     let detail = format!("{} takes {}, not {}", head.uri.path(), place.methods(), head.method);
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail).with(header::ALLOW, place.methods())
 }
 
+/// Returns the problem of an unknown path.
 #[cold]
 fn no_such_route(path: &str) -> Problem {
     let detail = format!("there is nothing at {path}; /openapi.json lists what there is");
     Problem::new(StatusCode::NOT_FOUND, detail)
 }
 
+/// Returns true if the request has the token, or the server has none.
+///
+/// The scheme `Bearer` is compared in any case, the token in constant time.
 #[inline]
 fn knows_token(head: &Parts, engine: &Engine) -> bool {
     let Some(token) = engine.token() else { return true };
@@ -206,6 +242,8 @@ fn knows_token(head: &Parts, engine: &Engine) -> bool {
 }
 
 /// Returns true if a client may use guarded routes.
+///
+/// Used for the details of readiness, which name files and addresses.
 fn is_welcome(head: &Parts, engine: &Engine) -> bool {
     match engine.token() {
         Some(_) => knows_token(head, engine),
@@ -214,6 +252,8 @@ fn is_welcome(head: &Parts, engine: &Engine) -> bool {
 }
 
 /// Returns the reply of a route. It may take a while if a remote store is asked, or a batch yields.
+///
+/// Routes that change something are executed by the module `operator`, which needs the preconditions as well.
 async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> Result<Reply, Problem> {
     let engine = &*link.worker.engine;
     match route {
@@ -248,6 +288,7 @@ fn is_said(head: &Parts, kind: &[u8]) -> bool {
     head.headers.get(header::CONTENT_TYPE).is_some_and(|said| is_of_type(said.as_bytes(), kind))
 }
 
+/// Returns true if a media type equals `kind`, in any case, with or without parameters.
 #[inline]
 fn is_of_type(said: &[u8], kind: &[u8]) -> bool {
     said.split_at_checked(kind.len()).is_some_and(|(said, rest)| {
@@ -256,6 +297,8 @@ fn is_of_type(said: &[u8], kind: &[u8]) -> bool {
 }
 
 /// Returns true if `Accept` prefers the text of the file to JSON: the first known type decides.
+///
+/// Weights (`q=`) are not evaluated.
 fn wants_text(head: &Parts) -> bool {
     const KINDS: [(&[u8], bool); 5] = [
         (b"application/toml", true),

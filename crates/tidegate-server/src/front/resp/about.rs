@@ -1,4 +1,7 @@
 //! `INFO` and `CONFIG`: the server's state and settings, in the form that Redis tools expect.
+//!
+//! Tools such as redis-cli, redis-benchmark and exporters ask for both on connect. The fields have the names of
+//! Redis where one fits, and the prefix `tidegate_` otherwise.
 
 use super::reply::echo;
 use super::session::{Call, CommandResult};

@@ -1,4 +1,7 @@
 //! `TG.TAKE` and the other commands about one key under one limit.
+//!
+//! The commands read a key, a limit and options, and leave the order of replies to [`Call::ask`]. A limit is parsed
+//! once per text and thread.
 
 use tidegate::{Adjustment, Ask, Cost, Key, PreparedLimit, StoreError};
 use tokio::task::yield_now;
@@ -18,8 +21,11 @@ use crate::settings::MAX_KEY_BYTES;
 /// A parsed ask: the key and the text of the limit as they were sent, with the options.
 #[derive(Debug)]
 pub(super) struct ParsedAsk<'a> {
+    /// The key: any bytes.
     pub(super) key: &'a [u8],
+    /// The text of the limit.
     pub(super) text: &'a [u8],
+    /// The cost and the longest acceptable wait.
     pub(super) ask: Ask,
     /// The number of words that were read.
     pub(super) words: usize,
@@ -28,11 +34,15 @@ pub(super) struct ParsedAsk<'a> {
 /// The options that are accepted after the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Options {
+    /// `COST` and `MAXWAIT`, in any order.
     CostAndMaxWait,
+    /// `COST` only: an all-or-none take cannot wait.
     Cost,
 }
 
 /// `TG.TAKE key LIMIT text [COST n] [MAXWAIT ms]`: decides, and spends if allowed.
+///
+/// The take is batched with those after it, if the store is in memory.
 pub(super) fn take(call: &mut Call<'_, '_>) -> CommandResult {
     let asked = only(call)?;
     call.takes.limit_of_text(asked.text, &call.worker.engine)?;
@@ -41,6 +51,8 @@ pub(super) fn take(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// `TG.PEEK key LIMIT text [COST n] [MAXWAIT ms]`: decides like `TG.TAKE`, and spends nothing.
+///
+/// The reply has the fields of `TG.TAKE`, without a permit.
 pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
     let asked = only(call)?;
     let limit = limit_of(call, asked.text)?;
@@ -58,6 +70,8 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// `TG.ADJUST key LIMIT text n`: charges a positive number, refunds a negative one. Rejects 0.
+///
+/// The reply has the fields of an ask of cost 1 afterwards, and `adjusted`: `whole`, `capped` or `needs-permit`.
 pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
     let (key, text) = under(call.words.from(1))?;
     let number = call.words.get(4).unwrap_or_default();
@@ -82,6 +96,8 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// `TG.RELEASE permit` and `TG.RENEW permit`: reply 1 if all of its leases were still valid, else 0.
+///
+/// An invalid text is an error. A permit that has expired is not: the reply is 0.
 pub(super) fn lease(call: &mut Call<'_, '_>, lease: Lease) -> CommandResult {
     let permits = permits(call.words)?;
     call.ask(
@@ -93,6 +109,9 @@ pub(super) fn lease(call: &mut Call<'_, '_>, lease: Lease) -> CommandResult {
 }
 
 /// `TG.RESET key [LIMIT text]`: replies 1 if the key had state, under this limit or under any, else 0.
+///
+/// With a remote store, a reset under all limits needs their list. While the store has not read it, the reply is an
+/// error that names `TG.RESET key LIMIT text`.
 pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     if call.words.len() == 2 {
         return delete(call);
@@ -118,6 +137,8 @@ fn integer(replies: &mut Replies<'_>, is_so: bool) -> Option<Permits> {
 
 /// `DEL key …`: replies the number of keys that had state. The keys are deleted a stretch at a time; other connections
 /// are served between two stretches.
+///
+/// The first error is the reply; the other keys are deleted all the same.
 pub(super) fn delete(call: &mut Call<'_, '_>) -> CommandResult {
     let keys = call.words.from(1);
     if let Some(long) = keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
@@ -158,6 +179,8 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// Returns the error about keys that were not deleted.
+///
+/// If the store cannot list all limits of a key, the error names the command that resets one limit.
 fn not_deleted(error: &StoreError) -> String {
     let how = if error.is_unfit() { ": TG.RESET key LIMIT text" } else { "" };
     format!("ERR {}{how}", not_available(error))
@@ -170,6 +193,8 @@ fn limit_of(call: &mut Call<'_, '_>, text: &[u8]) -> Result<PreparedLimit, Strin
 }
 
 /// Reads an ask that has to be the whole command.
+///
+/// A word that is left over is an error: a misspelled option must not be ignored.
 fn only<'a>(call: &Call<'a, '_>) -> Result<ParsedAsk<'a>, String> {
     let words = call.words.from(1);
     let asked = asked(words, Options::CostAndMaxWait)?;
@@ -182,6 +207,8 @@ fn only<'a>(call: &Call<'a, '_>) -> Result<ParsedAsk<'a>, String> {
 }
 
 /// Reads an ask from the beginning of these words. Stops at the first word that is not an option.
+///
+/// `COST` has to be at least 1. Options may be repeated; the last one counts.
 pub(super) fn asked(words: Words<'_>, options: Options) -> Result<ParsedAsk<'_>, String> {
     let (key, text) = under(words)?;
     let mut asked = ParsedAsk { key, text, ask: Ask::ONE, words: 3 };
@@ -202,6 +229,8 @@ pub(super) fn asked(words: Words<'_>, options: Options) -> Result<ParsedAsk<'_>,
 }
 
 /// Returns the key and the text of the limit at the beginning of these words.
+///
+/// The error shows the expected form, since `LIMIT` is the word that is forgotten most easily.
 fn under(words: Words<'_>) -> Result<(&[u8], &[u8]), String> {
     match (words.get(0), words.get(1), words.get(2)) {
         (Some(key), _, _) if key.len() > MAX_KEY_BYTES => Err(too_long(key)),
@@ -214,6 +243,7 @@ fn under(words: Words<'_>) -> Result<(&[u8], &[u8]), String> {
     }
 }
 
+/// Parses the permits of a command.
 fn permits(words: Words<'_>) -> Result<Permits, String> {
     let text = words.get(1).unwrap_or_default();
     Permits::parse(text).ok_or_else(|| {
@@ -222,6 +252,8 @@ fn permits(words: Words<'_>) -> Result<Permits, String> {
 }
 
 /// Parses a whole number of at least 0.
+///
+/// `what` says in the error which number is expected.
 pub(super) fn unsigned(word: &[u8], what: &str) -> Result<u64, String> {
     let text = std::str::from_utf8(word).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     text.and_then(|text| text.parse().ok()).ok_or_else(|| format!("ERR {what}, not '{}'", echo(word)))

@@ -1,4 +1,7 @@
 //! The table of commands: names, arity, keys and summaries.
+//!
+//! Commands of Redis have the names, arities and errors of Redis, so that stock clients work unchanged. Commands of
+//! this server begin with `TG.`, and their errors show the usage. `CL.THROTTLE` is that of redis-cell.
 
 use tidegate_support::nearest;
 
@@ -29,17 +32,21 @@ pub(super) enum Run {
     EndsQueue(Execute),
 }
 
+/// The function of a command. Its error is the text of the error reply.
 type Execute = fn(&mut Call<'_, '_>) -> CommandResult;
 
 /// The description of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spec {
+    /// The function, and its order among other commands.
     pub(super) run: Run,
+    /// The name in lower case.
     pub(super) name: &'static str,
     /// The number of words including the name; if negative, the minimum.
     pub(super) arity: i64,
     /// The positions of its keys.
     pub(super) keys: Keys,
+    /// The summary in `COMMAND DOCS`: a verb in the third person, without a full stop.
     pub(super) summary: &'static str,
     /// The arguments, for commands that only this server has; empty for commands of Redis.
     usage: &'static str,
@@ -50,8 +57,11 @@ pub(super) struct Spec {
 /// The words of a command that are keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keys {
+    /// No word is a key.
     None,
+    /// The first argument is a key.
     First,
+    /// All arguments are keys.
     All,
 }
 
@@ -129,6 +139,7 @@ pub(super) const COMMANDS: [Spec; 24] = [
     spec(Run::EndsQueue(greet::reset), "reset", 1, Keys::None, "Resets the connection").unauthenticated(),
 ];
 
+/// Creates a command of Redis that needs authentication.
 const fn spec(run: Run, name: &'static str, arity: i64, keys: Keys, summary: &'static str) -> Spec {
     Spec { run, name, arity, keys, summary, usage: "", is_unauthenticated: false }
 }
@@ -145,15 +156,19 @@ impl Run {
 }
 
 impl Spec {
+    /// Sets the arguments, for a command that only this server has.
     const fn usage(self, usage: &'static str) -> Spec {
         Spec { usage, ..self }
     }
 
+    /// Allows the command to unauthenticated clients.
     const fn unauthenticated(self) -> Spec {
         Spec { is_unauthenticated: true, ..self }
     }
 
     /// Returns the command with this name, in any case.
+    ///
+    /// A linear search: the most frequent commands come first, and the very first is compared without a search.
     #[inline]
     pub(super) fn named(name: &[u8]) -> Option<&'static Spec> {
         if name == b"CL.THROTTLE" {
@@ -178,6 +193,8 @@ impl Spec {
     }
 
     /// Returns the command that was probably meant by an unknown name.
+    ///
+    /// A name without its prefix is recognised as well: `TAKE` for `TG.TAKE`.
     pub(super) fn nearest(name: &[u8]) -> Option<String> {
         let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= MAX_NEAREST_BYTES)?;
         let names = || COMMANDS.iter().map(|spec| spec.name);

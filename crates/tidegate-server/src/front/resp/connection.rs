@@ -2,6 +2,15 @@
 //!
 //! A thread has one pair of buffers for all of its connections. The connection itself keeps only an incomplete request
 //! and replies that could not be written. An idle connection keeps no buffer.
+//!
+//! ```text
+//!   poll: write the rest --> replies of the store --> read --> session.run --> write
+//!                  ^                                                           |
+//!                  '------ has_more: yield to other connections first <--------'
+//! ```
+//!
+//! No request is executed before the socket has accepted all earlier replies. A client
+//! that does not read its replies stops being read, so its memory is bounded by one turn.
 
 use std::cell::RefCell;
 use std::mem;
@@ -33,13 +42,18 @@ thread_local! {
 
 /// The buffers of a thread, used by one connection at a time.
 struct Buffers {
+    /// The bytes of one read.
     input: Box<[u8]>,
+    /// The replies of one turn.
     output: Vec<u8>,
+    /// The reusable memory of sessions.
     scratch: Scratch,
+    /// True while a connection is served. Still true afterwards if serving it panicked.
     is_in_use: bool,
 }
 
 impl Buffers {
+    /// Allocates the buffers. A thread does so once, unless a panic replaces them.
     fn new() -> Buffers {
         let input = vec![0; READ_BYTES].into_boxed_slice();
         Buffers {
@@ -65,9 +79,16 @@ impl Buffers {
 }
 
 /// A future that serves one client and resolves when the connection has ended.
+///
+/// It owns everything that one client makes the server hold. Dropping it closes the socket, returns its share of
+/// the bytes of unfinished requests, and releases the permits of unwritten replies. It is polled by one task, and
+/// never moves to another thread.
 pub(super) struct Connection {
+    /// The socket.
     stream: TcpStream,
+    /// The worker that serves the connection.
     worker: Arc<WorkerContext>,
+    /// The state of the client.
     session: Session,
     /// Input that is not executed yet: an incomplete request, or requests that wait until earlier replies are sent.
     input: Vec<u8>,
@@ -77,20 +98,25 @@ pub(super) struct Connection {
     needed: usize,
     /// Replies that are not written yet, from `written` on.
     output: Vec<u8>,
+    /// The number of bytes of `output` that are written.
     written: usize,
+    /// The end that follows once all replies are written.
     ending: Option<ConnectionEnd>,
     /// True if more input may be available and the connection yields to others first.
     has_more: bool,
     /// True if `input` is executed again before the next read, even if it is empty: replies of the store have arrived.
     goes_on: bool,
+    /// The timer of the client's current timeout.
     timer: Pin<Box<Sleep>>,
     /// True if the timer wakes this task; one poll is enough for that.
     is_timer_set: bool,
+    /// The step that the timeout is for.
     waits_for: ClientWait,
     /// True if a request was answered, or all replies were written, since the timer was set.
     is_active: bool,
     /// Resolves when the server stops; `None` after that.
     stopped: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// True if the stop signal wakes this task.
     is_stop_awaited: bool,
 }
 
@@ -117,6 +143,8 @@ enum ClientWait {
 }
 
 impl Connection {
+    /// Creates a connection. The timeout of its first step starts now, and it allocates no buffers before the first
+    /// incomplete request.
     pub(super) fn new(stream: TcpStream, worker: &Arc<WorkerContext>) -> Connection {
         let session = Session::new(worker);
         // A client of a server with a token has to authenticate within the request timeout.
@@ -143,6 +171,9 @@ impl Connection {
     }
 
     /// Writes the replies that could not be written before.
+    ///
+    /// A write of 0 bytes counts as a closed connection. The buffer is freed once it is written, since idle
+    /// connections keep none.
     fn poll_write_rest(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectionEnd>> {
         while self.written < self.output.len() {
             let rest = &self.output[self.written..];
@@ -161,6 +192,9 @@ impl Connection {
     }
 
     /// Reads once, and answers all complete requests.
+    ///
+    /// If nothing was kept before, requests are parsed in the buffer of the thread, and only the incomplete rest is
+    /// copied. If the read filled the buffer, more input is assumed, and the connection yields first.
     fn poll_read_and_answer(
         &mut self,
         context: &mut Context<'_>,
@@ -201,6 +235,8 @@ impl Connection {
 
     /// Keeps bytes of an unfinished request. The buffer doubles, but grows by at most one read; for an unauthenticated
     /// client it grows by exactly these bytes.
+    ///
+    /// Doubling keeps the cost of copying linear in the length of the request.
     fn keep(&mut self, bytes: &[u8]) {
         if self.input.capacity() - self.input.len() < bytes.len() {
             let growth = match self.session.caller {
@@ -233,6 +269,8 @@ impl Connection {
     }
 
     /// Answers the complete requests in `input`.
+    ///
+    /// Does nothing while the input is shorter than the parser asked for: it could not contain a complete request.
     fn answer_kept(&mut self, buffers: &mut Buffers) {
         if self.input.len() < self.needed {
             return;
@@ -247,6 +285,8 @@ impl Connection {
     }
 
     /// Answers the complete requests. Returns how many bytes are left.
+    ///
+    /// After the end of the session the rest of the input is dropped.
     fn answer(&mut self, input: &[u8], scratch: &mut Scratch, output: &mut Vec<u8>) -> usize {
         let progress = self.session.run(input, &self.worker, scratch, output);
         self.is_active |= progress.bytes > 0;
@@ -265,6 +305,8 @@ impl Connection {
     }
 
     /// Writes the thread's replies, and keeps the bytes that the socket does not accept now.
+    ///
+    /// In the usual case the socket accepts everything, and nothing is copied.
     fn poll_write(
         &mut self,
         context: &mut Context<'_>,
@@ -291,6 +333,9 @@ impl Connection {
     }
 
     /// Reads, answers and writes until it has to wait for the socket or the store, or its turn is over.
+    ///
+    /// One turn executes at most one read of input. A connection with more input lets the other tasks of the thread
+    /// run first, so that one fast client cannot starve the others.
     fn poll_serve(&mut self, context: &mut Context<'_>) -> Poll<ConnectionEnd> {
         loop {
             if let Err(end) = ready!(self.poll_write_rest(context)) {
@@ -331,6 +376,10 @@ impl Connection {
     }
 
     /// Resolves when the client's current timeout has expired.
+    ///
+    /// A request that is complete, or replies that are written, count as activity and start the timeout anew.
+    /// Single bytes of a request do not: a client cannot extend its request timeout by sending slowly. The timeout
+    /// of authentication is never extended.
     fn poll_time(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let waits_for = match () {
             () if self.session.caller == Caller::Unauthenticated => ClientWait::Token,
@@ -351,6 +400,7 @@ impl Connection {
         Poll::Pending
     }
 
+    /// Resolves when the timer has expired. Usually it costs one comparison.
     #[inline]
     fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.is_timer_set && !self.timer.is_elapsed() {
@@ -361,6 +411,7 @@ impl Connection {
         self.timer.as_mut().poll(context)
     }
 
+    /// Starts the timeout of the current step anew.
     fn reset_timer(&mut self) {
         self.is_active = false;
         self.is_timer_set = false;
@@ -369,6 +420,8 @@ impl Connection {
     }
 
     /// Resolves when the server stops. One poll is enough to be woken then.
+    ///
+    /// Afterwards the connection closes as soon as its requests are answered.
     fn poll_stop(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if let Some(stopped) = &mut self.stopped {
             if self.is_stop_awaited && !self.worker.engine.is_stopping() {

@@ -1,4 +1,7 @@
 //! A decision as a RESP reply: five integers as in redis-cell, or named fields.
+//!
+//! In version 3 of the protocol named fields are a map, in version 2 a flat array of names and values. Times are
+//! milliseconds in named fields, and seconds in the five integers. -1 stands for no value.
 
 use tidegate::{Adjusted, Decision, Limit};
 use tidegate_rules::Admission;
@@ -13,6 +16,8 @@ use crate::permit::Permits;
 const FIELDS: usize = 8;
 
 /// Writes limited, limit, remaining, retry after and reset after; times in whole seconds, rounded up.
+///
+/// Rounding seconds up never lets a client retry too early; a wait of 1 ms is shown as 1.
 #[inline]
 pub(super) fn throttled(replies: &mut Replies<'_>, decision: &Decision) {
     replies.five([
@@ -25,6 +30,8 @@ pub(super) fn throttled(replies: &mut Replies<'_>, decision: &Decision) {
 }
 
 /// Writes the same five integers for a quantity of 0, which is never limited.
+///
+/// redis-cell replies the same way: a quantity of 0 asks for the current state.
 pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
     let reset_after = in_seconds(decision.reset_after_in_ticks());
     replies.five([
@@ -37,6 +44,8 @@ pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
 }
 
 /// Writes all fields, and the permit if there is one. Returns the permits that the reply contains.
+///
+/// The caller keeps the permits until the reply is written, and releases them if it never is.
 pub(super) fn decided(
     replies: &mut Replies<'_>,
     decided: &Decided,
@@ -52,6 +61,7 @@ pub(super) fn admission(replies: &mut Replies<'_>, admission: &Admission) -> Opt
     with_permit(replies, admission.into(), Permits::of(admission))
 }
 
+/// Writes all fields, and the permit if there is one.
 fn with_permit(
     replies: &mut Replies<'_>,
     decision: DecisionFields<'_>,
@@ -67,6 +77,8 @@ fn with_permit(
 }
 
 /// Writes all fields of the remaining quota, and the result of the adjustment.
+///
+/// `allowed` and the times describe an ask of cost 1 after the adjustment.
 pub(super) fn adjusted(replies: &mut Replies<'_>, decision: DecisionFields<'_>, adjusted: Adjusted) {
     replies.map(FIELDS + 1);
     fields(replies, decision);
@@ -75,6 +87,8 @@ pub(super) fn adjusted(replies: &mut Replies<'_>, decision: DecisionFields<'_>, 
 }
 
 /// Writes all fields of the binding decision, and its index.
+///
+/// The index counts the limits of the command from 0.
 pub(super) fn binding(replies: &mut Replies<'_>, decision: DecisionFields<'_>, index: usize) {
     replies.map(FIELDS + 1);
     fields(replies, decision);
@@ -82,6 +96,7 @@ pub(super) fn binding(replies: &mut Replies<'_>, decision: DecisionFields<'_>, i
     replies.integer(saturated(index as u64));
 }
 
+/// Writes the eight fields of every decision, in this order.
 fn fields(replies: &mut Replies<'_>, decision: DecisionFields<'_>) {
     replies.bulk(b"allowed");
     replies.integer(i64::from(decision.is_allowed));

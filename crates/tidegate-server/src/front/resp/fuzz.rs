@@ -1,4 +1,8 @@
 //! Fuzz targets of the RESP front: arbitrary bytes as requests.
+//!
+//! `resp_parse` checks the parser alone. `resp_session` checks the promises of a session, and `resp_split` that
+//! segmentation does not matter. The clock stands still, and all runs of the same bytes are equal, so a failure can
+//! be replayed.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::NonZeroUsize;
@@ -20,6 +24,7 @@ const PIECES: usize = 8;
 const SHORT_BYTES: usize = 64;
 /// The separator of two parts of a session, between which another request is sent.
 const BETWEEN: u8 = 0xfe;
+/// The burst of the key that must not be exceeded.
 const BURST: u64 = 5;
 /// The size of a zone in which keys soon share cells.
 const CROWDED_BYTES: usize = 1 << 12;
@@ -55,6 +60,7 @@ pub fn resp_session(bytes: &[u8]) {
     an_unauthenticated_client_gets_no_decision(bytes);
 }
 
+/// Checks that the number of complete replies equals the number of commands. A cut-off adds one error reply.
 fn every_request_has_one_reply(bytes: &[u8]) {
     let worker = worker(CROWDED_BYTES, None);
     let (out, end) = session(&worker, &[bytes]);
@@ -92,6 +98,7 @@ fn no_burst_is_exceeded(bytes: &[u8]) {
     assert!(allowed <= BURST, "{allowed}");
 }
 
+/// Checks that without the token nothing is decided, no state is created, and only errors are replied.
 fn an_unauthenticated_client_gets_no_decision(bytes: &[u8]) {
     let worker = worker(CROWDED_BYTES, Token::new(&unguessable(bytes)));
     let (out, _) = session(&worker, &[bytes]);
@@ -128,6 +135,7 @@ pub fn resp_split(bytes: &[u8]) {
     }
 }
 
+/// Splits a session at places that its first bytes determine.
 fn pieces<'b>(cuts: &[u8], bytes: &'b [u8]) -> Vec<&'b [u8]> {
     let mut places: Vec<_> = cuts.iter().map(|cut| usize::from(*cut) * bytes.len() / 256).collect();
     places.sort_unstable();
@@ -140,6 +148,7 @@ fn pieces<'b>(cuts: &[u8], bytes: &'b [u8]) -> Vec<&'b [u8]> {
     pieces
 }
 
+/// Returns a worker context with a fresh engine.
 fn worker(zone_bytes: usize, token: Option<Token>) -> Arc<WorkerContext> {
     // The default settings inspect the machine, which takes longer than a session.
     static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::default);
@@ -180,6 +189,7 @@ fn session(worker: &Arc<WorkerContext>, pieces: &[&[u8]]) -> (Vec<u8>, Next) {
     (out, Next::Read { bytes: 0 })
 }
 
+/// Returns the index of the first occurrence of a part.
 fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
 }

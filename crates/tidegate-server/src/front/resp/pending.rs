@@ -4,6 +4,12 @@
 //! the reply keeps its position. Pipelined takes are sent together. A command that peeks or changes something waits for
 //! the replies of all commands before it, and those after it wait for its own. So a client sees its requests executed
 //! in order. No more input is read meanwhile, and the store has a deadline, so the wait and the memory are bounded.
+//!
+//! ```text
+//!   requests:  TAKE a   TAKE b   PEEK c   TAKE d      (a remote store)
+//!   sent:      together-------  alone    after c
+//!   replies:   a, b, c, d: in the order of the requests
+//! ```
 
 use std::fmt;
 use std::pin::Pin;
@@ -24,16 +30,21 @@ use crate::worker::WorkerContext;
 /// The maximum number of replies that are pending at once.
 pub(super) const MAX_WAITING: usize = 64;
 
+/// A reply that a store is asked for.
 type Coming = Pin<Box<dyn Future<Output = PendingReply> + Send>>;
 
 /// The bytes of a reply, and the permits that it contains.
 pub(super) struct PendingReply {
+    /// The encoded reply.
     bytes: Vec<u8>,
+    /// The permits in these bytes.
     unsent: UnsentPermits,
 }
 
 impl PendingReply {
     /// Builds the reply from the store's result; an error becomes an error reply. `tell` returns the permits it wrote.
+    ///
+    /// If the reply is never written, dropping it releases the permits.
     pub(super) fn new<T>(
         answer: Result<T, StoreError>,
         protocol: Protocol,
@@ -58,6 +69,7 @@ impl PendingReply {
     }
 }
 
+/// Converts an encoded reply without permits.
 impl From<Vec<u8>> for PendingReply {
     fn from(bytes: Vec<u8>) -> PendingReply {
         PendingReply { bytes, unsent: UnsentPermits::default() }
@@ -65,6 +77,9 @@ impl From<Vec<u8>> for PendingReply {
 }
 
 /// The pending replies of one client.
+///
+/// At most [`MAX_WAITING`] replies are pending. The bytes of complete replies between them are bounded by one turn
+/// of the connection.
 #[derive(Default)]
 pub(super) struct PendingReplies {
     /// Replies that are complete, before, between and after the pending ones.
@@ -77,8 +92,11 @@ pub(super) struct PendingReplies {
     held_bytes: usize,
 }
 
+/// The place of one pending reply.
 enum Slot {
+    /// The store has not replied yet.
     Coming(Coming),
+    /// The store has replied; earlier replies may still be pending.
     There(PendingReply),
 }
 
@@ -98,6 +116,8 @@ impl PendingReplies {
     }
 
     /// Counts bytes of memory that pending commands hold; 0 if none is pending.
+    ///
+    /// Key names of a long `DEL` are such bytes. They count as part of an unfinished request.
     pub(super) fn hold(&mut self, bytes: usize) {
         self.held_bytes = if self.is_waiting() { bytes } else { 0 };
     }
@@ -168,6 +188,9 @@ impl Session {
     }
 
     /// Answers a command: at once if its reply is ready, else when it arrives.
+    ///
+    /// The future is polled once with a waker that does nothing. If it is pending, the connection polls it with its
+    /// own waker.
     pub(super) fn answer_when_known(
         &mut self,
         replies: &mut Replies<'_>,

@@ -1,4 +1,8 @@
 //! One client's session: its state, and the execution of its commands.
+//!
+//! A session has no I/O: it gets bytes and appends replies, so that tests and fuzz targets drive it directly.
+//! [`Session::run`] executes requests until the input ends, the replies are long enough, the turn is over, or a
+//! remote store has to reply first.
 
 use std::mem;
 use std::sync::Arc;
@@ -37,11 +41,18 @@ const _: () =
 const MAX_WRONG_TOKENS: u32 = 8;
 
 /// The state of one client.
+///
+/// It lives as long as its connection. Everything that it can hold is bounded: the queue of a transaction, pending
+/// replies, and the rest of a long request.
 #[derive(Debug)]
 pub(super) struct Session {
+    /// The number of the connection, unique in the process; `CLIENT ID` returns it.
     pub(super) id: u64,
+    /// The protocol version that `HELLO` selected.
     pub(super) protocol: Protocol,
+    /// The authentication state.
     pub(super) caller: Caller,
+    /// The name that `CLIENT SETNAME` set.
     pub(super) name: Vec<u8>,
     /// Requests between `MULTI` and `EXEC`.
     pub(super) queue: Option<Queue>,
@@ -51,16 +62,20 @@ pub(super) struct Session {
     pub(super) unsent: UnsentPermits,
     /// The rest of a request that is executed a stretch at a time.
     pub(super) stretch: Stretch,
+    /// The number of wrong tokens so far. A right one does not reset it.
     wrong_tokens: u32,
     /// True if other connections run before the next request, since this one took as long as thousands of takes.
     pub(super) pauses: bool,
+    /// True after `QUIT`.
     pub(super) ends: bool,
 }
 
 /// The reusable memory of a thread while it serves one client.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
+    /// The words of the current request.
     arguments: Arguments,
+    /// The batched takes, of which none is left after a turn, and the caches of limits.
     pub(super) takes: Takes,
     /// Always empty: keeps the allocation of the last request that the rules decided.
     attributes: Attributes<'static>,
@@ -71,6 +86,7 @@ pub(super) struct Scratch {
 pub(super) struct Progress {
     /// The number of bytes whose requests were executed.
     pub(super) bytes: usize,
+    /// The next step.
     pub(super) next: Next,
 }
 
@@ -90,16 +106,25 @@ pub(super) enum Next {
 }
 
 /// A command, with everything that it may change.
+///
+/// Commands get it instead of a list of parameters. They append exactly one reply, or return an error, from which
+/// the reply is made.
 pub(super) struct Call<'a, 'o> {
+    /// The session of the client.
     pub(super) session: &'a mut Session,
+    /// The worker that serves the connection.
     pub(super) worker: &'a Arc<WorkerContext>,
+    /// The batched takes.
     pub(super) takes: &'a mut Takes,
+    /// The reusable memory of `TG.ADMIT`.
     pub(super) attributes: &'a mut Attributes<'static>,
     /// All bytes that were read.
     pub(super) input: &'a [u8],
     /// The index in `input` at which this request begins.
     pub(super) begin: usize,
+    /// The words of the request.
     pub(super) words: Words<'a>,
+    /// The writer of replies.
     pub(super) replies: Replies<'o>,
 }
 
@@ -107,6 +132,7 @@ pub(super) struct Call<'a, 'o> {
 pub(super) type CommandResult = Result<(), String>;
 
 impl Session {
+    /// Creates the session of a new connection.
     pub(super) fn new(worker: &WorkerContext) -> Session {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Session {
@@ -125,6 +151,9 @@ impl Session {
     }
 
     /// Answers all complete requests in these bytes.
+    ///
+    /// Replies are appended to `out` in the order of the requests. The caller removes the executed bytes from its
+    /// input.
     pub(super) fn run(
         &mut self,
         input: &[u8],
@@ -194,6 +223,8 @@ impl Session {
     }
 
     /// Authenticates the client if `secret` is the token, and counts a wrong token otherwise. Returns true if it is.
+    ///
+    /// The comparison takes constant time for a given token.
     pub(super) fn knows(&mut self, worker: &WorkerContext, secret: &[u8]) -> bool {
         let knows = worker.engine.token().is_some_and(|token| token.is(secret));
         if knows {
@@ -204,6 +235,7 @@ impl Session {
         knows
     }
 
+    /// Returns the bytes of replies that end a turn.
     #[inline]
     fn enough_output(&self) -> usize {
         match self.caller {
@@ -234,6 +266,7 @@ fn caller(worker: &WorkerContext) -> Caller {
 }
 
 impl Call<'_, '_> {
+    /// Executes the command. An error becomes an error reply, and breaks a transaction.
     #[inline]
     pub(super) fn answer(mut self) {
         if let Err(text) = self.execute() {
@@ -246,6 +279,9 @@ impl Call<'_, '_> {
         }
     }
 
+    /// Checks the command and runs it.
+    ///
+    /// Checked in this order: the name, authentication, an open transaction, the number of words.
     #[inline]
     fn execute(&mut self) -> CommandResult {
         let name = self.words.get(0).unwrap_or_default();
@@ -276,6 +312,8 @@ impl Call<'_, '_> {
     }
 
     /// Queues a request for `EXEC`.
+    ///
+    /// A queued request gets the reply `QUEUED`. Its arguments are checked when it is executed.
     #[cold]
     fn put_into_queue(&mut self, spec: &Spec) -> CommandResult {
         if !spec.fits(self.words.len()) {
@@ -319,6 +357,8 @@ impl Call<'_, '_> {
 const MAX_SHOWN_BYTES: usize = 128;
 
 /// Returns the error of Redis for an unknown command, with the most similar name.
+///
+/// The wording is that of Redis, which some clients parse. The hint in parentheses is an addition.
 #[cold]
 fn unknown(name: &[u8], words: Words<'_>) -> String {
     let mut shown = String::new();
@@ -336,6 +376,8 @@ fn unknown(name: &[u8], words: Words<'_>) -> String {
 }
 
 /// Writes the error reply to a protocol error, after which the connection is cut off.
+///
+/// A TLS client gets no bytes at all: any bytes would look like a broken TLS record.
 fn protocol_error(error: ProtocolError, out: &mut Vec<u8>) {
     let what = match error {
         ProtocolError::ArrayLength => "invalid multibulk length",

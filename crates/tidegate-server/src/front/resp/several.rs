@@ -1,4 +1,7 @@
 //! `TG.TAKEALL`: several keys under several limits, all or none.
+//!
+//! The reply has the fields of the binding decision: the denial with the longest wait, or else the one with the
+//! smallest fraction remaining. Its index is in `binding`.
 
 use tidegate::{Algorithm, Decisions, Key};
 
@@ -38,6 +41,8 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// Writes the binding decision.
+///
+/// Without any decision it is an error: a command without a reply would shift those of later commands.
 fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
     let index = decisions.binding().unwrap_or(0);
     match Decided::at(index, decisions) {
@@ -49,6 +54,7 @@ fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
     }
 }
 
+/// Reads the limits of the command. The first word is their number.
 fn read<'a>(call: &Call<'a, '_>) -> Result<Vec<ask::ParsedAsk<'a>>, String> {
     let count =
         unsigned(call.words.get(1).unwrap_or_default(), "TG.TAKEALL begins with how many limits there are")?;

@@ -32,6 +32,7 @@ pub(super) struct Stretch {
 /// The requests between `MULTI` and `EXEC` that are being executed.
 #[derive(Debug)]
 struct Queued {
+    /// The requests one after another, each as an array of bulk strings.
     bytes: Vec<u8>,
     /// The index at which the next request begins.
     begin: usize,
@@ -68,6 +69,8 @@ impl Stretch {
     }
 
     /// Counts keys that a request processes in this turn.
+    ///
+    /// A stretch ends after [`STRETCH_KEYS`] of them.
     pub(super) fn visit(&mut self, keys: usize) {
         self.visited = self.visited.saturating_add(keys);
     }

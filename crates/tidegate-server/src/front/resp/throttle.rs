@@ -13,10 +13,14 @@ use super::session::{Call, CommandResult};
 use super::takes::{Style, ThrottleNumbers};
 use crate::settings::MAX_KEY_BYTES;
 
+/// The error of redis-cell about a wrong number of words.
 const USAGE: &str =
     "Cell error: Store error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
 
 /// `CL.THROTTLE key max_burst count period [quantity]`
+///
+/// The reply has five integers: limited (0 or 1), limit, remaining, seconds until a retry (-1 if allowed), and
+/// seconds until the quota is full.
 #[inline]
 pub(super) fn throttle(call: &mut Call<'_, '_>) -> CommandResult {
     let words = call.words;

@@ -1,4 +1,7 @@
 //! The metrics of each rule.
+//!
+//! Enforced decisions and measured decisions are separate families, so that an alert on denials is not triggered by
+//! a rule in shadow mode. A rule that changes its mode has both.
 
 use tidegate::DecidedBy;
 use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
@@ -7,12 +10,16 @@ use super::page::MetricsPage;
 use crate::engine::Engine;
 
 /// The maximum number of rules with labels of their own; the others are summed up.
+///
+/// Without a bound, a policy with many rules could exceed what a Prometheus server accepts from one target.
 const MAX_LABELLED: usize = 1000;
 /// The label of the summed up rules.
 const OTHER: &str = "other";
 
+/// The values of the label `verdict`, in the order of the counts.
 const VERDICTS: [&str; 4] = ["allowed", "denied", "impossible", "store_full"];
 
+/// Writes the metrics of all rules, and of the file that they come from.
 pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     let gate = engine.gate();
     let counts = gate.counts();
@@ -33,6 +40,7 @@ pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     }
 }
 
+/// Writes the decisions of each rule.
 fn put_counted(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
     let obeyed = rows(counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
     let measured = rows(counts, |_, rule, own| Some(("", measured(rule, own)?)));
@@ -64,6 +72,7 @@ fn put_counted(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
     }
 }
 
+/// Writes the four verdicts of one rule.
 fn put_verdicts(page: &mut MetricsPage, name: &str, row: &MetricRow<'_, 5>) {
     for (verdict, number) in VERDICTS.into_iter().zip(row.numbers) {
         page.labelled(name, &[("rule", row.rule), ("verdict", verdict)], number);
@@ -101,6 +110,8 @@ fn put_without_store(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
 type Verdicts = [u64; 5];
 
 /// Returns the counts of a rule while it was enforced; `None` if it never is and never was.
+///
+/// Counts from shadow mode are subtracted: counts of a rule are sums over both modes.
 fn obeyed(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     if rule.candidate_for().is_some() {
         return None;
@@ -111,6 +122,8 @@ fn obeyed(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
 }
 
 /// Returns the counts of a rule in shadow mode or of a candidate; `None` if it never is and never was one.
+///
+/// For a candidate these are all of its counts, since it is never enforced.
 fn measured(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     if rule.candidate_for().is_some() {
         return Some(all(own));
@@ -124,11 +137,13 @@ fn may_be(rule: &Rule, mode: Mode) -> bool {
     rule.mode() == mode || rule.schedule().any(|then| then.mode == mode)
 }
 
+/// Returns all counts of a rule.
 fn all(counts: &RuleCounts) -> Verdicts {
     let RuleCounts { allowed, denied, impossible, store_full, near, .. } = *counts;
     [allowed, denied, impossible, store_full, near]
 }
 
+/// Returns the counts from shadow mode.
 fn shadow(counts: &ShadowCounts) -> Verdicts {
     let ShadowCounts { allowed, denied, impossible, store_full, near } = *counts;
     [allowed, denied, impossible, store_full, near]
@@ -137,8 +152,11 @@ fn shadow(counts: &ShadowCounts) -> Verdicts {
 /// The numbers of one label, or of one pair of labels.
 #[derive(Debug, PartialEq, Eq)]
 struct MetricRow<'a, const N: usize> {
+    /// The label of the rule.
     rule: &'a str,
+    /// The label of the rule that a candidate is measured beside; empty for other families.
     base: &'a str,
+    /// The values of the series.
     numbers: [u64; N],
 }
 
@@ -161,6 +179,8 @@ fn rows<'a, const N: usize>(
 }
 
 /// Returns the label of a rule, by its index in the file.
+///
+/// Labels go to the first rules of the file, so they do not change when rules are appended.
 fn label(counts: &[(Rule, RuleCounts)], place: usize) -> &str {
     counts.get(place).filter(|_| place < MAX_LABELLED).map_or(OTHER, |(rule, _)| rule.name())
 }

@@ -1,10 +1,14 @@
 //! The metrics of a remote store; none if the state is in memory.
+//!
+//! An alert needs two of them: `tidegate_store_available` while the store is down, and
+//! `tidegate_store_errors_total` for one that is slow or overloaded.
 
 use tidegate::{DecidedBy, DecisionMeter};
 
 use super::page::MetricsPage;
 use crate::engine::Engine;
 
+/// Writes the metrics of the remote store.
 pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     let Some((redis, meter)) = engine.redis().zip(engine.store_meter()) else { return };
     let status = redis.status();

@@ -1,4 +1,7 @@
 //! The metrics of each zone.
+//!
+//! The share of live cells tells when a zone becomes too small. Above that, keys share cells and can be denied
+//! early, which `tidegate_zone_shared_decisions_total` counts.
 
 use tidegate::{StateCounts, Zone, ZoneCounts};
 
@@ -25,22 +28,30 @@ pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
 
 /// The numbers of one zone.
 struct ZoneNumbers<'a> {
+    /// The zone.
     zone: &'a Zone,
+    /// Its cells, partly estimated from a sample.
     counts: ZoneCounts,
+    /// Its states of more than one word.
     states: StateCounts,
 }
 
 /// A metric of every zone.
 struct ZoneFamily {
+    /// The name of the family.
     name: &'static str,
+    /// The help line, which ends with a full stop.
     help: &'static str,
+    /// Returns the value for one zone.
     number: fn(&ZoneNumbers<'_>) -> u64,
 }
 
+/// Creates a family.
 const fn family(name: &'static str, help: &'static str, number: fn(&ZoneNumbers<'_>) -> u64) -> ZoneFamily {
     ZoneFamily { name, help, number }
 }
 
+/// All families, in the order of the page.
 const ZONE_FAMILIES: [ZoneFamily; 13] = [
     family("tidegate_zone_bytes", "The size of the zone.", |of| of.zone.bytes() as u64),
     family("tidegate_zone_cells", "Cells of the zone; a key in use takes one.", |of| of.counts.cells as u64),

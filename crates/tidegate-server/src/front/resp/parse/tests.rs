@@ -101,7 +101,10 @@ fn each_bound_lets_its_own_size_pass_and_no_more() {
     let around = "*1\r\n$12345\r\n\r\n".len();
     assert_eq!(unauthenticated(format!("*1\r\n${}\r\n", MAX_UNAUTHENTICATED_REQUEST_BYTES - around)), None);
     let too_long = Some(Err(ProtocolError::UnauthenticatedRequestTooLong));
-    assert_eq!(unauthenticated(format!("*1\r\n${}\r\n", MAX_UNAUTHENTICATED_REQUEST_BYTES + 1 - around)), too_long);
+    assert_eq!(
+        unauthenticated(format!("*1\r\n${}\r\n", MAX_UNAUTHENTICATED_REQUEST_BYTES + 1 - around)),
+        too_long
+    );
     let line = |bytes: usize| unauthenticated(format!("{}\n", "x".repeat(bytes - 1)));
     assert!(matches!(line(MAX_UNAUTHENTICATED_REQUEST_BYTES), Some(Ok(_))));
     assert_eq!(line(MAX_UNAUTHENTICATED_REQUEST_BYTES + 1), too_long);
