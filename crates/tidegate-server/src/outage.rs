@@ -11,16 +11,16 @@ use tokio::time::{sleep, timeout};
 use crate::engine::Engine;
 
 /// Timeout of the first connection attempt. A closed port fails at once (`ECONNREFUSED`).
-const A_MOMENT: Duration = Duration::from_millis(500);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 /// The period between two looks at the status. It bounds the number of reports about a store that flaps.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Returns the status of the store after the first connection attempt, or after [`A_MOMENT`].
+/// Returns the status of the store after the first connection attempt, or after [`CONNECT_TIMEOUT`].
 ///
 /// The server is ready in either case: it does not wait for Redis.
 pub(crate) async fn first_look(store: &RedisStore) -> Status {
     // The status contains the error.
-    let _ = timeout(A_MOMENT, store.ready()).await;
+    let _ = timeout(CONNECT_TIMEOUT, store.ready()).await;
     store.status()
 }
 

@@ -14,7 +14,7 @@ use tidegate_support::{Complaint, MAX_COMPLAINTS};
 use super::failure::Failure;
 use super::output::{print_line, say};
 use crate::files;
-use crate::settings::{ComplaintRecord, Loaded, Said, SettingsError, Source};
+use crate::settings::{ComplaintRecord, Loaded, SettingValue, SettingsError, Source};
 
 /// The exit code of an invalid file.
 const WRONG: u8 = 2;
@@ -69,7 +69,7 @@ impl Check {
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         is_there(&self.file)?;
         // The token counts, because `serve` would read it, too.
-        match Source::new(Some(self.file.clone()), Said::token().into_iter().collect()).load() {
+        match Source::new(Some(self.file.clone()), SettingValue::token().into_iter().collect()).load() {
             Ok(loaded) => Ok(self.with_files(loaded)),
             Err(error) => Ok(self.invalid(&error)),
         }

@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::key::{KEYS, SettingKey, SettingTable};
-use super::written::{Place, Said};
+use super::written::{Place, SettingValue};
 
 /// Keys that users expect and this version does not accept, each with a remedy. `None` stands for a key outside all
 /// tables.
@@ -30,7 +30,7 @@ const NOT_HERE: [(Option<SettingTable>, &str, &str); 3] = [
 ];
 
 /// Reads all settings of a file's text, with every complaint about them. Relative paths start at `folder`.
-pub(super) fn read(text: &str, folder: &Path) -> (Vec<Said>, Vec<Complaint>) {
+pub(super) fn read(text: &str, folder: &Path) -> (Vec<SettingValue>, Vec<Complaint>) {
     let (root, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         // After a syntax error the rest of the parse is not reliable.
@@ -49,7 +49,7 @@ struct Reader<'a> {
     /// The folder at which relative paths start.
     folder: &'a Path,
     /// The values in the order of the file.
-    said: Vec<Said>,
+    said: Vec<SettingValue>,
     /// The complaints about names and types. Values are checked later.
     complaints: Vec<Complaint>,
 }
@@ -85,7 +85,7 @@ impl Reader<'_> {
         match text_of(key, value.get_ref()) {
             Some(text) => {
                 let place = Place::File { span: value.span(), folder: self.folder.to_owned() };
-                self.said.push(Said { key, text, place });
+                self.said.push(SettingValue { key, text, place });
             }
             None => {
                 let what = format!(

@@ -12,7 +12,7 @@ use super::address::address;
 use super::shared::{deadline, prefix, url};
 use super::token::TokenSource;
 use super::value::{count, dialect, kind, on_store_failure, unfinished, yes_or_no};
-use super::written::{Draft, Said};
+use super::written::{Draft, SettingValue};
 
 /// The largest accepted number of threads: more than any machine has processors.
 const MAX_THREADS: usize = 1024;
@@ -211,10 +211,10 @@ pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
 });
 
 /// Parses the text of a value and stores it in the draft. The error is the fault with a remedy.
-type Set = fn(&mut Draft, &Said) -> Result<(), String>;
+type Set = fn(&mut Draft, &SettingValue) -> Result<(), String>;
 
 /// Stores the path of a file of the shared store under its key.
-fn shared_file(draft: &mut Draft, said: &Said) -> Result<(), String> {
+fn shared_file(draft: &mut Draft, said: &SettingValue) -> Result<(), String> {
     draft.shared.files.insert(said.key.name, said.path()?);
     Ok(())
 }
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn the_defaults_in_the_help_are_the_defaults() {
         let defaults = KEYS.iter().filter_map(|key| Some((key, key.default?)));
-        let said = |(key, text): (&'static SettingKey, &str)| Said {
+        let said = |(key, text): (&'static SettingKey, &str)| SettingValue {
             key,
             text: text.to_owned(),
             place: Place::Flag,

@@ -14,7 +14,7 @@ use super::complaint::SettingsError;
 use super::key::SettingTable;
 use super::token::TokenSource;
 use super::url::covered;
-use super::written::{Draft, Place, Said};
+use super::written::{Draft, Place, SettingValue};
 use super::{Settings, file, fits};
 
 /// The file that is read if none is named; it is optional.
@@ -54,12 +54,12 @@ pub(crate) struct Source {
     /// The named file, which has to exist; `None` for the usual one.
     path: Option<PathBuf>,
     /// Values of flags and variables. A reload uses them again.
-    said: Vec<Said>,
+    said: Vec<SettingValue>,
 }
 
 impl Source {
     /// Creates a source. Nothing is read before [`Source::load`].
-    pub(crate) fn new(path: Option<PathBuf>, said: Vec<Said>) -> Source {
+    pub(crate) fn new(path: Option<PathBuf>, said: Vec<SettingValue>) -> Source {
         Source { path, said }
     }
 
@@ -115,8 +115,8 @@ impl Source {
     }
 
     /// Merges the values of the file, the environment and the flags, in ascending precedence.
-    fn draft(&self, mut written: Vec<Said>) -> Result<Draft, Vec<Complaint>> {
-        let is_flag = |said: &&Said| said.place == Place::Flag;
+    fn draft(&self, mut written: Vec<SettingValue>) -> Result<Draft, Vec<Complaint>> {
+        let is_flag = |said: &&SettingValue| said.place == Place::Flag;
         written.extend(self.said.iter().filter(|said| !is_flag(said)).cloned());
         written.extend(self.said.iter().filter(is_flag).cloned());
         Draft::read(&written)
@@ -124,9 +124,9 @@ impl Source {
 }
 
 /// Returns the file and the names of variables and flags that were set, for the startup report.
-fn origin(file: Option<&ConfigFile>, said: &[Said]) -> String {
+fn origin(file: Option<&ConfigFile>, said: &[SettingValue]) -> String {
     let file = file.map_or_else(|| "built-in defaults".to_owned(), |file| file.path.display().to_string());
-    let names = said.iter().map(Said::name);
+    let names = said.iter().map(SettingValue::name);
     [file].into_iter().chain(names).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,7 +1,7 @@
 //! Settings of a server: values from a file, the environment and flags, and their validation.
 //!
 //! ```text
-//!   file, environment, flags -> Said, each a key, a text and its place -> Settings, or every complaint at once
+//!   file, environment, flags -> SettingValue, each a key, a text and its place -> Settings, or every complaint at once
 //! ```
 //!
 //! A value that is set twice is overridden: a flag before a variable, a variable before the file, the file before
@@ -51,7 +51,7 @@ pub use shared::{Credentials, Hidden, SharedSettings};
 pub use tidegate_support::Dialect;
 pub use token::Token;
 pub(crate) use token::TokenSource;
-pub(crate) use written::{Place, Said};
+pub(crate) use written::{Place, SettingValue};
 
 /// The settings of a server: addresses, token, store, rules and resource limits.
 ///

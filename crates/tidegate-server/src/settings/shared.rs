@@ -15,7 +15,7 @@ use tidegate_support::positive;
 
 use super::token::secret_in;
 use super::url::has_secret;
-use super::written::{Place, Said};
+use super::written::{Place, SettingValue};
 
 /// The default URL.
 const DEFAULT_URL: &str = "redis://127.0.0.1:6379";
@@ -194,7 +194,7 @@ fn pem_in(path: &Path) -> Result<Vec<u8>, String> {
 /// Parses a URL. A password in it is accepted only from the environment.
 ///
 /// A password on the command line is an error, since all users of the machine can read it.
-pub(super) fn url(said: &Said) -> Result<Url, String> {
+pub(super) fn url(said: &SettingValue) -> Result<Url, String> {
     let url = said.text.parse().map_err(|error: UrlError| error.to_string());
     let remedy = "write it to a file and name that";
     match said.place {

@@ -1,7 +1,7 @@
 //! Settings as text with their place, before validation.
 //!
 //! ```text
-//!   Said (key, text, place) --SettingKey::set--> Draft --checks across settings--> Settings
+//!   SettingValue (key, text, place) --SettingKey::set--> Draft --checks across settings--> Settings
 //! ```
 //!
 //! Checks of a single value are in the parser of its setting. Checks that involve several settings are here: a port
@@ -22,7 +22,7 @@ use super::{Settings, Token};
 
 /// The text of one setting. It can be a secret, so `Debug` does not print the text.
 #[derive(Clone)]
-pub(crate) struct Said {
+pub(crate) struct SettingValue {
     /// The setting.
     pub(crate) key: &'static SettingKey,
     /// The value as it was written.
@@ -42,20 +42,24 @@ pub(crate) enum Place {
     Flag,
 }
 
-impl std::fmt::Debug for Said {
+impl std::fmt::Debug for SettingValue {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Said")
+        out.debug_struct("SettingValue")
             .field("key", &self.key.name)
             .field("place", &self.place)
             .finish_non_exhaustive()
     }
 }
 
-impl Said {
+impl SettingValue {
     /// Returns the token of the environment, if it is set.
-    pub(crate) fn token() -> Option<Said> {
+    pub(crate) fn token() -> Option<SettingValue> {
         let secret = env::var_os(TOKEN.variable)?;
-        Some(Said { key: &TOKEN, text: secret.to_string_lossy().into_owned(), place: Place::Environment })
+        Some(SettingValue {
+            key: &TOKEN,
+            text: secret.to_string_lossy().into_owned(),
+            place: Place::Environment,
+        })
     }
 
     /// Returns its name at its place: the key, the variable or the flag.
@@ -117,7 +121,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Applies all values in order: a later value overrides an earlier one. Returns every complaint at once.
-    pub(super) fn read(written: &[Said]) -> Result<Draft, Vec<Complaint>> {
+    pub(super) fn read(written: &[SettingValue]) -> Result<Draft, Vec<Complaint>> {
         let mut draft = Draft::default();
         let mut complaints: Vec<_> = written
             .iter()
@@ -132,7 +136,7 @@ impl Draft {
     }
 
     /// Reads the token from its source. The complaint is about the value that named it last.
-    fn read_token(&mut self, written: &[Said]) -> Option<Complaint> {
+    fn read_token(&mut self, written: &[SettingValue]) -> Option<Complaint> {
         let secret = self.token.as_ref()?.read();
         match secret.and_then(|secret| Token::new(&secret).ok_or_else(|| Token::why_not(&secret))) {
             Ok(token) => {
@@ -146,7 +150,7 @@ impl Draft {
     /// Returns a complaint for each address that other machines can reach if there is no token.
     ///
     /// Any client on the network could otherwise spend every quota.
-    fn open_to_others(&self, written: &[Said]) -> Vec<Complaint> {
+    fn open_to_others(&self, written: &[SettingValue]) -> Vec<Complaint> {
         let fronts = [("resp", self.settings.resp), ("http", self.settings.http)];
         let open = fronts
             .into_iter()
@@ -163,7 +167,7 @@ impl Draft {
     }
 
     /// Returns a complaint if both fronts use the same port.
-    fn listens_twice(&self, written: &[Said]) -> Option<Complaint> {
+    fn listens_twice(&self, written: &[SettingValue]) -> Option<Complaint> {
         let address = self.settings.resp.filter(|address| address.port() != 0)?;
         if self.settings.http != Some(address) {
             return None;
@@ -175,7 +179,7 @@ impl Draft {
     /// Determines the store, and returns the complaint about it, if any.
     ///
     /// A URL without a shared store is a complaint: it would be ignored.
-    fn share(&mut self, written: &[Said]) -> Option<Complaint> {
+    fn share(&mut self, written: &[SettingValue]) -> Option<Complaint> {
         let said = |name: &str| {
             written.iter().rfind(|said| said.key.table == SettingTable::Store && said.key.name == name)
         };
@@ -199,7 +203,7 @@ impl Draft {
 }
 
 /// Returns a complaint if the environment sets both token variables: neither takes precedence.
-fn two_tokens(written: &[Said]) -> Option<Complaint> {
+fn two_tokens(written: &[SettingValue]) -> Option<Complaint> {
     let mut tokens = written.iter().filter(|said| said.is_token() && said.place == Place::Environment);
     let (first, second) = (tokens.next()?, tokens.next()?);
     let what = format!("{} and {} are both set; leave one of them out", first.name(), second.name());
