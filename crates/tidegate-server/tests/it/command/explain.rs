@@ -51,18 +51,18 @@ fn of_rule<'t>(text: &'t str, rule: &str) -> &'t str {
 }
 
 #[test]
-fn a_part_of_the_key_that_is_repeated_is_told_with_what_follows() {
-    let told = |on_repeated: &str| {
+fn a_repeated_part_of_the_key_is_explained_with_its_effect() {
+    let explained = |on_repeated: &str| {
         let text = format!(
             "[[rule]]\nname = 'a'\nkey = ['query.u']\nlimit = '2/h'\non_repeated = '{on_repeated}'\n"
         );
         let call = Call::from(&format!("explain_repeated_{on_repeated}")).file("tidegate.toml", &text);
         call.run(&["explain", "query.u=x", "query.u=y"]).out
     };
-    assert!(told("share").contains("query.u is repeated, so counted with all that repeat it"));
-    assert!(told("first").contains("query.u = x, the first of several"));
-    assert!(told("last").contains("query.u = y, the last of several"));
-    assert!(told("deny").contains("refused, because query.u is repeated and on_repeated is \"deny\""));
+    assert!(explained("share").contains("query.u is repeated, so counted with all that repeat it"));
+    assert!(explained("first").contains("query.u = x, the first of several"));
+    assert!(explained("last").contains("query.u = y, the last of several"));
+    assert!(explained("deny").contains("refused, because query.u is repeated and on_repeated is \"deny\""));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_decision_comes_before_all_limits() {
 }
 
 #[test]
-fn what_can_never_pass_is_told_so() {
+fn a_cost_that_can_never_pass_is_reported_as_impossible() {
     let arguments = ["ip=192.0.2.7", "path=/api/x", "method=GET", "--cost", "11"];
     let (code, text, _) = explain("explain_cost", &arguments);
     let refused = "refused by rule \"api\": it costs 22, and at most 20 can pass at once; no wait would help";
@@ -147,10 +147,10 @@ fn without_a_request_every_rule_has_a_row() {
 #[test]
 fn programs_get_json() {
     let (code, text, _) = explain("explain_json", &["--json", "ip=192.0.2.7", "path=/api/x", "method=GET"]);
-    let told: Value = serde_json::from_str(&text).expect("it is JSON");
-    assert_eq!((code, &told["allowed"], &told["rule"]), (Some(0), &json!(true), &json!("api")));
-    assert_eq!(told["rules"].as_array().map(Vec::len), Some(4));
-    assert_eq!(told["rules"][1]["worst_case"]["instant"], 20);
+    let explained: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!((code, &explained["allowed"], &explained["rule"]), (Some(0), &json!(true), &json!("api")));
+    assert_eq!(explained["rules"].as_array().map(Vec::len), Some(4));
+    assert_eq!(explained["rules"][1]["worst_case"]["instant"], 20);
 }
 
 /// The arguments and the expected error.
@@ -165,7 +165,7 @@ ip=::1 ip=::1 | "ip=::1": ip is there twice; leave one of them out
 "#;
 
 #[test]
-fn questions_that_make_no_sense_are_told_what_would_do() {
+fn invalid_arguments_are_errors_with_a_remedy() {
     for [arguments, said] in conformance::rows(NO_QUESTIONS) {
         let (code, out, talk) = explain("explain_wrong", &arguments.split(' ').collect::<Vec<_>>());
         assert_eq!((code, out.as_str(), talk), (Some(2), "", format!("error: {said}\n")), "{arguments:?}");
@@ -179,7 +179,7 @@ fn a_slip_in_a_name_is_noticed() {
 }
 
 #[test]
-fn rules_that_do_not_hold_are_told_as_check_tells_them() {
+fn invalid_rules_are_reported_as_check_reports_them() {
     let call = Call::from("explain_broken").file("tidegate.toml", "[[rule]]\nname = 'a'\nlimit = '5/min'\n");
     let (checked, explained) = (call.run(&["check"]), call.run(&["explain", "ip=::1"]));
     assert_eq!((explained.code, explained.out.as_str()), (Some(2), ""));
@@ -211,13 +211,13 @@ fn every_algorithm_has_its_words_for_the_worst_case() {
         let rules = format!("[[rule]]\nname = 'a'\nlimit = '{limit}'\n");
         let call = Call::from("explain_worst").file("tidegate.toml", &rules).variable("TIDEGATE_CONFIG", "");
         let ended = call.run(&["explain", "ip=192.0.2.7"]);
-        let told = ended.out.lines().find_map(|line| line.strip_prefix("    most    "));
-        assert_eq!(told, Some(most), "{limit}: {}{}", ended.out, ended.err);
+        let reported = ended.out.lines().find_map(|line| line.strip_prefix("    most    "));
+        assert_eq!(reported, Some(most), "{limit}: {}{}", ended.out, ended.err);
     }
 }
 
 #[test]
-fn a_schedule_is_told_with_its_end() {
+fn a_scheduled_limit_is_explained_with_its_end() {
     let rules = "[[rule]]\nname = 'a'\nlimit = '10/s'\n\
                  schedule = [{ from = '11-11T00:00', to = '11-12T00:00', timezone = 'Asia/Shanghai', limit = '50/s' }]\n";
     let call = Call::from("explain_schedule").file("tidegate.toml", rules);

@@ -95,11 +95,11 @@ fn the_defaults_that_it_shows_are_the_defaults() {
     for (name, flag) in [("resp", "--resp"), ("http", "--http"), ("size", "--store-size")] {
         let line = text.lines().find(|line| line.starts_with(&format!("#{name} = "))).expect("it is shown");
         let value = line.split('"').nth(1).expect("it is in quotes");
-        let told = help
+        let shown = help
             .split(&format!("{flag} <"))
             .nth(1)
             .and_then(|rest| rest.split("[default: ").nth(1))
             .expect("a default");
-        assert!(told.starts_with(&format!("{value}]")), "{line}: {told}");
+        assert!(shown.starts_with(&format!("{value}]")), "{line}: {shown}");
     }
 }

@@ -175,11 +175,11 @@ fn every_algorithm_decides_for_a_rule() {
             }
             passed += 1;
         };
-        let told = refused.json();
+        let body = refused.json();
         assert_eq!(
-            (passed, told["retry_after_ms"].as_u64()),
+            (passed, body["retry_after_ms"].as_u64()),
             (allowed, Some(u64::from(retry_after_ms))),
-            "{limit}: {told}"
+            "{limit}: {body}"
         );
         running.clock.advance(retry_after_ms * MILLISECOND);
         assert_eq!(ask(&mut talk, &json!({"user": "ana"})).status, 200, "{limit}");

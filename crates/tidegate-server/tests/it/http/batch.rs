@@ -73,9 +73,9 @@ fn all_are_allowed_or_nothing_is_spent() {
 
     let answer = ask(&mut talk, &["ana", "ana", "eve"].map(of), true);
     assert_eq!(answer.status, 429);
-    let told = answer.json();
-    assert_eq!((&told["allowed"], &told["binding"]), (&json!(false), &json!(0)));
-    assert_eq!(told["violated-policies"], json!(["api"]));
+    let decision = answer.json();
+    assert_eq!((&decision["allowed"], &decision["binding"]), (&json!(false), &json!(0)));
+    assert_eq!(decision["violated-policies"], json!(["api"]));
     assert!(answer.detail().starts_with("Refused by rule \"api\"; the same request passes in 30000 ms"));
     assert_eq!((answer.field("retry-after"), answer.field("cache-control")), (Some("30"), Some("no-store")));
     assert_eq!(members(&answer, "allowed"), [json!(false), json!(false), json!(false)]);
@@ -240,8 +240,8 @@ fn who_is_refused_has_no_permit_also_where_a_candidate_would_have_one() {
     );
     let body = r#"{"requests":[{"attributes":{}},{"attributes":{}}]}"#;
     let answers = Talk::to(&running).post("/v1/admit/batch", body).json()["answers"].clone();
-    let told = [0, 1].map(|nth| (answers[nth]["allowed"].clone(), answers[nth]["permit"].is_string()));
-    assert_eq!(told, [(true.into(), true), (false.into(), false)]);
+    let decisions = [0, 1].map(|nth| (answers[nth]["allowed"].clone(), answers[nth]["permit"].is_string()));
+    assert_eq!(decisions, [(true.into(), true), (false.into(), false)]);
 }
 
 /// Starts a server with one thread whose zone uses this clock.
@@ -314,14 +314,14 @@ impl Held {
     const MIDDLE: usize = 400;
 
     fn go_on_to(&self, step: usize) {
-        *self.step.lock().expect("nobody panics") = step;
+        *self.step.lock().expect("no thread panics") = step;
         self.turned.notify_all();
     }
 
     fn wait_for(&self, step: usize) {
-        let (guard, longest) = (self.step.lock().expect("nobody panics"), Duration::from_secs(15));
+        let (guard, longest) = (self.step.lock().expect("no thread panics"), Duration::from_secs(15));
         let waited = self.turned.wait_timeout_while(guard, longest, |now| *now < step);
-        let is_late = waited.expect("nobody panics").1.timed_out();
+        let is_late = waited.expect("no thread panics").1.timed_out();
         self.is_late.fetch_or(is_late, Ordering::SeqCst);
     }
 }

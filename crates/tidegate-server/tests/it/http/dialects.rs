@@ -107,11 +107,11 @@ fn the_draft_between_has_a_dictionary_and_a_number_with_its_window() {
     let answer = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15","cost":15}"#);
     let fields =
         |answer: &Answer| ["ratelimit-policy", "ratelimit"].map(|name| answer.field(name).map(str::to_owned));
-    let told = |left: &str| [Some("15;w=30".to_owned()), Some(left.to_owned())];
-    assert_eq!(fields(&answer), told("limit=15, remaining=0, reset=30"));
+    let expected = |left: &str| [Some("15;w=30".to_owned()), Some(left.to_owned())];
+    assert_eq!(fields(&answer), expected("limit=15, remaining=0, reset=30"));
     assert_eq!(answer.fields_of("ratelimit").len(), 2);
     let refused = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15"}"#);
-    assert_eq!(fields(&refused), told("limit=15, remaining=0, reset=2"));
+    assert_eq!(fields(&refused), expected("limit=15, remaining=0, reset=2"));
     assert_eq!(refused.field("retry-after"), Some("2"));
     let unlimited = talk.post("/v1/take", r#"{"key":"ana","limit":"unlimited pacer"}"#);
     let [policy, left] = fields(&unlimited).map(Option::unwrap);

@@ -74,7 +74,7 @@ fn conditions_are_read_as_http_has_them() {
 }
 
 #[test]
-fn of_operators_who_write_at_the_same_time_one_is_told_that_it_did() {
+fn of_concurrent_writes_by_operators_one_is_acknowledged() {
     const OPERATORS: usize = 4;
     let (_call, _process, mut talk) = serving(Call::from("put_at_once"));
     let address = talk.address();

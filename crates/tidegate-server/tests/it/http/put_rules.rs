@@ -67,10 +67,10 @@ fn rules_are_written_and_in_force_and_counts_stay() {
     assert_eq!(left(&mut talk), 1);
     let answer = put(&mut talk, NEW);
     assert_eq!(answer.status, 200, "{answer:?}");
-    let told = answer.json();
-    assert_eq!(told["warnings"], json!([]));
+    let report = answer.json();
+    assert_eq!(report["warnings"], json!([]));
     let differences: Vec<_> =
-        told["differences"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+        report["differences"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     assert_eq!(differences[0], "~ rule \"api\": 2/h -> 3/h");
     assert!(differences[1].starts_with("+ rule \"login\": "), "{differences:?}");
 
@@ -86,7 +86,7 @@ fn rules_are_written_and_in_force_and_counts_stay() {
 }
 
 #[test]
-fn a_text_that_does_not_hold_changes_nothing_and_every_error_has_its_place() {
+fn an_invalid_text_changes_nothing_and_every_error_has_its_place() {
     let (call, _process, mut talk) = serving(Call::from("put_wrong_rules"));
     let wrong = "[[rule]]\nname = \"api\"\nlimit = \"2/min\"\nmood = 1\n";
     let answer = put(&mut talk, wrong);
@@ -114,7 +114,7 @@ fn a_text_that_does_not_hold_changes_nothing_and_every_error_has_its_place() {
 }
 
 #[test]
-fn so_many_errors_are_told_and_no_more() {
+fn at_most_100_errors_are_reported() {
     let (_call, _process, mut talk) = serving(Call::from("put_many_wrong_rules"));
     let answer = put(
         &mut talk,
@@ -193,7 +193,7 @@ fn the_body_has_to_be_said_to_be_toml() {
 }
 
 #[test]
-fn whoever_changes_something_for_others_needs_a_token_even_on_this_machine() {
+fn changes_of_rules_and_overrides_need_a_token_even_on_this_machine() {
     let running = Running::start();
     let json = |method: &str| crate::wire::http::with_json(method, "/v1/overrides", "{}");
     for message in [message(NEW), json("PUT"), json("DELETE")] {
@@ -214,7 +214,7 @@ fn whoever_changes_something_for_others_needs_a_token_even_on_this_machine() {
 }
 
 #[test]
-fn a_file_that_was_spoiled_by_hand_is_told_while_the_rules_before_are_in_force() {
+fn an_invalid_edit_by_hand_is_reported_and_the_rules_before_stay_in_force() {
     let (call, process, mut talk) = serving(Call::from("spoiled_rules"));
     fs::write(call.folder().join("tidegate.toml"), "[[rule]]\nname = \"api\"\nlimit = \"2/min\"\n").unwrap();
     process.signal(rustix::process::Signal::HUP);
@@ -251,7 +251,7 @@ fn a_file_that_was_spoiled_by_hand_is_told_while_the_rules_before_are_in_force()
 }
 
 #[test]
-fn what_somebody_has_written_meanwhile_is_not_written_over_unless_that_is_meant() {
+fn a_concurrent_edit_of_the_file_is_overwritten_only_by_if_match_any() {
     let (call, _process, mut talk) = serving(Call::from("put_over_rules"));
     let file = call.folder().join("tidegate.toml");
     // An invalid text is never in force, however soon it is read.
@@ -269,14 +269,14 @@ fn what_somebody_has_written_meanwhile_is_not_written_over_unless_that_is_meant(
 }
 
 #[test]
-fn a_zone_keeps_the_size_with_which_it_began_and_both_sizes_are_told() {
+fn a_zone_keeps_its_first_size_and_both_sizes_are_reported() {
     let (_call, _process, mut talk) = serving(Call::from("put_zones"));
-    for (size, told) in [(128, 128), (256, 128)] {
+    for (size, in_use) in [(128, 128), (256, 128)] {
         let zone = format!(
             "[zone.z]\nsize = \"{size}KiB\"\n[[rule]]\nname = \"api\"\nlimit = \"2/h\"\nzone = \"z\"\n"
         );
         assert_eq!(put(&mut talk, &zone).status, 200);
         let zones = look(&mut talk, "/v1/rules").json()["zones"].clone();
-        assert_eq!(zones, json!([{"name": "z", "bytes": size << 10, "bytes_in_use": told << 10}]));
+        assert_eq!(zones, json!([{"name": "z", "bytes": size << 10, "bytes_in_use": in_use << 10}]));
     }
 }

@@ -71,7 +71,7 @@ fn what_can_never_pass_is_refused_without_a_time_to_try_again() {
 }
 
 #[test]
-fn whoever_has_max_wait_is_told_how_long_to_wait() {
+fn a_take_within_max_wait_is_allowed_with_its_delay() {
     let (_running, mut talk) = Running::start().with_http();
     let ask = |max_wait: u64| json!({"key": "ana", "limit": "1/s", "max_wait_ms": max_wait});
     ok(&mut talk, "/v1/take", &ask(0));
@@ -126,7 +126,7 @@ fn a_reset_forgets_a_key_whatever_the_algorithm() {
         assert_eq!(post(&mut talk, "/v1/take", ask).status, 429);
     }
     assert_eq!(ok(&mut talk, "/v1/reset", &json!({"key": "ana"})), json!({"reset": true}));
-    assert_eq!(ok(&mut talk, "/v1/reset", &json!({"key": "nobody"})), json!({"reset": false}));
+    assert_eq!(ok(&mut talk, "/v1/reset", &json!({"key": "unused"})), json!({"reset": false}));
     for ask in &asks {
         ok(&mut talk, "/v1/take", ask);
     }

@@ -166,7 +166,7 @@ fn a_server_starts_without_redis_and_uses_it_when_it_comes() {
 }
 
 #[test]
-fn a_redis_that_hangs_holds_nobody_up_for_longer_than_the_deadline() {
+fn a_redis_that_hangs_delays_no_request_beyond_the_deadline() {
     let redis = redis();
     let node = Node::start("hangs", &store(&redis).replace("\"5s\"", "\"200ms\""));
     let mut client = node.resp();
@@ -181,7 +181,7 @@ fn a_redis_that_hangs_holds_nobody_up_for_longer_than_the_deadline() {
 
 /// Returns the replies to takes and admissions of this cost without Redis, on both fronts: the verdict, and the retry
 /// time in milliseconds.
-fn told_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
+fn decisions_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
     let redis = redis();
     let rule = format!("[[rule]]\nname = \"api\"\nlimit = \"4/h\"\non_store_failure = \"{policy}\"\n");
     let settings = format!("{}nodes = 2\non_failure = \"{policy}\"\n{rule}", store(&redis));
@@ -194,13 +194,13 @@ fn told_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
         (answer.number("allowed") == 1, u64::try_from(answer.number("retry_after")).ok())
     };
     let of_http = |answer: &Answer| {
-        let told = answer.json();
-        assert_eq!(told["decided_by"], policy, "{told}");
-        assert_eq!(answer.status, if told["allowed"] == true { 200 } else { 429 }, "{told}");
+        let body = answer.json();
+        assert_eq!(body["decided_by"], policy, "{body}");
+        assert_eq!(answer.status, if body["allowed"] == true { 200 } else { 429 }, "{body}");
         let seconds =
             answer.field("retry-after").map(|seconds| 1000 * seconds.parse::<u64>().expect("seconds"));
-        assert_eq!(told["retry_after_ms"].as_u64(), seconds, "{told}");
-        (told["allowed"] == true, seconds)
+        assert_eq!(body["retry_after_ms"].as_u64(), seconds, "{body}");
+        (body["allowed"] == true, seconds)
     };
     let take = client.say(&format!("TG.TAKE ana LIMIT 4/h COST {cost}"));
     let take_all = client.say(&format!("TG.TAKEALL 2 bob LIMIT 4/h COST {cost} all LIMIT 8/h COST 1"));
@@ -214,31 +214,32 @@ fn told_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
         other => panic!("{other:?}"),
     };
     let admit = client.say(&format!("TG.ADMIT COST {cost} user ana"));
-    let mut told = vec![of_resp(&take), of_resp(&take_all), throttle, of_resp(&admit)];
+    let mut decisions = vec![of_resp(&take), of_resp(&take_all), throttle, of_resp(&admit)];
     node.process.signal(Signal::TERM);
     node.process.says("stopped");
 
     // The HTTP requests use another server, which has its own share.
     let node = Node::start(&format!("share_{policy}_{cost}_http"), &settings);
     let body = format!(r#"{{"key":"zoe","limit":"4/h","cost":{cost}}}"#);
-    told.push(of_http(&node.http().post("/v1/take", &body)));
-    told.push(of_http(&node.http().post("/v1/admit", &format!(r#"{{"attributes":{{}},"cost":{cost}}}"#))));
-    told
+    decisions.push(of_http(&node.http().post("/v1/take", &body)));
+    decisions
+        .push(of_http(&node.http().post("/v1/admit", &format!(r#"{{"attributes":{{}},"cost":{cost}}}"#))));
+    decisions
 }
 
 #[test]
 fn a_cost_above_this_server_s_share_is_denied_for_a_second_and_one_above_the_limit_for_good() {
-    assert_eq!(told_without_redis("local", 2), [(true, None); 6]);
-    assert_eq!(told_without_redis("local", 3), [(false, Some(1000)); 6]);
-    assert_eq!(told_without_redis("local", 5), [(false, None); 6]);
+    assert_eq!(decisions_without_redis("local", 2), [(true, None); 6]);
+    assert_eq!(decisions_without_redis("local", 3), [(false, Some(1000)); 6]);
+    assert_eq!(decisions_without_redis("local", 5), [(false, None); 6]);
 }
 
 #[test]
 fn what_can_never_pass_does_not_pass_because_redis_is_away() {
-    assert_eq!(told_without_redis("open", 4), [(true, None); 6]);
-    assert_eq!(told_without_redis("open", 5), [(false, None); 6]);
-    assert_eq!(told_without_redis("closed", 4), [(false, Some(1000)); 6]);
-    assert_eq!(told_without_redis("closed", 5), [(false, None); 6]);
+    assert_eq!(decisions_without_redis("open", 4), [(true, None); 6]);
+    assert_eq!(decisions_without_redis("open", 5), [(false, None); 6]);
+    assert_eq!(decisions_without_redis("closed", 4), [(false, Some(1000)); 6]);
+    assert_eq!(decisions_without_redis("closed", 5), [(false, None); 6]);
 }
 
 #[test]

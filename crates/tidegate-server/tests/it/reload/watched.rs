@@ -28,7 +28,7 @@ fn a_file_that_appears_is_read() {
 }
 
 #[test]
-fn a_file_that_does_not_hold_is_to_be_seen_until_it_is_mended() {
+fn an_invalid_file_is_reported_until_it_is_fixed() {
     let place = Place::with("pages", &text(1));
     let mut talk = Talk::at(place.address("http"));
     let mut pages = || {

@@ -13,19 +13,19 @@ fn take(talk: &mut Talk, key: &[u8]) -> String {
 }
 
 /// Returns the permit at the end of a reply.
-fn permit(told: &str) -> String {
-    let (_, behind) = told.split_once("$6\r\npermit\r\n$").expect("a permit");
+fn permit(reply: &str) -> String {
+    let (_, behind) = reply.split_once("$6\r\npermit\r\n$").expect("a permit");
     behind.split("\r\n").nth(1).expect("its text").to_owned()
 }
 
 #[test]
-fn a_place_is_told_as_a_permit_that_gives_it_back_once() {
+fn a_take_returns_a_permit_that_releases_once() {
     let (_running, mut talk) = Running::start().with_raw();
     let first = take(&mut talk, b"ana");
     let text = permit(&first);
     assert!(text.ends_with(".2/30s_concurrency.616e61"), "{text}");
-    let told = format!("$6\r\npermit\r\n${}\r\n{text}\r\n", text.len());
-    assert_eq!(first, pairs([1, 2, 1, -1, 30_000, 0], &told));
+    let field = format!("$6\r\npermit\r\n${}\r\n{text}\r\n", text.len());
+    assert_eq!(first, pairs([1, 2, 1, -1, 30_000, 0], &field));
     assert!(take(&mut talk, b"ana").contains("permit"));
     assert_eq!(take(&mut talk, b"ana"), pairs([0, 2, 0, 30_000, 30_000, -1], ""));
 
@@ -60,8 +60,8 @@ fn the_third_version_has_permits_in_its_map() {
     let mut talk = Talk::in_version_3(&running);
     let first = take(&mut talk, b"ana");
     let text = permit(&first);
-    let told = format!("$6\r\npermit\r\n${}\r\n{text}\r\n", text.len());
-    assert_eq!(first, map([1, 2, 1, -1, 30_000, 0], &told));
+    let field = format!("$6\r\npermit\r\n${}\r\n{text}\r\n", text.len());
+    assert_eq!(first, map([1, 2, 1, -1, 30_000, 0], &field));
     assert_eq!(talk.ask(&["TG.RENEW", &text]), ":1\r\n");
     assert_eq!(talk.ask(&["TG.RELEASE", &text]), ":1\r\n");
     assert_eq!(talk.ask(&["TG.RENEW", &text]), ":0\r\n");

@@ -12,9 +12,9 @@ const USAGE: &str =
 /// Sends each line, and asserts that its error starts with this text. Nothing is spent, and the connection stays open.
 fn are_refused(cases: &[(&str, &str)]) {
     let (_running, mut talk) = Running::start().with_raw();
-    for (line, told) in cases {
+    for (line, error) in cases {
         let heard = talk.say(line);
-        assert!(heard.starts_with(&format!("-{told}")), "{line}: {heard}");
+        assert!(heard.starts_with(&format!("-{error}")), "{line}: {heard}");
         assert_eq!(heard.find("\r\n"), Some(heard.len() - 2), "{line}: one line, not {heard}");
     }
     assert_eq!(talk.say("CL.THROTTLE k 0 1 60"), integers(&[0, 1, 0, -1, 60]), "nothing was spent");
@@ -68,7 +68,7 @@ fn too_few_or_too_many_words() {
             (*line, wrong(&name))
         })
         .collect();
-    are_refused(&cases.iter().map(|(line, told)| (*line, told.as_str())).collect::<Vec<_>>());
+    are_refused(&cases.iter().map(|(line, error)| (*line, error.as_str())).collect::<Vec<_>>());
     let usage = ["CL.THROTTLE", "CL.THROTTLE k", "CL.THROTTLE k 0 1", "cl.throttle k 0 1 60 1 1"];
     are_refused(&usage.map(|line| (line, USAGE)));
 }
@@ -139,7 +139,7 @@ fn numbers_of_options_that_are_none() {
 }
 
 #[test]
-fn words_that_nobody_expects() {
+fn unexpected_words() {
     let missing = "ERR expected LIMIT behind the key, found ";
     are_refused(&[
         ("TG.TAKE k 1/60s COST 1", missing),
@@ -168,9 +168,9 @@ fn words_that_nobody_expects() {
 }
 
 #[test]
-fn a_text_that_is_no_limit_is_told_with_what_would_do() {
+fn an_invalid_limit_is_an_error_with_a_remedy() {
     let (_running, mut talk) = Running::start().with_raw();
-    for (text, told) in [
+    for (text, error) in [
         ("60/min", "limit \"60/min\": "),
         ("", "limit \"\": there is nothing here; write a rate such as \"10/s\"\r\n"),
         ("0/s", "limit \"0/s\": an amount of 0 admits nothing; use at least 1\r\n"),
@@ -185,7 +185,7 @@ fn a_text_that_is_no_limit_is_told_with_what_would_do() {
             &["TG.TAKEALL", "1", "k", "LIMIT", text],
         ] {
             let heard = talk.ask(words);
-            assert!(heard.starts_with(&format!("-ERR {told}")), "{words:?}: {heard}");
+            assert!(heard.starts_with(&format!("-ERR {error}")), "{words:?}: {heard}");
         }
     }
     let heard = talk.ask(&[&b"TG.TAKE"[..], b"k", b"LIMIT", b"1/s\xff"]);
@@ -215,7 +215,7 @@ fn the_longest_key_passes_and_one_byte_more_is_refused() {
 }
 
 #[test]
-fn so_many_commands_are_told_about_at_once_and_no_more() {
+fn command_docs_describes_at_most_64_commands_at_once() {
     let (_running, mut client) = Running::start().with_resp();
     let ask = |names: usize| [vec!["COMMAND", "DOCS"], vec!["ping"; names]].concat();
     assert!(matches!(client.ask(&ask(64)), Value::Array(_)));

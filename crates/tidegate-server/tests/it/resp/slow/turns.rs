@@ -17,8 +17,8 @@ const MOST_BETWEEN: u64 = 200;
 
 /// Returns the number of commands that the server has answered, including this one.
 fn answered(talk: &mut Talk) -> u64 {
-    let told = talk.say("INFO");
-    let count = told.split("total_commands_processed:").nth(1).and_then(|rest| rest.split("\r\n").next());
+    let info = talk.say("INFO");
+    let count = info.split("total_commands_processed:").nth(1).and_then(|rest| rest.split("\r\n").next());
     count.and_then(|count| count.parse().ok()).expect("a count")
 }
 
