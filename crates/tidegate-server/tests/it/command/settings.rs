@@ -75,7 +75,7 @@ fn every_key_about_redis_has_a_variable_and_a_flag() {
         ("store_deadline", "50ms"),
         ("store_prefix", "x:"),
         ("store_denial_cache", "false"),
-        ("store_on_failure", "open"),
+        ("store_on_store_failure", "open"),
         ("store_size", "8MiB"),
     ];
     let store =

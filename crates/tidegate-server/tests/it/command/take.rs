@@ -62,7 +62,7 @@ fn max_wait_takes_a_delay() {
     let take = ["ana", "--limit", "1/h leaky-bucket queue 1"];
     assert_eq!(asked.take(&take).0, Some(0));
     assert_eq!(asked.take(&take).0, Some(3));
-    let (code, line) = asked.take(&[&take[..], &["--max_wait", "2h"]].concat());
+    let (code, line) = asked.take(&[&take[..], &["--max-wait", "2h"]].concat());
     assert_eq!(code, Some(0));
     assert!(line.starts_with("allowed after a wait of "), "{line}");
 }

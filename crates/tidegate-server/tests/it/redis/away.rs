@@ -77,7 +77,7 @@ fn while_redis_is_away_every_rule_says_what_holds_and_then_redis_does_again() {
 fn limits_that_come_with_a_request_have_one_policy() {
     for (policy, decided) in [("local", [1, 1, 0]), ("open", [1, 1, 1]), ("closed", [0, 0, 0])] {
         let redis = redis();
-        let text = format!("{}nodes = 2\non_failure = \"{policy}\"\n", store(&redis));
+        let text = format!("{}nodes = 2\non_store_failure = \"{policy}\"\n", store(&redis));
         let node = Node::start(&format!("policy_{policy}"), &text);
         let mut client = node.resp();
         assert_eq!(decided_by(&client.say("TG.TAKE ana LIMIT 4/h")), "redis");
@@ -184,7 +184,7 @@ fn a_redis_that_hangs_delays_no_request_beyond_the_deadline() {
 fn decisions_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
     let redis = redis();
     let rule = format!("[[rule]]\nname = \"api\"\nlimit = \"4/h\"\non_store_failure = \"{policy}\"\n");
-    let settings = format!("{}nodes = 2\non_failure = \"{policy}\"\n{rule}", store(&redis));
+    let settings = format!("{}nodes = 2\non_store_failure = \"{policy}\"\n{rule}", store(&redis));
     let node = Node::start(&format!("share_{policy}_{cost}"), &settings);
     redis.kill();
     node.wait_until_available(false);

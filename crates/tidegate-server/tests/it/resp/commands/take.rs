@@ -41,8 +41,8 @@ fn options_come_in_any_order_and_case() {
     let limit = "1/s queue 5 leaky-bucket";
     let asks: [&[&str]; 4] = [
         &["TG.TAKE", "k", "LIMIT", limit, "COST", "1", "MAXWAIT", "9000"],
-        &["tg.take", "k", "limit", limit, "max_wait", "9000", "cost", "1"],
-        &["Tg.TaKe", "k", "LiMiT", limit, "PaTiEnCe", "9000"],
+        &["tg.take", "k", "limit", limit, "maxwait", "9000", "cost", "1"],
+        &["Tg.TaKe", "k", "LiMiT", limit, "MaXwAiT", "9000"],
         &["TG.take", "k", "Limit", limit, "MAXWAIT", "9000", "COST", "9", "COST", "1"],
     ];
     for (earlier, ask) in asks.iter().enumerate() {
