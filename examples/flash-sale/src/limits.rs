@@ -27,7 +27,7 @@ use crate::strategy::Strategy;
 pub const RULES: &str = include_str!("../rules.toml");
 
 /// The max wait of a request for the bucket.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The memory of the rules, in bytes: enough for half a million buyers.
 const MEMORY: usize = 16 << 20;
@@ -83,7 +83,7 @@ impl Limits {
         let answer = degraded.clone();
         let bucket = RateLimitLayer::with(Limiter::new(rate), key::everyone())
             .named("everyone")
-            .wait(PATIENCE)
+            .wait(MAX_WAIT)
             .exempt(|head| wanted(head).limiting != Limiting::Bucket)
             .otherwise(move |refused| answer.answer(refused));
         Ok(Limits { rules, bucket })

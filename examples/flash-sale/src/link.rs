@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_cookie_is_nobody() {
+    fn a_forged_cookie_identifies_no_user() {
         let signer = Signer::new("secret");
         let cookie = signer.visitor("ana");
         assert_eq!(signer.user_of(&cookie), Some("ana"));

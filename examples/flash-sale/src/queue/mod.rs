@@ -46,7 +46,7 @@ impl Queue {
     pub fn new(limit: Limit, per_address: usize) -> Result<Queue, String> {
         if limit.algorithm() != Algorithm::LeakyBucket {
             return Err(format!(
-                "queue \"{limit}\": nobody stands in line under it; write \"200/s queue 2000 leaky-bucket\""
+                "queue \"{limit}\": it has no queue; write \"200/s queue 2000 leaky-bucket\""
             ));
         }
         let [_, interval, ..] = limit.numbers();

@@ -149,8 +149,8 @@ async fn after_an_expired_reservation_a_buyer_pauses_and_twice_as_long_each_time
         let Outcome::Reserved { order, .. } = bob else { panic!("{bob:?}") };
         shop.pay(&order, "bob").await.unwrap();
         let other = shop.database.create_sale(&sale()).await.unwrap();
-        let elsewhere = said(&shop, (other, "3"), Strategy::Conditional).await;
-        let Outcome::Reserved { order, .. } = elsewhere else { panic!("{elsewhere:?}") };
+        let third = said(&shop, (other, "3"), Strategy::Conditional).await;
+        let Outcome::Reserved { order, .. } = third else { panic!("{third:?}") };
         shop.pay(&order, "ana").await.unwrap();
 
         write(&running, &format!("UPDATE returns SET at = at - {HOUR_MS}")).await;
@@ -163,7 +163,7 @@ async fn after_an_expired_reservation_a_buyer_pauses_and_twice_as_long_each_time
 }
 
 #[tokio::test]
-async fn who_pauses_is_told_for_how_long() {
+async fn a_pause_is_reported_with_its_length() {
     let running = AnyDatabase::sqlite();
     let shop = Open::on(&running, &sale(), generous()).await;
     assert_eq!(shop.buy("ana", "1").await.status, 201);
