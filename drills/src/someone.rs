@@ -1,4 +1,4 @@
-//! Somebody of whom a store is asked.
+//! A key that a store is asked about.
 
 use std::error::Error as _;
 use std::time::Duration;
