@@ -111,7 +111,7 @@ fn requests_that_wait_for_exec_count_and_are_given_back() {
 }
 
 #[test]
-fn what_fits_into_the_first_bytes_of_a_connection_is_not_counted() {
+fn the_first_buffer_of_a_connection_is_not_counted() {
     let (running, mut client) = running(0).with_resp();
     let whole = request(&["ECHO", &"x".repeat((16 << 10) - 100)]);
     let (begin, end) = whole.split_at(whole.len() - 10);

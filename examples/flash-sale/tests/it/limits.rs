@@ -76,7 +76,7 @@ async fn after_the_last_sale_a_limited_request_gets_sold_out() {
 }
 
 #[tokio::test]
-async fn who_need_not_wait_for_more_than_a_second_wait_and_pass() {
+async fn requests_that_wait_at_most_a_second_pass() {
     let shop = bucket(9, "10/s burst 1").await;
     for user in ["ana", "bob", "cleo", "dan", "eve"] {
         let got = shop.buy(user, "k").await;
@@ -128,7 +128,7 @@ async fn forged_links_charge_their_address_and_no_user() {
 }
 
 #[tokio::test]
-async fn who_pay_too_often_are_limited_and_charged_once() {
+async fn payments_that_come_too_often_are_limited_and_charged_once() {
     let settings =
         Settings { rules: Some(rules_of_paying("2/h", PLENTY)), is_experiment: true, ..generous() };
     let shop = shop_with(9, settings).await;
@@ -167,7 +167,7 @@ async fn forged_links_to_pay_cost_their_address_and_not_the_buyer() {
 }
 
 #[tokio::test]
-async fn an_address_that_a_stranger_writes_is_not_believed() {
+async fn a_forwarded_address_of_an_untrusted_peer_is_ignored() {
     let running = AnyDatabase::sqlite();
     let (shop, sale) = sale_on(&running, &NewSale::of(9)).await;
     let settings = Settings { rules: Some(rules(PLENTY, "2/h")), ..generous() };

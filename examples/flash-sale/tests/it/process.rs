@@ -116,7 +116,7 @@ async fn books_that_are_right_are_0_and_books_that_are_wrong_are_1() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_said_before_anything_is_opened() {
+async fn invalid_settings_are_errors_before_anything_is_opened() {
     let folder = Folder::new("process");
     folder.write("rules.toml", "[[rule]]\nname = \"x\"\nlimit = \"ten\"\n");
     for (arguments, said) in [

@@ -68,7 +68,7 @@ impl Waiting {
 }
 
 #[tokio::test]
-async fn a_place_falls_until_it_is_ones_turn() {
+async fn a_place_in_the_queue_falls_until_the_turn_comes() {
     let shop = shop("2/s queue 10 leaky-bucket").await;
     // All at once, so that the queue is long however slow the machine is.
     let buyers = ["ana", "bob", "cleo", "dan", "eve", "fay"];
@@ -120,7 +120,7 @@ async fn a_buyer_that_hangs_up_in_the_queue_buys_nothing_and_others_move_up() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_before_anybody_stands_in_line() {
+async fn an_invalid_request_is_an_error_before_it_is_queued() {
     let shop = shop("1/h queue 1 leaky-bucket").await;
     let mut wish = shop.wish("ana", "k").await;
     wish.headers_mut().remove("idempotency-key");
@@ -130,7 +130,7 @@ async fn what_is_wrong_is_said_before_anybody_stands_in_line() {
 }
 
 #[tokio::test]
-async fn when_the_shop_ends_those_in_line_are_served_first() {
+async fn at_shutdown_queued_buyers_are_served_first() {
     let mut shop = shop("4/s queue 10 leaky-bucket").await;
     let mut line = Vec::new();
     for user in ["ana", "bob", "cleo", "dan"] {

@@ -33,7 +33,7 @@ async fn expire_all(shop: &Shop, pieces: u64) {
 }
 
 #[tokio::test]
-async fn what_is_not_paid_in_time_goes_back_once_and_is_sold_again() {
+async fn an_unpaid_reservation_goes_back_once_and_is_sold_again() {
     for running in AnyDatabase::all() {
         let short = NewSale { pay_within: Duration::from_millis(20), ..NewSale::of(1) };
         let (shop, sale) = sale_on(&running, &short).await;
@@ -79,7 +79,7 @@ async fn many_shops_return_each_piece_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_pays_many_times_at_once_is_charged_once() {
+async fn concurrent_payments_are_charged_once() {
     for running in AnyDatabase::all() {
         let (shop, sale) = sale_on(&running, &NewSale::of(5)).await;
         let order = reserve(&shop, sale, "ana").await;

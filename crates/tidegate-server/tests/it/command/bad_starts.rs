@@ -29,7 +29,7 @@ struct Case {
 }
 
 #[test]
-fn what_is_said_is_what_is_stored() {
+fn messages_are_those_on_file() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/command/bad_starts");
     let mut wrong = Vec::new();
     let paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -72,7 +72,7 @@ fn json_has_the_same_findings_in_order_and_none_twice() {
 }
 
 #[test]
-fn a_server_does_not_start_with_what_check_refuses() {
+fn a_server_does_not_start_with_settings_that_check_rejects() {
     for case in cases().into_iter().step_by(7) {
         let (call, name) = call("served", &case);
         let checked = call.run(&["check", &name]);

@@ -22,7 +22,7 @@ fn a_valid_file_is_reported_in_one_line() {
 }
 
 #[test]
-fn warnings_count_only_for_those_who_are_strict() {
+fn warnings_fail_a_check_only_with_strict() {
     let call = Call::from("check_strict").file("tidegate.toml", DUBIOUS);
     assert_eq!(call.run(&["check"]).code, Some(0));
     let strict = call.run(&["check", "--strict"]);

@@ -111,7 +111,7 @@ fn a_cost_that_can_never_pass_is_reported_as_impossible() {
 }
 
 #[test]
-fn a_rule_that_skips_says_what_is_missing() {
+fn a_skipped_rule_names_the_missing_attribute() {
     let (_, text, _) = explain("explain_skip", &["user=shop-7"]);
     assert_eq!(text.lines().next(), Some("allowed: no rule applies"));
     assert!(

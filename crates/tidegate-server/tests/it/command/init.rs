@@ -35,7 +35,7 @@ fn what_is_written_holds_and_is_what_is_printed() {
 }
 
 #[test]
-fn what_it_tells_to_try_works() {
+fn the_suggested_commands_work() {
     let call = Call::from("init_tried");
     for line in call.run(&["init"]).err.lines().filter_map(|line| line.strip_prefix("  tidegate explain ")) {
         let ended = call.run(&[&["explain"], &line.split(' ').collect::<Vec<_>>()[..]].concat());

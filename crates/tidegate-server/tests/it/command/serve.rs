@@ -46,7 +46,7 @@ fn people_get_a_line_to_copy_for_each_front() {
 }
 
 #[test]
-fn a_line_to_copy_has_the_token_and_does_not_tell_it() {
+fn a_line_to_copy_refers_to_the_token_and_does_not_print_it() {
     let said = |call: Call, more: &[&str]| {
         let (process, _) = call.serve(more);
         process.signal(Signal::TERM);

@@ -49,7 +49,7 @@ fn the_remaining_quota_is_printed_until_a_take_is_denied() {
 }
 
 #[test]
-fn a_cost_that_can_never_pass_is_refused_for_good() {
+fn a_cost_that_can_never_pass_is_denied_for_good() {
     let asked = Asked::new("impossible");
     let refused = ended(3, "refused, and no wait would help: at most 2 can pass at once");
     assert_eq!(asked.take(&["ana", "--limit", "2/h", "--cost", "3"]), refused);
@@ -114,7 +114,7 @@ fn counts_in_a_file_survive_a_restart() {
 }
 
 #[test]
-fn who_speaks_something_else_is_named() {
+fn another_protocol_is_named() {
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = stranger.local_addr().unwrap().to_string();
     thread::spawn(move || {

@@ -212,7 +212,7 @@ const WRONG: &str = r#"
 "#;
 
 #[test]
-fn what_is_wrong_with_a_batch_is_said() {
+fn an_invalid_batch_is_an_error_with_its_reason() {
     let (_running, mut talk) = Running::start().with_http();
     for [body, said] in conformance::rows(WRONG) {
         let answer = talk.post("/v1/admit/batch", body);
@@ -233,7 +233,7 @@ fn permits_come_with_the_answers_that_have_them() {
 }
 
 #[test]
-fn who_is_refused_has_no_permit_also_where_a_candidate_would_have_one() {
+fn a_denied_request_gets_no_permit_even_if_a_candidate_has_one() {
     let running = Running::under(
         "[[rule]]\nname = 'uploads'\nlimit = '1/30s concurrency'\n\
          [[rule]]\nname = 'wide'\ncandidate_for = 'uploads'\nlimit = '5/30s concurrency'\n",

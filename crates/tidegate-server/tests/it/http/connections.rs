@@ -47,7 +47,7 @@ fn a_request_may_come_in_any_pieces() {
 }
 
 #[test]
-fn what_was_asked_before_something_that_is_no_request_is_answered() {
+fn requests_before_an_invalid_one_are_answered() {
     let (_running, mut talk) = Running::start().with_http();
     talk.send(post("/v1/take", TAKE).repeat(2) + "garbage\r\n\r\n");
     assert_eq!(talk.answer().json()["remaining"], 999);
@@ -148,7 +148,7 @@ fn max_connections_are_served_and_the_next_is_denied() {
 }
 
 #[test]
-fn what_has_begun_when_the_server_stops_is_finished() {
+fn requests_in_flight_at_shutdown_are_finished() {
     let running = Running::with(Settings { resp: None, ..settings() });
     let address = running.server.http().unwrap();
     let mut idle = Talk::to(&running);

@@ -102,7 +102,7 @@ fn every_rule_is_explained_with_its_part_in_the_decision() {
 }
 
 #[test]
-fn it_spends_nothing_and_says_what_would_be_refused() {
+fn explain_spends_nothing_and_reports_denials() {
     let (_running, mut talk) = Running::under(RULES).with_http();
     let ana = json!({"path": "/login", "ip": "192.0.2.7", "user": "ana"});
     for _ in 0..3 {

@@ -150,7 +150,7 @@ fn the_second_of_two_keepers_does_not_replace_what_it_has_not_seen() {
 }
 
 #[test]
-fn of_keepers_who_replace_an_override_at_the_same_time_one_does() {
+fn of_concurrent_replacements_of_an_override_one_succeeds() {
     const KEEPERS: u64 = 4;
     let mut keeper = Keeper::new();
     let body = |limit: u64| json!({"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": format!("{limit}/h"), "for": "2h"});

@@ -206,7 +206,7 @@ const WRONG_DELETES: &str = r#"
 "#;
 
 #[test]
-fn what_is_wrong_with_an_override_is_said() {
+fn an_invalid_override_is_an_error_with_its_reason() {
     let mut keeper = Keeper::new();
     for (table, ask) in
         [(WRONG_PUTS, Keeper::put as fn(&mut Keeper, &Value) -> Answer), (WRONG_DELETES, Keeper::delete)]

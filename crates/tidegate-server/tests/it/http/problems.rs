@@ -26,7 +26,7 @@ const WRONG: &str = r#"
 "#;
 
 #[test]
-fn a_body_that_is_not_what_a_route_wants_is_said_to_be_so() {
+fn an_unexpected_body_is_an_error_with_its_reason() {
     let (_running, mut talk) = Running::start().with_http();
     for [path, body, said] in conformance::rows(WRONG) {
         let answer = talk.post(path, body);
@@ -53,7 +53,7 @@ fn unknown_paths_and_unsupported_methods_have_different_errors() {
 }
 
 #[test]
-fn a_body_has_to_be_said_to_be_json() {
+fn a_body_needs_the_content_type_of_json() {
     let running = Running::start();
     let body = r#"{"key":"ana","limit":"1/s"}"#;
     for kind in
@@ -115,7 +115,7 @@ fn without_the_token_only_livez_is_answered() {
 }
 
 #[test]
-fn what_is_no_request_is_answered_and_cut_off() {
+fn an_invalid_request_is_answered_and_the_connection_closed() {
     let running = Running::start();
     for garbage in [
         "garbage\r\n\r\n",

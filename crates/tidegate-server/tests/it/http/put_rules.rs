@@ -147,7 +147,7 @@ fn the_longest_file_is_taken_and_the_next_is_not() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_said_and_the_rules_stay() {
+fn a_file_that_cannot_be_written_is_an_error_and_the_rules_stay() {
     let (call, _process, mut talk) = serving(Call::from("put_unwritable_rules"));
     // Even root cannot write a file that was moved away.
     let folder = call.folder();
@@ -161,7 +161,7 @@ fn a_file_that_cannot_be_written_is_said_and_the_rules_stay() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_a_file_keeps_who_may_read_it() {
+fn a_link_stays_a_link_and_a_file_keeps_its_permissions() {
     let call = Call::from("put_linked_rules").file("real.toml", OLD).variable("TIDEGATE_TOKEN", "sesame");
     let real = call.folder().join("real.toml");
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
@@ -183,7 +183,7 @@ fn a_server_without_a_file_says_how_to_have_one() {
 }
 
 #[test]
-fn the_body_has_to_be_said_to_be_toml() {
+fn the_body_needs_the_content_type_of_toml() {
     let running = Running::guarded();
     for kind in ["application/json", "text/plain", "application/x-toml"] {
         let message = message(NEW).replace("application/toml", kind);

@@ -29,7 +29,7 @@ fn how_many_is_asked_for_in_the_query_and_has_a_bound() {
 }
 
 #[test]
-fn the_keys_that_were_refused_most_come_first() {
+fn the_keys_that_were_denied_most_come_first() {
     let running = Running::under(&format!(
         "{RULES}[[rule]]\nname = 'other'\nkey = ['ip', 'user']\nlimit = '9/h'\non_missing = 'skip'"
     ));

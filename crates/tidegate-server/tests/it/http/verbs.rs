@@ -17,7 +17,7 @@ fn ok(talk: &mut Talk, path: &str, body: &Value) -> Value {
 }
 
 #[test]
-fn a_take_says_what_is_left_and_when_all_of_it_is_regained() {
+fn a_take_returns_remaining_and_reset_after() {
     let running = Running::start();
     let answer = Talk::to(&running).post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15"}"#);
     let expected = r#"{"allowed":true,"limit":15,"remaining":14,"retry_after_ms":null,"reset_after_ms":2000,"delay_ms":0,"rule":null,"decided_by":"memory"}"#;
@@ -27,7 +27,7 @@ fn a_take_says_what_is_left_and_when_all_of_it_is_regained() {
 }
 
 #[test]
-fn a_refusal_is_a_problem_that_says_when_the_same_passes() {
+fn a_denial_is_a_problem_with_the_time_to_retry() {
     let (running, mut talk) = Running::start().with_http();
     let ask = json!({"key": "ana", "limit": "4/10s burst 1"});
     ok(&mut talk, "/v1/take", &ask);
@@ -59,7 +59,7 @@ fn a_refusal_is_a_problem_that_says_when_the_same_passes() {
 }
 
 #[test]
-fn what_can_never_pass_is_refused_without_a_time_to_try_again() {
+fn an_impossible_cost_is_denied_without_retry_after() {
     let running = Running::start();
     let refused = Talk::to(&running).post("/v1/take", r#"{"key":"ana","limit":"10/s","cost":11}"#);
     assert_eq!((refused.status, refused.field("retry-after")), (429, None));
@@ -81,7 +81,7 @@ fn a_take_within_max_wait_is_allowed_with_its_delay() {
 }
 
 #[test]
-fn a_peek_spends_nothing_and_is_answered_whatever_it_says() {
+fn a_peek_spends_nothing_and_has_status_200_also_if_denied() {
     let (_running, mut talk) = Running::start().with_http();
     let ask = json!({"key": "ana", "limit": "1/s"});
     for _ in 0..3 {
@@ -97,7 +97,7 @@ fn a_peek_spends_nothing_and_is_answered_whatever_it_says() {
 }
 
 #[test]
-fn an_amount_is_charged_or_given_back_and_what_is_left_is_said() {
+fn an_amount_is_charged_or_refunded_and_the_remaining_quota_returned() {
     let (_running, mut talk) = Running::start().with_http();
     let mut adjust = |amount: i64| {
         let said = ok(&mut talk, "/v1/adjust", &json!({"key": "ana", "limit": "10/10s", "amount": amount}));
@@ -133,7 +133,7 @@ fn a_reset_forgets_a_key_whatever_the_algorithm() {
 }
 
 #[test]
-fn a_permit_holds_a_place_until_it_is_released_or_its_lease_ends() {
+fn a_permit_is_held_until_it_is_released_or_its_lease_ends() {
     let (running, mut talk) = Running::start().with_http();
     let ask = json!({"key": "a\"n\na", "limit": "2/30s concurrency"});
     let mut permits = [0, 1].map(|_| ok(&mut talk, "/v1/take", &ask)["permit"].as_str().unwrap().to_owned());
@@ -156,7 +156,7 @@ fn a_permit_holds_a_place_until_it_is_released_or_its_lease_ends() {
 }
 
 #[test]
-fn keys_are_what_their_text_says_however_it_is_written() {
+fn a_key_is_its_decoded_text_however_it_is_escaped() {
     let (_running, mut talk) = Running::start().with_http();
     let left = |talk: &mut Talk, key: &str| {
         let body = format!(r#"{{"limit":"9/h","key":{key}}}"#);

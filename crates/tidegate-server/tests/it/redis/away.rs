@@ -33,7 +33,7 @@ fn admit(client: &mut Client, path: &str) -> (String, i64) {
 }
 
 #[test]
-fn while_redis_is_away_every_rule_says_what_holds_and_then_redis_does_again() {
+fn while_redis_is_down_each_rule_follows_its_policy_and_then_redis_again() {
     let redis = redis();
     let node = Node::start("away", &(store(&redis) + "nodes = 2\n" + RULES));
     let mut client = node.resp();
@@ -108,7 +108,7 @@ fn limits_that_come_with_a_request_have_one_policy() {
 }
 
 #[test]
-fn what_looks_or_changes_is_an_error_while_redis_is_away() {
+fn peeks_and_changes_are_errors_while_redis_is_down() {
     let (redis, node, mut client) = Node::on_redis("errors");
     let take = ["TG.TAKE", "ana", "LIMIT", "4/h concurrency"];
     let permit = client.ask(&take).text("permit");
@@ -235,7 +235,7 @@ fn a_cost_above_this_server_s_share_is_denied_for_a_second_and_one_above_the_lim
 }
 
 #[test]
-fn what_can_never_pass_does_not_pass_because_redis_is_away() {
+fn an_impossible_cost_is_denied_also_while_redis_is_down() {
     assert_eq!(decisions_without_redis("open", 4), [(true, None); 6]);
     assert_eq!(decisions_without_redis("open", 5), [(false, None); 6]);
     assert_eq!(decisions_without_redis("closed", 4), [(false, Some(1000)); 6]);
@@ -243,7 +243,7 @@ fn what_can_never_pass_does_not_pass_because_redis_is_away() {
 }
 
 #[test]
-fn a_denial_says_that_the_share_is_too_small_for_the_cost() {
+fn a_denial_names_the_share_if_it_is_too_small_for_the_cost() {
     let redis = redis();
     let rules = "nodes = 2\n[[rule]]\nname = \"api\"\nlimit = \"4/h\"\n";
     let node = Node::start("share_detail", &(store(&redis) + rules));

@@ -39,7 +39,7 @@ fn takes_of_one_key_that_were_pipelined_are_each_counted_once_in_their_order() {
 }
 
 #[test]
-fn what_changes_a_key_comes_between_the_takes_around_it() {
+fn a_change_of_a_key_stays_between_the_takes_around_it() {
     let (_redis, _node, mut client) = Node::on_redis("between");
     let said = [
         take("ana", "5/h"),
@@ -63,7 +63,7 @@ fn what_changes_a_key_comes_between_the_takes_around_it() {
 }
 
 #[test]
-fn what_waited_for_exec_is_done_in_its_order() {
+fn queued_commands_are_executed_in_order() {
     let (_redis, _node, mut client) = Node::on_redis("exec");
     let said = [
         take("ana", "5/h"),

@@ -13,7 +13,7 @@ fn rule(limit: &str) -> String {
 }
 
 #[test]
-fn a_reload_with_a_limit_that_redis_cannot_hold_is_refused_with_its_place() {
+fn a_reload_with_a_limit_that_redis_cannot_store_is_an_error_with_its_place() {
     let redis = redis();
     let call = Call::from("redis_reload").file("tidegate.toml", &(store(&redis) + &rule("1/h sliding-log")));
     let node = Node::of(&call);

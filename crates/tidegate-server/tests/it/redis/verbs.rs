@@ -26,7 +26,7 @@ fn both(name: &str) -> ([Node; 2], testbed::Redis) {
 }
 
 #[test]
-fn every_command_says_what_it_says_of_memory() {
+fn every_command_has_the_same_replies_as_in_memory() {
     let (nodes, _redis) = both("commands");
     let mut clients = nodes.each_ref().map(Node::resp);
     let takes = [
@@ -89,7 +89,7 @@ fn permits_are_given_back_and_held_on_to() {
 }
 
 #[test]
-fn every_route_says_what_it_says_of_memory() {
+fn every_route_has_the_same_replies_as_in_memory() {
     let (nodes, _redis) = both("routes");
     let mut talks = nodes.each_ref().map(Node::http);
     let user = r#"{"attributes":{"user":"ana"}}"#;

@@ -55,7 +55,7 @@ fn hello_chooses_the_version_and_tells_about_the_server() {
 }
 
 #[test]
-fn a_hello_that_is_refused_changes_nothing() {
+fn an_invalid_hello_changes_nothing() {
     let (_running, mut talk) = Running::start().with_raw();
     let version = "-NOPROTO unsupported protocol version\r\n";
     let number = "-ERR Protocol version is not an integer or out of range\r\n";

@@ -34,7 +34,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_stranger_may_show_the_token_or_leave_and_nothing_else() {
+fn an_unauthenticated_client_may_authenticate_or_quit_and_nothing_else() {
     let running = with_token();
     let mut talk = connect(address(&running));
     let lines = [
@@ -123,7 +123,7 @@ fn guesses_count_however_they_are_made() {
 }
 
 #[test]
-fn a_stranger_s_requests_are_small() {
+fn requests_of_unauthenticated_clients_are_small() {
     let running = with_token();
     let words = |count: usize| crate::wire::resp::request(&vec!["x"; count]);
     let reply = text(&answers(&running, &words(10)));
@@ -148,7 +148,7 @@ fn a_stranger_s_requests_are_small() {
 }
 
 #[test]
-fn a_silent_stranger_is_cut_off_as_one_that_does_not_finish_a_request() {
+fn an_unauthenticated_client_that_is_silent_or_sends_half_a_request_is_disconnected() {
     let running = in_a_hurry(SOON);
     for start in ["", "*2\r\n$4\r\nAU", "AUTH open"] {
         let stream = connect(address(&running));
@@ -158,7 +158,7 @@ fn a_silent_stranger_is_cut_off_as_one_that_does_not_finish_a_request() {
 }
 
 #[test]
-fn a_stranger_that_only_chats_is_cut_off() {
+fn an_unauthenticated_client_that_only_pings_is_disconnected() {
     let running = in_a_hurry(SOON);
     let mut stream = connect(address(&running));
     let mut reply = vec![0; NO_AUTH.len()];
@@ -168,7 +168,7 @@ fn a_stranger_that_only_chats_is_cut_off() {
 }
 
 #[test]
-fn a_stranger_that_does_not_read_and_then_reads_by_turns_is_cut_off() {
+fn an_unauthenticated_client_that_alternates_between_writes_and_reads_is_disconnected() {
     let running = in_a_hurry(SOON);
     let stream = connect(address(&running));
     // A small receive buffer is full at once.
@@ -192,7 +192,7 @@ fn a_stranger_that_does_not_read_and_then_reads_by_turns_is_cut_off() {
 const MOST_FLOODS: usize = 50_000;
 
 #[test]
-fn strangers_that_never_pause_are_cut_off() {
+fn unauthenticated_clients_that_never_pause_are_disconnected() {
     let running = in_a_hurry(SOON);
     // Blank lines have no replies, so backpressure does not stop the client.
     let flood = b"\r\n".repeat(1 << 20);

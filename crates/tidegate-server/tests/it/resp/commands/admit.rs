@@ -104,7 +104,7 @@ fn cost_and_max_wait_come_first() {
 }
 
 #[test]
-fn a_place_in_flight_is_given_back_by_its_permit() {
+fn a_permit_releases_its_slot() {
     let (_running, mut client) = running().with_resp();
     let upload = ["TG.ADMIT", "path", "/upload", "user", "ana"];
     let permit = client.ask(&upload).text("permit");
@@ -116,7 +116,7 @@ fn a_place_in_flight_is_given_back_by_its_permit() {
 }
 
 #[test]
-fn what_does_not_happen_holds_no_place_that_is_only_measured() {
+fn a_denied_request_holds_no_permit_of_a_candidate() {
     let rules = "[[rule]]\nname = 'one'\nkey = ['user']\nlimit = '1/h concurrency'\n\
                  [[rule]]\nname = 'three'\ncandidate_for = 'one'\nlimit = '3/h concurrency'\n";
     let (running, mut client) = Running::under(rules).with_resp();
@@ -169,7 +169,7 @@ fn names_have_a_bound() {
 }
 
 #[test]
-fn who_is_refused_has_no_permit_also_where_a_candidate_would_have_one() {
+fn a_denied_request_gets_no_permit_even_if_a_candidate_has_one() {
     let running = Running::under(
         r#"
         [[rule]]

@@ -87,7 +87,7 @@ fn a_permit_of_the_longest_key_is_accepted() {
 }
 
 #[test]
-fn what_is_no_permit_is_refused_and_shown_readable() {
+fn an_invalid_permit_is_an_error_with_readable_text() {
     let (_running, mut talk) = Running::start().with_raw();
     for (text, shown) in [
         (&b""[..], ""),

@@ -82,7 +82,7 @@ TG.TAKEALL 2 a LIMIT 1/s b LIMIT 1/x | limit "1/x":
 "#;
 
 #[test]
-fn what_is_not_as_many_limits_as_were_said_is_refused() {
+fn a_wrong_number_of_limits_is_an_error() {
     let (_running, mut talk) = Running::start().with_raw();
     for [ask, error] in conformance::rows(WRONG) {
         let heard = talk.say(ask);

@@ -24,7 +24,7 @@ fn a_decision_is_pairs_in_the_second_version_and_a_map_in_the_third() {
 }
 
 #[test]
-fn a_refusal_says_how_long_to_wait_and_nothing_when_waiting_does_not_help() {
+fn a_denial_has_a_retry_after_unless_no_wait_would_help() {
     let (running, mut talk) = Running::start().with_raw();
     let mut cost = |cost: &str| talk.ask(&["TG.TAKE", "k", "LIMIT", "1/s burst 3", "COST", cost]);
     assert_eq!(cost("3"), pairs([1, 3, 0, -1, 3000, 0], ""));
@@ -62,7 +62,7 @@ fn max_wait_is_how_long_one_would_wait() {
 }
 
 #[test]
-fn a_look_says_whether_a_take_would_pass_and_spends_nothing() {
+fn a_peek_reports_if_a_take_would_pass_and_spends_nothing() {
     let running = Running::start();
     let (mut second, mut third) = (Talk::new(&running), Talk::in_version_3(&running));
     let peek = ["TG.PEEK", "k", "LIMIT", "2/60s", "COST", "2"];

@@ -22,7 +22,7 @@ fn a_line_of_more_words_than_an_array_may_have_does_not_wait() {
 }
 
 #[test]
-fn what_is_refused_when_it_is_done_is_an_answer_in_its_place() {
+fn an_error_within_exec_is_a_reply_in_its_place() {
     let (_running, mut talk) = Running::start().with_raw();
     let replies = talk.send(
         b"MULTI\r\nCL.THROTTLE k 1 1 60\r\nTG.TAKE k LIMIT bad\r\nCL.THROTTLE k 1 1 60\r\nTG.PEEK k LIMIT 1/s COST 0\r\n\

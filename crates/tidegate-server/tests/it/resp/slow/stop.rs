@@ -27,7 +27,7 @@ fn at_shutdown_idle_connections_are_closed_and_new_ones_are_denied() {
 }
 
 #[test]
-fn what_was_read_is_answered_to_the_end() {
+fn requests_that_were_read_are_answered_at_shutdown() {
     let running = Running::bounded(Bounds { shutdown_timeout: NEVER, ..PATIENT });
     let stream = connect(address(&running));
     // The requests fit in one read of the server. The replies exceed its own buffer and those of the sockets.

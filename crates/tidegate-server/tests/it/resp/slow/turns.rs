@@ -23,7 +23,7 @@ fn answered(talk: &mut Talk) -> u64 {
 }
 
 #[test]
-fn what_takes_long_is_not_done_without_end_while_others_wait() {
+fn long_work_is_interrupted_for_other_connections() {
     let running = Running::bounded(PATIENT);
     let (greedy, other) = (connect(address(&running)), connect(address(&running)));
     let mut witness = Talk::new(&running);

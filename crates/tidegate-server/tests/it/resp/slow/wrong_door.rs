@@ -52,7 +52,7 @@ fn a_request_of_http_is_answered_in_http_and_nothing_of_it_is_done() {
 }
 
 #[test]
-fn what_was_asked_before_it_is_answered() {
+fn requests_before_it_are_answered() {
     let reply = answer(b"PING\r\nECHO hello\r\nGET / HTTP/1.1\r\n");
     assert!(reply.starts_with("+PONG\r\n$5\r\nhello\r\nHTTP/1.1 400 "), "{reply}");
 }
