@@ -21,7 +21,7 @@ const now = () => performance.timeOrigin + performance.now();
 let sale = null;
 /** How often in a row it said nothing. */
 let missed = 0;
-/** A purchase or a payment that is under way: what can end it, and its place in line. */
+/** A purchase or a payment that is under way: what can end it, and its place in the queue. */
 let underWay = null;
 /** Until when the buttons rest because there were too many requests. */
 let restsUntil = 0;
@@ -136,7 +136,7 @@ function rest(ms = 1000) {
   restsUntil = now() + ms;
 }
 
-/** Runs one thing at a time, with its place in line and its pauses shown. */
+/** Runs one thing at a time, with its place in the queue and its pauses shown. */
 async function carryOut(task) {
   const control = new AbortController();
   underWay = { control, line: null };

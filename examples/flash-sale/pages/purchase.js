@@ -6,7 +6,7 @@
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000, 8000, 8000];
 const TIMEOUT_MS = 15_000;
 
-/** Buys one. `watch.place` hears the place in line, `watch.again` each pause; `watch.signal` gives up. */
+/** Buys one. `watch.place` gets the place in the queue, `watch.again` each pause; `watch.signal` gives up. */
 export async function buy(sale, key, watch) {
   let url;
   return insist(watch, async () => {
@@ -86,7 +86,7 @@ async function post(url, { signal, headers = {}, body, place = () => {} }) {
   }
 }
 
-/** Reads places in line until the line with a status comes, which is the answer. */
+/** Reads places in the queue until the line with a status comes, which is the answer. */
 async function lastOf(stream, place, timeout) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";

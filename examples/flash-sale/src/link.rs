@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_would_change_an_address_is_nobodys() {
+    fn a_name_that_would_change_an_address_is_no_user() {
         let signer = Signer::new("secret");
         for user in ["", "a&b", "a%20", &"x".repeat(65)] {
             assert_eq!(signer.payer_of("1", &uri(&signer.pay_url("1", user))), None, "{user}");
