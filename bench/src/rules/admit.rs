@@ -1,4 +1,4 @@
-//! A whole answer of a gate, beside one take without rules.
+//! A whole answer of a gate, beside one take of whoever has no rules.
 
 use std::hint::black_box;
 
@@ -31,12 +31,12 @@ pub(super) fn run() -> Vec<Goal> {
     candidates.push(Candidate::new("making the attributes of a request, eight", TIMES, 7, || {
         black_box(request()).names().count() as u64 - 1
     }));
-    for (name, text, expected) in gates() {
+    for (name, text, told) in gates() {
         let gate = Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20));
         let request = request();
         // The first of those that are refused is not.
         passes(&gate, &request);
-        candidates.push(Candidate::new(name, TIMES, expected, move || u64::from(passes(&gate, &request))));
+        candidates.push(Candidate::new(name, TIMES, told, move || u64::from(passes(&gate, &request))));
     }
     Table::measure(candidates).print(
         "an answer of Gate::admit_now on a zone, ten rules in all",
@@ -103,10 +103,10 @@ mod tests {
 
     #[test]
     fn gates_answer_as_their_rows_say() {
-        for (name, text, expected) in gates() {
+        for (name, text, told) in gates() {
             let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 16));
             passes(&gate, &request());
-            assert_eq!(u64::from(passes(&gate, &request())), expected, "{name}");
+            assert_eq!(u64::from(passes(&gate, &request())), told, "{name}");
         }
     }
 }

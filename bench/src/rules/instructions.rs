@@ -80,11 +80,11 @@ pub(super) fn ask([call, name, rules, times]: [&str; 4]) -> ExitCode {
     };
     let (policy, request) = (set.policy(rules), set.request(1, rules));
     let gate = Gate::new(policy.clone(), Zone::new(1 << 20));
-    let found = match call {
+    let told = match call {
         "matching" => counted(times, || black_box(&policy).matching(black_box(&request)).len()),
         _ => counted(times, || usize::from(passes(&gate, &request))),
     };
-    println!("{call} {name}: {found} in {times} requests");
+    println!("{call} {name}: {told} in {times} requests");
     ExitCode::SUCCESS
 }
 
