@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_that_refuses_nobody_any_more_is_told() {
+    fn a_decision_that_only_runs_in_shadow_from_now_on_is_listed() {
         let deny = "[[rule]]\nname = 'a'\ndecision = 'deny'\n";
         let shadow = format!("{deny}mode = 'shadow'\n");
         assert_eq!(between(deny, &shadow), ["~ rule \"a\": deny -> deny, in shadow"]);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_whom_a_candidate_stands_is_told() {
+    fn the_rule_that_a_candidate_would_replace_is_listed() {
         let rules = "[[rule]]\nname = 'a'\nlimit = '1/s'\n[[rule]]\nname = 'b'\nlimit = '1/s'\n";
         let with = |base: &str| format!("{rules}[[rule]]\nname = 'c'\nlimit = '2/s'\n{base}\n");
         for (old, new, line) in [
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn another_order_is_told_beside_other_changes_and_not_for_rules_that_came_or_went() {
+    fn another_order_is_listed_beside_other_changes_and_not_for_added_or_removed_rules() {
         let rule = |name: &str| format!("[[rule]]\nname = '{name}'\nlimit = '1/s'\n");
         let all = |names: &[&str]| names.iter().map(|name| rule(name)).collect::<String>();
         assert_eq!(

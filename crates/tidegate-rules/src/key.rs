@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_part_is_one_key_and_nobody_elses() {
+    fn a_missing_part_is_one_key_that_no_value_has() {
         let mut slots = Slots::default();
         let both = parts(&mut slots, &["a", "b"], OnMissing::Share);
         let key = |request: Attributes<'_>| by(both.key(&slots.see(&request)));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_repeats_a_part_gets_no_key_of_his_own_by_it() {
+    fn a_repeated_part_gives_a_client_no_key_of_its_own() {
         let mut slots = Slots::default();
         let shared = parts(&mut slots, &["a"], OnMissing::Share);
         let said = |on_repeated| KeyParts { on_repeated, ..shared.clone() };

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn other_braces_are_told_what_would_do() {
+    fn other_braces_are_rejected_with_the_valid_syntax() {
         for text in ["/a{b}", "/{}", "/{*}", "/{a", "/a}", "/{a b}", "/{{a}}"] {
             assert!(PathPattern::read(text).unwrap_err().contains("write a whole piece"), "{text}");
         }

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_told_what_would() {
+    fn an_invalid_pattern_is_rejected_with_a_remedy() {
         for (attribute, text, said) in [
             ("user", "a*b", "has a star that is not at its end; write \"a*\""),
             ("user", r"a\b", "has a lonely backslash; write two for one"),
@@ -223,8 +223,8 @@ mod tests {
             ("path", "/users/{id}/*", "write {*rest} for all below, or %2A for a star itself"),
             ("path", "/{id}/a*", "write {*rest} for all below, or %2A for a star itself"),
         ] {
-            let told = shown(attribute, text);
-            assert!(told.contains(said), "{attribute} = {text}: {told}");
+            let shown_as = shown(attribute, text);
+            assert!(shown_as.contains(said), "{attribute} = {text}: {shown_as}");
         }
         for (text, pattern) in
             [("/users/%3Aid", "/users/:id"), ("/a:b", "/a:b"), ("/:", "/:"), ("/<a", "/<a")]

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_what_would_do() {
+    fn other_text_is_rejected_with_a_remedy() {
         let all =
             "is no day of the week; write \"mon\", \"tue\", \"wed\", \"thu\", \"fri\", \"sat\" or \"sun\"";
         for (text, expected) in [

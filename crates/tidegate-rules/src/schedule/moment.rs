@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_told_as_it_was_written() {
+    fn a_moment_is_shown_as_it_was_written() {
         for text in [
             "11-11T00:00",
             "02-29T23:59:59",
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_told_what_does() {
+    fn a_date_that_does_not_exist_is_rejected_with_the_valid_range() {
         for (text, expected) in [
             ("13-11T00:00", "has no month 13; months are 01 to 12"),
             ("2026-00-11", "has no month 00; months are 01 to 12"),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_within_a_time_is_told_where_zones_go() {
+    fn a_zone_within_a_time_is_rejected_with_the_field_for_it() {
         for text in ["2026-11-11T00:00Z", "11-11T00:00+08:00", "09:00:00-05:00", "09:00z"] {
             let expected = "names a time zone; leave it out here and write timezone = \"UTC\" beside";
             assert_eq!(Moment::parse(text), Err(expected.to_owned()), "{text}");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_what_would_do() {
+    fn other_text_is_rejected_with_a_remedy() {
         let expected = "is no time of year; write \"11-11T00:00\" for every year, \"2026-11-11T00:00\" for one, \
                         \"09:00\" for every day";
         for text in [

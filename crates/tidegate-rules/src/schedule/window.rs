@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_told_as_it_was_written() {
+    fn a_window_is_shown_as_it_was_written() {
         for text in [
             "11-11T00:00 to 11-12T00:00 Asia/Shanghai",
             "2026-11-11T00:00 to 2026-11-11T24:00 UTC",
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_window_is_told_what_would_do() {
+    fn an_invalid_window_is_rejected_with_a_remedy() {
         let nine_to_five = ["09:00", "17:00"].map(|text| Moment::parse(text).unwrap());
         let no_days = Window::new(nine_to_five[0], nine_to_five[1], Some(Days::default()), TimeZone::UTC);
         assert_eq!(no_days, Err(format!("has no days; {SOME_DAYS}")));

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_what_would_do() {
+    fn other_text_is_rejected_with_a_remedy() {
         let example = "is no time zone; write a name such as \"Europe/Berlin\", or \"UTC\"";
         for (name, expected) in [
             ("America/New York", "is no time zone; write \"America/New_York\""),

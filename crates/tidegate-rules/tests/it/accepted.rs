@@ -68,16 +68,17 @@ fn instead(random: &mut Random) -> Instead {
 
 /// Sends one request, and compares the admission with the expectation.
 fn ask(gate: &Gate, request: &Attributes<'_>) -> Vec<HeldPermit> {
-    let told = gate.explain_now(request).expect("a store in memory answers at once");
-    let obeyed = |told: &&tidegate_rules::RuleExplained| {
-        told.applies && told.mode == Mode::Enforce && told.candidate_for.is_none()
+    let explained = gate.explain_now(request).expect("a store in memory answers at once");
+    let obeyed = |explained: &&tidegate_rules::RuleExplained| {
+        explained.applies && explained.mode == Mode::Enforce && explained.candidate_for.is_none()
     };
-    let too_much = told.rules.iter().filter(obeyed).any(|told| {
-        let decision = told.decision.filter(|_| told.rule.decision().is_none());
-        let is_pacer = told.limit.is_some_and(|limit| limit.algorithm() == Algorithm::Pacer);
-        !is_pacer && decision.is_some_and(|decision| told.cost > decision.limit())
+    let too_much = explained.rules.iter().filter(obeyed).any(|explained| {
+        let decision = explained.decision.filter(|_| explained.rule.decision().is_none());
+        let is_pacer = explained.limit.is_some_and(|limit| limit.algorithm() == Algorithm::Pacer);
+        !is_pacer && decision.is_some_and(|decision| explained.cost > decision.limit())
     });
-    let is_decided = told.rules.iter().filter(obeyed).any(|told| told.rule.decision().is_some());
+    let is_decided =
+        explained.rules.iter().filter(obeyed).any(|explained| explained.rule.decision().is_some());
     let full = || gate.counts().iter().map(|(_, counts)| counts.store_full).sum::<u64>();
     let full_before = full();
     let answer = admit(gate, request);
@@ -86,8 +87,8 @@ fn ask(gate: &Gate, request: &Attributes<'_>) -> Vec<HeldPermit> {
         // otherwise report as impossible; then another rule is reported.
         return answer.permits().to_vec();
     }
-    assert_eq!(answer.is_allowed(), told.is_allowed, "{answer:?}\n{told:?}");
-    assert_eq!(answer.rule(), told.rule.as_deref(), "{answer:?}\n{told:?}");
+    assert_eq!(answer.is_allowed(), explained.is_allowed, "{answer:?}\n{explained:?}");
+    assert_eq!(answer.rule(), explained.rule.as_deref(), "{answer:?}\n{explained:?}");
     assert!(is_decided || !too_much || !answer.is_allowed(), "more than ever passes: {answer:?}");
     if let (true, Some(binding)) = (answer.is_allowed(), answer.binding()) {
         let is_pacer = binding.limit.algorithm() == Algorithm::Pacer;

@@ -148,7 +148,7 @@ fn a_charge_is_never_refused_and_goes_below_empty() {
 }
 
 #[test]
-fn under_other_rules_nobody_gets_back_what_those_have_taken() {
+fn under_other_rules_no_caller_gets_a_refund_of_units_that_those_have_taken() {
     for before in ["key = ['user']\n", ""] {
         let gate = still_gate(&format!("[[rule]]\nname = 'before'\n{before}limit = '1000/h'\n"));
         let mut bills: Vec<_> = (0..5).map(|_| bill_of(&gate, &ana())).collect();
@@ -295,7 +295,7 @@ fn what_the_store_took_is_not_given_back_here_when_it_fails() {
 }
 
 #[test]
-fn a_store_elsewhere_is_charged_and_where_it_fails_those_who_go_on_by_themselves() {
+fn a_remote_store_is_charged_and_after_its_failure_the_local_fallback() {
     let node = node("local");
     assert!(!node.gate.is_in_memory());
     let mut bill = bill_of(&node.gate, &ana());

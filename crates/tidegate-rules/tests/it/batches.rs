@@ -39,14 +39,14 @@ fn together(gate: &Gate, requests: &[Attributes<'_>]) -> Vec<Admission> {
 
 #[test]
 fn all_are_allowed_or_none_is_and_nothing_was_spent() {
-    let nobody = || Attributes::new().set("x", "y");
+    let unmatched = || Attributes::new().set("x", "y");
     let office = || Attributes::new().set("ip", "10.1.2.3");
     let three = Attributes::new().set("user", "eva").cost(tidegate::Cost::of(3));
     for (what, refused) in [
-        ("forbidden", vec![user("ana"), Attributes::new().path("/admin"), nobody(), office()]),
-        ("forbidden first", vec![Attributes::new().path("/admin"), user("ana"), nobody(), office()]),
-        ("too much of one", vec![user("ana"), user("ana"), user("ana"), nobody(), office()]),
-        ("impossible", vec![three, user("ana"), nobody(), office()]),
+        ("forbidden", vec![user("ana"), Attributes::new().path("/admin"), unmatched(), office()]),
+        ("forbidden first", vec![Attributes::new().path("/admin"), user("ana"), unmatched(), office()]),
+        ("too much of one", vec![user("ana"), user("ana"), user("ana"), unmatched(), office()]),
+        ("impossible", vec![three, user("ana"), unmatched(), office()]),
     ] {
         let gate = still_gate(TEXT);
         let answers = together(&gate, &refused);
@@ -61,7 +61,7 @@ fn all_are_allowed_or_none_is_and_nothing_was_spent() {
         assert_eq!((counted, gate.unmatched()), (0, 0), "{what}");
     }
     let gate = still_gate(TEXT);
-    let allowed = together(&gate, &[user("ana"), nobody(), office(), user("ana"), user("bob")]);
+    let allowed = together(&gate, &[user("ana"), unmatched(), office(), user("ana"), user("bob")]);
     assert!(allowed.iter().all(Admission::is_allowed) && allowed.len() == 5);
     assert_eq!((remaining(&gate, "each", &user("ana")), gate.unmatched()), (0, 1));
     assert!(together(&gate, &[]).is_empty());

@@ -183,17 +183,17 @@ fn an_override_is_warned_of_if_any_window_of_its_rule_has_another_algorithm() {
         |limit: &str| format!("schedule = [{{ from = '02:00', to = '04:00', limit = '{limit}' }}]\n");
     let log = rule("5/h sliding-log");
     assert_eq!(warned(&(log.clone() + &window("6/h sliding-log")), "9/h sliding-log"), [""; 0]);
-    let told = warned(&(log + &window("6/h fixed-window")), "9/h sliding-log");
-    assert!(told.len() == 1 && told[0].contains("and rule \"a\" a fixed-window"), "{told:?}");
+    let warnings = warned(&(log + &window("6/h fixed-window")), "9/h sliding-log");
+    assert!(warnings.len() == 1 && warnings[0].contains("and rule \"a\" a fixed-window"), "{warnings:?}");
 }
 
 #[test]
 fn an_override_that_cannot_be_forgotten_is_put_and_warned_of() {
     let forgets = rule("5/h fixed-window") + "when_full = 'forget'\n";
     assert_eq!(warned(&forgets, "9/h fixed-window"), [""; 0]);
-    let told = warned(&forgets, "9/h fixed-window align first-hit");
+    let warnings = warned(&forgets, "9/h fixed-window align first-hit");
     assert_eq!(
-        told,
+        warnings,
         [
             "limit \"9/h align first-hit fixed-window\": its keys are not kept in the cells of a zone, so when_full = \
           \"forget\" of rule \"a\" has no effect on this key; write a token-bucket, or a fixed-window that is aligned to the \

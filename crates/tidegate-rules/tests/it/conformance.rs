@@ -98,8 +98,8 @@ impl Arm for OnGate {
     }
 
     fn peek(&mut self, key: &str, ask: Ask) -> Answer {
-        let told = self.gate.explain_now(&request(key, ask)).expect("a store in memory answers at once");
-        told.rules[0].decision.expect("it counts").into()
+        let explained = self.gate.explain_now(&request(key, ask)).expect("a store in memory answers at once");
+        explained.rules[0].decision.expect("it counts").into()
     }
 
     fn release(&mut self, key: &str, permit: PermitId) -> bool {

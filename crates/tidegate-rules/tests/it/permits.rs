@@ -38,7 +38,7 @@ fn a_permit_says_whose_place_it_is_and_not_how_long_others_hold_theirs() {
         assert!(!ask(&gate).is_allowed(), "the place is still held");
     }
     assert_eq!(gate.renew_now(&forged("1/3650d concurrency", held.id)).ok(), Some(true));
-    assert_eq!(ask(&gate).binding().and_then(|told| told.decision.retry_after()), Some(60 * SECOND));
+    assert_eq!(ask(&gate).binding().and_then(|binding| binding.decision.retry_after()), Some(60 * SECOND));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_lease_is_as_long_as_the_rule_says_now_and_ends_with_it() {
     clock.advance(59 * SECOND);
     assert!(!ask(&gate).is_allowed());
     gate.replace(policy("")).expect("no zones");
-    assert_eq!(gate.renew_now(&held).ok(), Some(false), "nobody says how long");
+    assert_eq!(gate.renew_now(&held).ok(), Some(false), "no rule gives a lease time");
     assert_eq!(gate.release_now(&held).ok(), Some(true));
 }
 

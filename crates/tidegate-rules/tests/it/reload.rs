@@ -30,7 +30,7 @@ fn passing(gate: &Gate) -> u64 {
 }
 
 #[test]
-fn rules_that_only_stand_elsewhere_keep_what_they_counted() {
+fn rules_that_only_move_in_the_file_keep_their_counts() {
     let (first, second) = (rule("first", "limit = '5/h'"), rule("second", "limit = '9/h'"));
     let other = rule("other", "limit = '100/h'");
     let gate = still_gate(&format!("{first}{second}"));
@@ -126,7 +126,11 @@ fn a_zone_keeps_what_it_holds_as_long_as_it_has_its_name() {
         let names: Vec<_> = gate.zones().into_iter().map(|(name, zone)| (name, zone.bytes())).collect();
         assert!(names.contains(&("logins".to_owned(), bytes)) && names.len() == 2, "{names:?}");
         gate.replace(policy(&rule("login", "limit = '1/h'"))).expect("there is memory");
-        assert_eq!((passing(&gate), gate.zones().len()), (1, 0), "without its zone it is counted elsewhere");
+        assert_eq!(
+            (passing(&gate), gate.zones().len()),
+            (1, 0),
+            "without its zone it is counted in the main store"
+        );
         gate.replace(policy(&format!("{}{logins}", zone("logins", "64KiB")))).expect("there is memory");
         assert_eq!(passing(&gate), 1, "what a zone held is gone with it");
     }
@@ -174,6 +178,9 @@ fn a_candidate_has_no_overrides_as_it_decides_nothing() {
         rule("beside", "limit = '1/h'")
     )))
     .expect("there is memory");
-    let told = gate.explain_now(&ana()).expect("at once");
-    assert!(told.rules.iter().all(|told| !told.is_overridden && told.decision.is_some()), "{told:?}");
+    let explained = gate.explain_now(&ana()).expect("at once");
+    assert!(
+        explained.rules.iter().all(|explained| !explained.is_overridden && explained.decision.is_some()),
+        "{explained:?}"
+    );
 }

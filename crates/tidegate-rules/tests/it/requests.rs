@@ -36,7 +36,11 @@ pub(crate) fn admit(gate: &Gate, request: &Attributes<'_>) -> Admission {
 
 /// Returns the remaining quota of a rule for a request.
 pub(crate) fn remaining(gate: &Gate, rule: &str, request: &Attributes<'_>) -> u64 {
-    let told = gate.explain_now(request).expect("a store in memory answers at once");
-    let told = told.rules.into_iter().find(|told| told.rule.name() == rule).expect("there is such a rule");
-    told.decision.expect("it counts").remaining()
+    let explained = gate.explain_now(request).expect("a store in memory answers at once");
+    let explained = explained
+        .rules
+        .into_iter()
+        .find(|explained| explained.rule.name() == rule)
+        .expect("there is such a rule");
+    explained.decision.expect("it counts").remaining()
 }

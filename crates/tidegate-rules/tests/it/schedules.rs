@@ -24,10 +24,10 @@ fn scheduled(window: &str, usual: &str, then: &str) -> String {
 /// Returns the limit of the next request.
 fn limit_at(gate: &Gate, calendar: &ManualCalendar, now: i64) -> String {
     calendar.set(now);
-    let told = gate.explain_now(&Attributes::new()).expect("at once");
+    let explained = gate.explain_now(&Attributes::new()).expect("at once");
     let answer = admit(gate, &Attributes::new());
     let limit = answer.binding().expect("a limit decides").limit;
-    assert_eq!(told.rules[0].limit, Some(limit), "at {now}");
+    assert_eq!(explained.rules[0].limit, Some(limit), "at {now}");
     limit.to_string()
 }
 
@@ -80,8 +80,8 @@ fn windows_are_right_to_the_second_on_the_days_when_new_york_changes_its_clocks(
             );
         }
         calendar.set(from);
-        let told = gate.explain_now(&Attributes::new()).expect("at once");
-        assert_eq!(told.rules[0].changes_at, Some(to), "{window}");
+        let explained = gate.explain_now(&Attributes::new()).expect("at once");
+        assert_eq!(explained.rules[0].changes_at, Some(to), "{window}");
     }
 }
 
@@ -193,9 +193,12 @@ fn a_request_has_one_date_for_all_its_rules() {
         let gate = Gate::with_calendar(policy(&text.concat()), Map::new(), calendar);
         let answers = gate.admit_all_now(&[Attributes::new(), Attributes::new()]).expect("at once");
         assert!(answers.iter().all(tidegate_rules::Admission::is_allowed));
-        let told = gate.explain_now(&Attributes::new()).expect("at once");
-        let left: Vec<_> =
-            told.rules.iter().map(|told| told.decision.expect("it counts").remaining()).collect();
+        let explained = gate.explain_now(&Attributes::new()).expect("at once");
+        let left: Vec<_> = explained
+            .rules
+            .iter()
+            .map(|explained| explained.decision.expect("it counts").remaining())
+            .collect();
         assert!(left.iter().all(|one| *one == left[0]), "{start} s before: {left:?}");
     }
 }

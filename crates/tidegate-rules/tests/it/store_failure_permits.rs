@@ -23,7 +23,7 @@ fn in_flight(node: &Node) -> Vec<HeldPermit> {
 }
 
 #[test]
-fn each_goes_back_to_whoever_holds_it() {
+fn each_permit_is_released_in_the_store_that_granted_it() {
     let node = one_of(UPLOADS, 3);
     let of_store = in_flight(&node);
     assert!(of_store.len() == 6 && of_store.iter().all(|held| !held.is_local));

@@ -250,7 +250,7 @@ impl<'t> Valid<'t> {
         for field in text.fields.iter().filter(|field| !allowed.contains(&field.value)) {
             match field.value {
                 "limit" => {}
-                "mode" => self.complain(&field.span, "mode: a candidate refuses nobody; leave it out"),
+                "mode" => self.complain(&field.span, "mode: a candidate denies no request; leave it out"),
                 name => self.complain(&field.span, format!("{name}: {what}")),
             }
         }

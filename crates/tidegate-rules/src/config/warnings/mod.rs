@@ -102,8 +102,8 @@ fn is_same(one: &Rule, other: &Rule) -> bool {
 fn too_dear(rule: &Rule, limited: &Limited, text: &RuleText) -> Vec<Complaint> {
     let windows = text.schedule.iter().map(|window| (&window.limit, &window.cost, " in this window"));
     let places = [(&text.limit, &text.cost, "")].into_iter().chain(windows);
-    let told = limited.all_terms().zip(places).filter(|(terms, _)| terms.cost > terms.capacity());
-    told.map(|(terms, (limit, cost, when))| {
+    let excessive = limited.all_terms().zip(places).filter(|(terms, _)| terms.cost > terms.capacity());
+    excessive.map(|(terms, (limit, cost, when))| {
         let cost = cost.as_ref().map(|written| written.span.clone());
         let span = cost.or(limit.as_ref().map(|written| written.span.clone()));
         let what = format!(

@@ -49,7 +49,7 @@ pub(super) const TABLES: [&str; 4] = ["rule", "zone", "server", "store"];
 pub(super) const ZONE: [Field; 1] = [field("size", "\"16MiB\"")];
 
 /// Fields that are often written in the wrong table, with the correct location.
-pub(super) const ELSEWHERE: [(&[&str], &str); 6] = [
+pub(super) const MISPLACED: [(&[&str], &str); 6] = [
     (
         &["burst", "queue", "slots", "delay_after", "delay-after", "max_debt", "max-debt"],
         "is part of the limit; write it there, as in limit = \"10/s burst 20\"",

@@ -8,7 +8,7 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::super::OtherTables;
 use super::super::valid::{MAX_COST, MAX_RULES};
-use super::fields::{ELSEWHERE, Field, RULE, TABLES, WINDOW, ZONE};
+use super::fields::{Field, MISPLACED, RULE, TABLES, WINDOW, ZONE};
 use super::{PolicyText, RuleText, WindowText, Written, ZoneText};
 
 /// The maximum number of values of a list.
@@ -212,8 +212,8 @@ impl Reader {
         let found = known.iter().find(|field| field.name == name.get_ref());
         if found.is_none() {
             let names = known.iter().map(|field| field.name);
-            let elsewhere = ELSEWHERE.iter().find(|(of, _)| of.contains(&name.get_ref().as_ref()));
-            let what = match elsewhere.filter(|_| known.len() > ZONE.len()) {
+            let misplaced = MISPLACED.iter().find(|(of, _)| of.contains(&name.get_ref().as_ref()));
+            let what = match misplaced.filter(|_| known.len() > ZONE.len()) {
                 Some((_, remedy)) => format!("{}: {remedy}", name.get_ref()),
                 None => unknown("field", name.get_ref(), names),
             };
