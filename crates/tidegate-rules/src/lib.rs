@@ -38,7 +38,7 @@ mod top;
 
 pub use attributes::{Attributes, NoAddress, NotInserted, Value};
 pub use condition::Condition;
-pub use config::PolicyError;
+pub use config::{PolicyBuilder, PolicyError, RuleBuilder, ScheduleWindow};
 pub use differences::differences;
 pub use gate::{
     Admission, Batch, Binding, Charges, Explanation, Gate, GateStore, HeldPermit, Instead,

@@ -1,10 +1,12 @@
-//! The text of a policy: parsing and validation, with all errors at once.
+//! The text of a policy, and its builders in code: parsing and validation, with all errors at once.
 //!
 //! ```text
-//!   text -> RuleText, each field with its place -> Rule, valid   (`written/`, `valid/`)
-//!                                               -> complaints, all at once
+//!   text    -> \
+//!               RuleText, each field with its place -> Rule, valid   (`written/`, `valid/`)
+//!   builder -> /                                    -> complaints, all at once
 //! ```
 
+mod builder;
 #[cfg(test)]
 mod tests;
 mod valid;
@@ -18,6 +20,7 @@ use std::fmt;
 use tidegate_support::syntax;
 use toml::de::DeTable;
 
+pub use builder::{PolicyBuilder, RuleBuilder, ScheduleWindow};
 pub use tidegate_support::{Complaint, TextPlace};
 
 use crate::gate::{SystemCalendar, WallClock as _};
@@ -59,7 +62,7 @@ pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
     }
     let mut reader = Reader::default();
     let written = reader.policy(root.get_ref(), others);
-    let mut valid = Valid::new(text, reader.complaints);
+    let mut valid = Valid::new(Some(text), reader.complaints);
     let Some(all) = valid.all(&written) else {
         return Reading { policy: None, errors: valid.complaints.shown(), warnings: Vec::new() };
     };
@@ -74,9 +77,10 @@ pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
     Reading { policy: Some(policy), errors: Vec::new(), warnings }
 }
 
-/// An error: the text is not a valid policy.
+/// An error: the text, or the rules of a [`PolicyBuilder`], are not a valid policy.
 ///
-/// Displays one line for each error, followed by the line of the text with carets.
+/// Displays one line for each error, followed by the line of the text with carets. An error in code names the rule
+/// instead.
 #[derive(Clone, Debug)]
 pub struct PolicyError {
     text: String,

@@ -6,20 +6,24 @@ use tidegate_support::nearest;
 use super::super::written::Written;
 use super::Valid;
 use crate::key::{OnMissing, OnRepeated};
-use crate::rule::Mode;
+use crate::rule::{Mode, StaticVerdict};
 
-pub(super) const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("shadow", Mode::Shadow)];
-pub(super) const MISSING: [(&str, OnMissing); 2] = [("share", OnMissing::Share), ("skip", OnMissing::Skip)];
-pub(super) const REPEATED: [(&str, OnRepeated); 4] = [
+pub(in crate::config) const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("shadow", Mode::Shadow)];
+pub(in crate::config) const MISSING: [(&str, OnMissing); 2] =
+    [("share", OnMissing::Share), ("skip", OnMissing::Skip)];
+pub(in crate::config) const REPEATED: [(&str, OnRepeated); 4] = [
     ("share", OnRepeated::Share),
     ("deny", OnRepeated::Deny),
     ("first", OnRepeated::First),
     ("last", OnRepeated::Last),
 ];
-pub(super) const WHEN_FULL: [(&str, WhenFull); 2] =
+pub(in crate::config) const WHEN_FULL: [(&str, WhenFull); 2] =
     [("share", WhenFull::Share), ("forget", WhenFull::Forget)];
-pub(super) const FAILURES: [(&str, OnStoreFailure); 3] =
+pub(in crate::config) const FAILURES: [(&str, OnStoreFailure); 3] =
     [("local", OnStoreFailure::Local), ("open", OnStoreFailure::Open), ("closed", OnStoreFailure::Closed)];
+
+pub(in crate::config) const DECISIONS: [(&str, StaticVerdict); 2] =
+    [("allow", StaticVerdict::Allow), ("deny", StaticVerdict::Deny)];
 
 impl Valid<'_> {
     /// Parses one of a few words; the first is the default.
@@ -52,6 +56,11 @@ impl Valid<'_> {
 
 pub(super) fn is_one_of<T>(written: &Written<String>, known: &[(&str, T)]) -> bool {
     known.iter().any(|(word, _)| *word == written.value)
+}
+
+/// Returns the word for a value, as a file has it.
+pub(in crate::config) fn word_for<T: Copy + PartialEq>(known: &[(&'static str, T)], value: T) -> String {
+    known.iter().find(|(_, known)| *known == value).map_or_else(String::new, |(word, _)| (*word).to_owned())
 }
 
 /// Shortens a value from the file to a readable length.

@@ -1,6 +1,6 @@
 //! Validation: turns the parsed file into rules, or reports all of its errors.
 
-mod choice;
+pub(super) mod choice;
 mod forgetting;
 mod key;
 mod params;
@@ -17,7 +17,7 @@ use crate::index::RuleId;
 use crate::normalized::Slots;
 use crate::policy::NamedZone;
 use crate::rule::{Action, Limited, Rule, StaticVerdict};
-use choice::{MODES, shortened};
+use choice::{DECISIONS, MODES, shortened};
 pub(super) use params::MAX_COST;
 
 /// The maximum number of rules of a policy.
@@ -36,10 +36,11 @@ const OF_CANDIDATES: [&str; 6] = ["name", "candidate_for", "limit", "cost", "max
 /// The fields that a rule without a limit may have.
 const OF_DECISIONS: [&str; 4] = ["name", "when", "decision", "mode"];
 
-/// The validation of one file.
+/// The validation of one policy.
 #[derive(Debug)]
 pub(super) struct Valid<'t> {
-    text: &'t str,
+    /// The file; `None` for a policy made in code, whose positions are indices of rules.
+    text: Option<&'t str>,
     pub(super) slots: Slots,
     pub(super) complaints: Complaints,
     unknown_rules: usize,
@@ -53,7 +54,7 @@ pub(super) struct AllValid {
 }
 
 impl<'t> Valid<'t> {
-    pub(super) fn new(text: &'t str, complaints: Complaints) -> Valid<'t> {
+    pub(super) fn new(text: Option<&'t str>, complaints: Complaints) -> Valid<'t> {
         Valid { text, slots: Slots::default(), complaints, unknown_rules: 0 }
     }
 
@@ -94,9 +95,15 @@ impl<'t> Valid<'t> {
             let other = rules.get(first as usize).filter(|_| first != id);
             if let Some(other) = other.and_then(|other| other.name.as_ref()) {
                 let at = other.span.start;
-                let line = lines.get_or_insert_with(|| Lines::of(self.text)).number(at);
+                let other = match self.text {
+                    Some(text) => {
+                        let line = lines.get_or_insert_with(|| Lines::of(text)).number(at);
+                        format!("the rule in line {line}")
+                    }
+                    None => format!("rule {}", first + 1),
+                };
                 let what = format!(
-                    "name {:?}: the rule in line {line} has it, too; counts are kept by name, so choose another",
+                    "name {:?}: {other} has it, too; counts are kept by name, so choose another",
                     name.value
                 );
                 self.complain(&name.span, what);
@@ -199,11 +206,7 @@ impl<'t> Valid<'t> {
 
     fn decision(&mut self, text: &RuleText, decision: &Written<String>) -> Option<StaticVerdict> {
         self.only(text, &OF_DECISIONS, "belongs to a limit, and this rule decides without one; leave it out");
-        self.choice(
-            "decision",
-            Some(decision),
-            &[("allow", StaticVerdict::Allow), ("deny", StaticVerdict::Deny)],
-        )
+        self.choice("decision", Some(decision), &DECISIONS)
     }
 
     /// Returns the rule that a candidate would replace.
@@ -259,6 +262,11 @@ impl<'t> Valid<'t> {
     fn complain(&mut self, span: &Range<usize>, what: impl Into<String>) {
         self.complaints.push(Complaint::at(span.clone(), what));
     }
+}
+
+/// Returns the error for a policy with more than [`MAX_RULES`] rules.
+pub(super) fn too_many_rules() -> String {
+    format!("rule: there are more than {MAX_RULES}; use fewer")
 }
 
 /// Registers a candidate with its rule.

@@ -102,7 +102,7 @@ impl Valid<'_> {
 
     /// Returns the byte range in the file of a part of a quoted text.
     pub(super) fn within(&self, written: &Written<String>, place: Range<usize>) -> Range<usize> {
-        let raw = self.text.get(written.span.clone()).unwrap_or_default();
+        let raw = self.text.and_then(|text| text.get(written.span.clone())).unwrap_or_default();
         match raw.get(1..).filter(|raw| raw.starts_with(&written.value)) {
             Some(_) => written.span.start + 1 + place.start..written.span.start + 1 + place.end,
             None => written.span.clone(),

@@ -7,12 +7,9 @@ use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::super::OtherTables;
-use super::super::valid::{MAX_COST, MAX_RULES};
+use super::super::valid::{MAX_COST, MAX_RULES, too_many_rules};
 use super::fields::{Field, MISPLACED, RULE, TABLES, WINDOW, ZONE};
-use super::{PolicyText, RuleText, WindowText, Written, ZoneText};
-
-/// The maximum number of values of a list.
-const MAX_LIST: usize = 65_536;
+use super::{MAX_LIST, PolicyText, RuleText, WindowText, Written, ZoneText, empty_list, too_long_list};
 
 /// The reader of the tables of a file.
 #[derive(Debug, Default)]
@@ -58,7 +55,7 @@ impl Reader {
             return Vec::new();
         };
         if let Some(beyond) = rules.get(MAX_RULES) {
-            self.complain(beyond.span(), format!("rule: there are more than {MAX_RULES}; use fewer"));
+            self.complain(beyond.span(), too_many_rules());
             return Vec::new();
         }
         rules.iter().filter_map(|rule| self.rule(rule)).collect()
@@ -123,10 +120,7 @@ impl Reader {
                 DeValue::Array(list) => {
                     let texts = self.list(&attribute, list);
                     if list.is_empty() {
-                        let what = format!(
-                            "{attribute}: is an empty list, which nothing matches; write a value, or leave it out"
-                        );
-                        self.complain(value.span(), what);
+                        self.complain(value.span(), empty_list(&attribute));
                     }
                     found.push((Written { value: attribute, span: name.span() }, texts));
                 }
@@ -287,10 +281,7 @@ impl Reader {
                 }
             }
             if texts.len() > MAX_LIST {
-                self.complain(
-                    value.span(),
-                    format!("{of}: has more than {MAX_LIST} values; use fewer, or several rules"),
-                );
+                self.complain(value.span(), too_long_list(of));
                 break;
             }
         }
