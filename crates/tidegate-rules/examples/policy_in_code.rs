@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (plan, rate) in PLANS {
         let request = Attributes::new().path("/api/orders").set("plan", plan).set("user", "ana");
         let allowed =
-            (0..10).filter(|_| gate.admit_now(&request).is_ok_and(|answer| answer.is_allowed())).count();
+            (0..10).filter(|_| gate.admit(&request).now().is_ok_and(|answer| answer.is_allowed())).count();
         println!("plan {plan}: {rate} requests per second, {allowed} of 10 at once were allowed");
     }
 

@@ -18,9 +18,9 @@
 //! )?;
 //! let gate = Gate::new(policy, Zone::new(1 << 20));
 //! let request = Attributes::new().path("/login").set("method", "POST").set("ip", "192.0.2.7");
-//! let answer = gate.admit_now(&request).expect("a store in memory cannot fail");
+//! let answer = gate.admit(&request).now()?; // with a remote store: .await?
 //! assert!(answer.is_allowed() && answer.rule() == Some("login"));
-//! # Ok::<(), tidegate_rules::PolicyError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod attributes;

@@ -29,6 +29,8 @@ use crate::settings::{Loaded, Settings, SettingsError, Source};
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) gate: Gate,
+    /// True if the store answers at once. Another policy does not change that.
+    is_in_memory: bool,
     turn: Mutex<()>,
     known: Mutex<KnownText>,
     /// The listener for reports about reloads, if one is registered.
@@ -62,7 +64,9 @@ impl Rules {
     ) -> Result<Rules, UnsupportedPolicy> {
         let calendar = Arc::new(SystemCalendar);
         let gate = Gate::try_new(std::mem::take(&mut settings.policy), store, calendar)?;
-        Ok(Rules { gate, turn: Mutex::default(), known: Mutex::default(), tell: OnceLock::new() })
+        let is_in_memory = gate.is_in_memory();
+        let (turn, known, tell) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Ok(Rules { gate, is_in_memory, turn, known, tell })
     }
 
     /// Sets the source for reloads, and the listener for reports. A pipe or a device cannot be read twice, so it
@@ -86,11 +90,14 @@ impl Rules {
     /// Decides about a request if the store answers at once, as a store in memory does. Otherwise decides nothing and
     /// returns `None`.
     pub(crate) fn admit_at_once(&self, request: &Attributes<'_>) -> Option<Admission> {
-        let admission = self.gate.admit_in_memory(request);
-        if let Some(admission) = admission.as_ref().filter(|admission| !admission.permits().is_empty()) {
-            at_once(self.settle(std::slice::from_ref(admission)));
+        if !self.is_in_memory {
+            return None;
         }
-        admission
+        let admission = self.gate.admit(request).now().ok()?;
+        if !admission.permits().is_empty() {
+            at_once(self.settle(std::slice::from_ref(&admission)));
+        }
+        Some(admission)
     }
 
     /// Decides about one request of a batch.

@@ -1,10 +1,10 @@
 //! Corrections of a [`Charges`]: late charges and refunds.
 
-use tidegate::{Adjusted, Cost, PreparedLimit, StoreError};
+use tidegate::{Adjusted, Cost, PreparedLimit, StoreError, StoreFuture};
 use tidegate_support::join_all;
 
 use super::charges::{Charges, Paid};
-use super::{Gate, InForce, at_once};
+use super::{Gate, InForce};
 use crate::rule::Mode;
 
 /// The direction of a correction.
@@ -29,8 +29,8 @@ impl Gate {
     /// A rule that has another limit by now is charged under that one; a rule that was removed, under its old one. If a
     /// remote store fails, rules whose `on_store_failure` is `local` are charged in the local store. The error reports
     /// that the remote store may not have been charged; the charge is not sent again.
-    pub async fn charge(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
-        self.settle(bill, units, Direction::Charge).await
+    pub fn charge<'a>(&'a self, bill: &'a mut Charges, units: u64) -> StoreFuture<'a, Adjusted> {
+        self.reply(self.settle(bill, units, Direction::Charge))
     }
 
     /// Refunds units to every rule that took units for a request, by the receipts on the bill. Each rule gets back at
@@ -43,18 +43,8 @@ impl Gate {
     /// A state belongs to one limit. If the rule has another limit by now, the units go to the state under the old one.
     /// Keys whose counts are still carried over from there get them back; a state that was written under the new limit
     /// stays unchanged. After a store failure a refund is not sent again.
-    pub async fn refund(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
-        self.settle(bill, units, Direction::Refund).await
-    }
-
-    /// [`Gate::charge`] for a store that answers immediately.
-    pub fn charge_now(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
-        at_once(self.charge(bill, units))
-    }
-
-    /// [`Gate::refund`] for a store that answers immediately.
-    pub fn refund_now(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
-        at_once(self.refund(bill, units))
+    pub fn refund<'a>(&'a self, bill: &'a mut Charges, units: u64) -> StoreFuture<'a, Adjusted> {
+        self.reply(self.settle(bill, units, Direction::Refund))
     }
 
     /// Corrects all entries concurrently, so that a remote store costs one round trip.

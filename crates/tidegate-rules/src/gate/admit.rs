@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 
 #[cfg(doc)]
 use tidegate::Store;
-use tidegate::{DecidedBy, Decision, Decisions, OpenReceipt, StoreError, Ticks, Timestamp, Verdict};
+use tidegate::{
+    DecidedBy, Decision, Decisions, OpenReceipt, StoreError, StoreFuture, Ticks, Timestamp, Verdict,
+};
 
 use super::admission::{Admission, Binding, HeldPermit, Outcome};
 use super::batch::BatchInstant;
@@ -74,28 +76,40 @@ impl Drop for Measured<'_> {
 impl Gate {
     /// Decides about a request, and spends if it is allowed.
     ///
+    /// An in-memory store has decided before this returns, without an allocation: [`StoreFuture::now`] returns the
+    /// admission without an executor. A remote store is asked when the future is polled.
+    ///
     /// If the store fails, or if more limits apply than it decides together ([`Store::most_together`]), each rule
     /// follows its `on_store_failure`. [`Admission::decided_by`] reports the fallback. The only error is that of a
     /// remote store which cannot answer immediately where an immediate answer was required.
     ///
-    /// Cancellation: if the future is dropped before it completes, the request may have been charged once; its permits
-    /// are released.
-    pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
+    /// Cancellation: if the future of a remote store is dropped before it completes, the request may have been charged
+    /// once; its permits are released.
+    #[inline]
+    pub fn admit<'a>(&'a self, attributes: &'a Attributes<'_>) -> StoreFuture<'a, Admission> {
         // A single request reads the clock as it goes: no other request has to share its instant.
-        self.decide_one(&self.in_force(), attributes, &mut Measured::new(self), &BatchInstant::default())
-            .await
+        let moment = BatchInstant::default();
+        match self.decide_now(&self.in_force(), attributes, &mut Measured::new(self), &moment) {
+            Some(admission) => StoreFuture::ready(admission),
+            None => StoreFuture::later(async move {
+                let (force, moment) = (self.in_force(), BatchInstant::default());
+                self.decide_one(&force, attributes, &mut Measured::new(self), &moment).await
+            }),
+        }
     }
 
     /// Decides about several requests as a unit: either all are allowed, or no request spends. After a denial each
     /// answer reports the decision of its own rules about its own request. If one request is forbidden, no limit is
     /// evaluated. An in-memory store decides about all of them at one instant.
-    pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        let force = self.in_force();
-        let moment = BatchInstant::of(&force);
-        self.decide(&force, requests, &mut Measured::new(self), &moment).await
+    pub fn admit_all<'a>(&'a self, requests: &'a [Attributes<'_>]) -> StoreFuture<'a, Vec<Admission>> {
+        self.reply(async move {
+            let force = self.in_force();
+            let moment = BatchInstant::of(&force);
+            self.decide(&force, requests, &mut Measured::new(self), &moment).await
+        })
     }
 
-    /// Decides about one request. With an in-memory store no store future is created.
+    /// Decides about one request on a remote store.
     pub(super) async fn decide_one(
         &self,
         force: &InForce,
@@ -103,13 +117,7 @@ impl Gate {
         measured: &mut Measured<'_>,
         moment: &BatchInstant,
     ) -> Result<Admission, StoreError> {
-        match self.decide_now(force, attributes, measured, moment) {
-            Some(admission) => Ok(admission),
-            None => {
-                let request = std::slice::from_ref(attributes);
-                Box::pin(self.decide(force, request, measured, moment)).await.map(only)
-            }
-        }
+        self.decide(force, std::slice::from_ref(attributes), measured, moment).await.map(only)
     }
 
     /// Decides immediately. Returns `None`, and decides nothing, if the store is remote.
@@ -194,25 +202,6 @@ impl Gate {
         }
         measured.unclaimed.clear();
         Ok(admissions)
-    }
-
-    /// [`Gate::admit`] for a store that answers immediately, as in-memory stores do.
-    pub fn admit_now(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
-        match self.admit_in_memory(attributes) {
-            Some(admission) => Ok(admission),
-            None => at_once(self.admit(attributes)),
-        }
-    }
-
-    /// [`Gate::admit`] if the store is in memory. Returns `None` for a remote store, without a request to it.
-    #[inline]
-    pub fn admit_in_memory(&self, attributes: &Attributes<'_>) -> Option<Admission> {
-        self.decide_now(&self.in_force(), attributes, &mut Measured::new(self), &BatchInstant::default())
-    }
-
-    /// [`Gate::admit_all`] for a store that answers immediately, as in-memory stores do.
-    pub fn admit_all_now(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        at_once(self.admit_all(requests))
     }
 
     /// Counts the decisions of enforced rules, and collects the permits and receipts of their takes.

@@ -1,9 +1,9 @@
 //! Explanations of decisions, computed without spending.
 
-use tidegate::{Ask, Decision, Limit, StoreError};
+use tidegate::{Ask, Decision, Limit, StoreError, StoreFuture};
 
 use super::matched_rules::{Circumstances, Keys, MatchedRule, part};
-use super::{Gate, InForce, at_once};
+use super::{Gate, InForce};
 use crate::attributes::Attributes;
 use crate::condition::{Condition, Spellings};
 use crate::index::RuleId;
@@ -67,19 +67,16 @@ pub struct Match {
 
 impl Gate {
     /// Evaluates every rule for a request, without spending.
-    pub async fn explain(&self, attributes: &Attributes<'_>) -> Result<Explanation, StoreError> {
-        let force = self.in_force();
-        let seen = force.policy.see(attributes);
-        let mut rules = Vec::new();
-        for id in (0..).take(force.policy.rules().len()) {
-            rules.push(self.explain_rule(&force, id, &seen, attributes).await?);
-        }
-        Ok(conclude(rules))
-    }
-
-    /// [`Gate::explain`] for a store that answers immediately.
-    pub fn explain_now(&self, attributes: &Attributes<'_>) -> Result<Explanation, StoreError> {
-        at_once(self.explain(attributes))
+    pub fn explain<'a>(&'a self, attributes: &'a Attributes<'_>) -> StoreFuture<'a, Explanation> {
+        self.reply(async move {
+            let force = self.in_force();
+            let seen = force.policy.see(attributes);
+            let mut rules = Vec::new();
+            for id in (0..).take(force.policy.rules().len()) {
+                rules.push(self.explain_rule(&force, id, &seen, attributes).await?);
+            }
+            Ok(conclude(rules))
+        })
     }
 
     async fn explain_rule(

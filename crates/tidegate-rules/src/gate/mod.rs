@@ -33,7 +33,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
-use tidegate::{Clock as _, CounterClock, StoreError, StoreFailures, StoreMeter, Timestamp, Zone};
+use tidegate::{
+    Clock as _, CounterClock, StoreError, StoreFailures, StoreFuture, StoreMeter, Timestamp, Zone,
+};
 
 pub use admission::{Admission, Binding, HeldPermit};
 pub use batch::{Batch, Stretch};
@@ -64,8 +66,10 @@ use store::InStore;
 /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
 /// let gate = Gate::new(policy, Zone::new(1 << 20));
 /// let ana = Attributes::new().set("user", "ana");
-/// assert!(gate.admit_now(&ana).is_ok_and(|answer| answer.is_allowed()));
-/// assert_eq!(gate.admit_now(&ana).map(|answer| answer.rule() == Some("site")).ok(), Some(true));
+/// // In an async function: gate.admit(&ana).await?. A store in memory needs no executor:
+/// assert!(gate.admit(&ana).now()?.is_allowed());
+/// let answer = gate.admit(&ana).now()?;
+/// assert!(!answer.is_allowed() && answer.rule() == Some("site"));
 /// gate.replace(Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '2/h'")?)?; // counts stay
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -226,6 +230,20 @@ impl Gate {
         match force.store.is_in_memory() {
             true => Held::Shortly(force),
             false => Held::Long(Guard::into_inner(force)),
+        }
+    }
+
+    /// Runs a future to its end if the store is in memory, which never waits. Otherwise boxes it, to be polled later.
+    fn reply<'a, T>(
+        &self,
+        future: impl Future<Output = Result<T, StoreError>> + Send + 'a,
+    ) -> StoreFuture<'a, T> {
+        if !self.is_in_memory() {
+            return StoreFuture::later(future);
+        }
+        match at_once(future) {
+            Ok(reply) => StoreFuture::ready(reply),
+            Err(error) => StoreFuture::failed(error),
         }
     }
 

@@ -8,15 +8,17 @@ use tidegate_support::join_all;
 use super::admission::HeldPermit;
 use super::limits::LimitInUse;
 use super::overrides::Instead;
-use super::{Gate, InForce, at_once};
+use super::{Gate, InForce};
 
 impl Gate {
     /// Releases a concurrency permit in the store that granted it: the store, or the local fallback. Returns true if
     /// the permit was still held.
-    pub async fn release(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
-        let force = self.in_force();
-        let limit = self.limit_to_release(&force, permit);
-        force.release(permit, limit.as_ref()).await
+    pub fn release<'a>(&'a self, permit: &'a HeldPermit) -> StoreFuture<'a, bool> {
+        self.reply(async move {
+            let force = self.in_force();
+            let limit = self.limit_to_release(&force, permit);
+            force.release(permit, limit.as_ref()).await
+        })
     }
 
     /// Releases several permits concurrently.
@@ -56,20 +58,12 @@ impl Gate {
 
     /// Restarts a permit's lease, with the current lease time of its rule. Returns true if the permit was still held.
     /// Returns false if its rule was removed, because the lease time is then unknown.
-    pub async fn renew(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
-        let force = self.in_force();
-        let Some(limit) = self.limit_in_force(&force, permit) else { return Ok(false) };
-        force.store.store().renew(force.holding(permit, &limit), permit.id).await
-    }
-
-    /// [`Gate::release`] for a store that answers immediately.
-    pub fn release_now(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
-        at_once(self.release(permit))
-    }
-
-    /// [`Gate::renew`] for a store that answers immediately.
-    pub fn renew_now(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
-        at_once(self.renew(permit))
+    pub fn renew<'a>(&'a self, permit: &'a HeldPermit) -> StoreFuture<'a, bool> {
+        self.reply(async move {
+            let force = self.in_force();
+            let Some(limit) = self.limit_in_force(&force, permit) else { return Ok(false) };
+            force.store.store().renew(force.holding(permit, &limit), permit.id).await
+        })
     }
 
     /// Returns the concurrency limit in force for the rule of a permit. The contents of the permit come from a client.
@@ -128,12 +122,12 @@ mod tests {
     #[test]
     fn a_place_goes_back_for_as_long_as_its_own_lease_and_that_of_its_rule() {
         let gate = Gate::new(policy("60s"), Zone::new(1 << 16));
-        let held = gate.admit_now(&Attributes::new()).expect("memory answers at once").permits()[0].clone();
+        let held = gate.admit(&Attributes::new()).now().expect("memory answers at once").permits()[0].clone();
         for (lease, longest) in [("60s", 60), ("1s", 60), ("1h", 3600)] {
             gate.replace(policy(lease)).expect("no zones");
             let limit = gate.limit_to_release(&gate.in_force(), &held).expect("it gives permits");
             assert_eq!(limit.limit().time_to_full(), Duration::from_secs(longest), "{lease}");
         }
-        assert_eq!(gate.release_now(&held).ok(), Some(true));
+        assert_eq!(gate.release(&held).now().ok(), Some(true));
     }
 }

@@ -198,7 +198,7 @@ mod tests {
         );
         assert!(matches!(error, UnsupportedPolicy::NoMemory(error) if error.zone() == &zone));
         assert_eq!((gate.with_policy(|policy| policy.rules().len()), gate.zones().len()), (1, 0));
-        assert!(gate.admit_now(&Attributes::new()).is_ok_and(|answer| answer.is_allowed()));
+        assert!(gate.admit(&Attributes::new()).now().is_ok_and(|answer| answer.is_allowed()));
         assert!(InStore::new(&Zone::new(1 << 16).into(), &policy()).is_err());
     }
 
@@ -209,8 +209,8 @@ mod tests {
         let gate = Gate::new(Policy::default(), Zone::new(1 << 16));
         let prepared = gate.prepare(policy()).unwrap();
         gate.replace(policy()).unwrap();
-        assert!(gate.admit_now(&Attributes::new()).is_ok_and(|answer| answer.is_allowed()));
+        assert!(gate.admit(&Attributes::new()).now().is_ok_and(|answer| answer.is_allowed()));
         prepared.put_in_force();
-        assert!(gate.admit_now(&Attributes::new()).is_ok_and(|answer| !answer.is_allowed()));
+        assert!(gate.admit(&Attributes::new()).now().is_ok_and(|answer| !answer.is_allowed()));
     }
 }

@@ -68,7 +68,7 @@ fn instead(random: &mut Random) -> Instead {
 
 /// Sends one request, and compares the admission with the expectation.
 fn ask(gate: &Gate, request: &Attributes<'_>) -> Vec<HeldPermit> {
-    let explained = gate.explain_now(request).expect("a store in memory answers at once");
+    let explained = gate.explain(request).now().expect("a store in memory answers at once");
     let obeyed = |explained: &&tidegate_rules::RuleExplained| {
         explained.applies && explained.mode == Mode::Enforce && explained.candidate_for.is_none()
     };
@@ -110,14 +110,14 @@ fn try_all(gate: &Gate, clock: &ManualClock, calendar: &ManualCalendar, random: 
                 let until = clock.now().ticks() as i64 >> random.below(64);
                 let _ = gate.put_override(random.pick(&NAMES), &request, instead(random), until);
             }
-            5 => drop(gate.admit_all_now(&[request.clone(), self::request(random), request.clone()])),
+            5 => drop(gate.admit_all(&[request.clone(), self::request(random), request.clone()]).now()),
             6 => drop(gate.remove_override(random.pick(&NAMES), &request)),
             _ => {}
         }
         permits.extend(ask(gate, &request));
         if random.once_in(2) {
             for permit in permits.drain(..) {
-                let _ = (gate.renew_now(&permit), gate.release_now(&permit), gate.release_now(&permit));
+                let _ = (gate.renew(&permit).now(), gate.release(&permit).now(), gate.release(&permit).now());
             }
         }
     }
@@ -167,11 +167,11 @@ fn rules_that_are_replaced_while_requests_go_on_never_panic() {
                 while !is_over.load(Ordering::Relaxed) {
                     let requests = [request(&mut random), request(&mut random)];
                     let mut permits = admit(gate, &requests[0]).permits().to_vec();
-                    for answer in gate.admit_all_now(&requests).expect("at once") {
+                    for answer in gate.admit_all(&requests).now().expect("at once") {
                         permits.extend_from_slice(answer.permits());
                     }
-                    permits.iter().for_each(|permit| drop(gate.release_now(permit)));
-                    drop(gate.explain_now(&requests[1]));
+                    permits.iter().for_each(|permit| drop(gate.release(permit).now()));
+                    drop(gate.explain(&requests[1]).now());
                 }
             });
         }

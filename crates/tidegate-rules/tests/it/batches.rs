@@ -34,7 +34,7 @@ fn user(name: &str) -> Attributes<'_> {
 }
 
 fn together(gate: &Gate, requests: &[Attributes<'_>]) -> Vec<Admission> {
-    gate.admit_all_now(requests).expect("a store in memory answers at once")
+    gate.admit_all(requests).now().expect("a store in memory answers at once")
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn two_requests_of_one_key_have_a_permit_each() {
     let answers = together(&gate, &[user("ana"), user("ana")]);
     let permits: Vec<_> = answers.iter().flat_map(|answer| answer.permits().to_vec()).collect();
     assert_eq!(permits.len(), 2);
-    assert!(permits.iter().all(|permit| gate.release_now(permit).is_ok_and(|held| held)));
+    assert!(permits.iter().all(|permit| gate.release(permit).now().is_ok_and(|held| held)));
 }
 
 #[test]

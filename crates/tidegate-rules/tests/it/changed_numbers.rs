@@ -188,9 +188,9 @@ fn another_lease_leaves_those_that_were_given() {
         assert_eq!(passed(&gate, 1), 0, "{name}");
         clock.advance(2 * SECOND);
         assert_eq!(passed(&gate, 1), 0, "{name}: a short lease ends no other");
-        assert_eq!(gate.release_now(&held[0]).ok(), Some(true), "{name}");
+        assert_eq!(gate.release(&held[0]).now().ok(), Some(true), "{name}");
         assert_eq!(passed(&gate, 2), 1, "{name}");
-        assert_eq!(gate.renew_now(&held[1]).ok(), Some(true), "{name}");
+        assert_eq!(gate.renew(&held[1]).now().ok(), Some(true), "{name}");
         clock.advance(2 * SECOND);
         assert_eq!(passed(&gate, 3), 2, "{name}: both had a lease of a second");
     }

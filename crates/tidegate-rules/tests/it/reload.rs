@@ -146,7 +146,7 @@ fn a_place_in_flight_can_be_given_back_after_other_rules_came() {
         gate.replace(policy(&format!("{}{}", rule("x", "limit = '100/s'"), text.replace("1/h", "1/m"))))
             .expect("there is memory");
         assert!(!admit(&gate, &ana()).is_allowed());
-        assert_eq!(gate.release_now(&held.permits()[0]).ok(), Some(true));
+        assert_eq!(gate.release(&held.permits()[0]).now().ok(), Some(true));
         assert!(admit(&gate, &ana()).is_allowed());
     }
 }
@@ -178,7 +178,7 @@ fn a_candidate_has_no_overrides_as_it_decides_nothing() {
         rule("beside", "limit = '1/h'")
     )))
     .expect("there is memory");
-    let explained = gate.explain_now(&ana()).expect("at once");
+    let explained = gate.explain(&ana()).now().expect("at once");
     assert!(
         explained.rules.iter().all(|explained| !explained.is_overridden && explained.decision.is_some()),
         "{explained:?}"

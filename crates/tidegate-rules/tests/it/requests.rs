@@ -31,12 +31,12 @@ pub(crate) fn still_gate(text: &str) -> Gate {
 
 /// Returns the admission of a gate with an in-memory store.
 pub(crate) fn admit(gate: &Gate, request: &Attributes<'_>) -> Admission {
-    gate.admit_now(request).expect("a store in memory answers at once")
+    gate.admit(request).now().expect("a store in memory answers at once")
 }
 
 /// Returns the remaining quota of a rule for a request.
 pub(crate) fn remaining(gate: &Gate, rule: &str, request: &Attributes<'_>) -> u64 {
-    let explained = gate.explain_now(request).expect("a store in memory answers at once");
+    let explained = gate.explain(request).now().expect("a store in memory answers at once");
     let explained = explained
         .rules
         .into_iter()

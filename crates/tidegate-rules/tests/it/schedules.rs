@@ -24,7 +24,7 @@ fn scheduled(window: &str, usual: &str, then: &str) -> String {
 /// Returns the limit of the next request.
 fn limit_at(gate: &Gate, calendar: &ManualCalendar, now: i64) -> String {
     calendar.set(now);
-    let explained = gate.explain_now(&Attributes::new()).expect("at once");
+    let explained = gate.explain(&Attributes::new()).now().expect("at once");
     let answer = admit(gate, &Attributes::new());
     let limit = answer.binding().expect("a limit decides").limit;
     assert_eq!(explained.rules[0].limit, Some(limit), "at {now}");
@@ -80,7 +80,7 @@ fn windows_are_right_to_the_second_on_the_days_when_new_york_changes_its_clocks(
             );
         }
         calendar.set(from);
-        let explained = gate.explain_now(&Attributes::new()).expect("at once");
+        let explained = gate.explain(&Attributes::new()).now().expect("at once");
         assert_eq!(explained.rules[0].changes_at, Some(to), "{window}");
     }
 }
@@ -191,9 +191,9 @@ fn a_request_has_one_date_for_all_its_rules() {
     for start in 0..12 {
         let calendar = Arc::new(Slow(AtomicI64::new(NOVEMBER_1 - start)));
         let gate = Gate::with_calendar(policy(&text.concat()), Map::new(), calendar);
-        let answers = gate.admit_all_now(&[Attributes::new(), Attributes::new()]).expect("at once");
+        let answers = gate.admit_all(&[Attributes::new(), Attributes::new()]).now().expect("at once");
         assert!(answers.iter().all(tidegate_rules::Admission::is_allowed));
-        let explained = gate.explain_now(&Attributes::new()).expect("at once");
+        let explained = gate.explain(&Attributes::new()).now().expect("at once");
         let left: Vec<_> = explained
             .rules
             .iter()

@@ -218,7 +218,7 @@ fn an_explanation_names_the_spelling_that_decided() {
         ("decision = 'allow'", "/x/../a", "/x/../a", false),
     ] {
         let request = Attributes::new().set("path", path);
-        let explained = rule(says).explain_now(&request).expect("a store in memory answers at once");
+        let explained = rule(says).explain(&request).now().expect("a store in memory answers at once");
         let condition = &explained.rules[0].conditions[0];
         assert_eq!((condition.value.as_deref(), condition.holds), (Some(value), holds), "{says} {path}");
     }

@@ -136,7 +136,7 @@ fn what_several_requests_weigh_together_is_too_much_with_the_store_and_without_i
     for policy in ["local", "open", "closed"] {
         let node = one_of(&rule("api", "10/h", policy), 1);
         let verdicts = || {
-            let answers = node.gate.admit_all_now(&pair).expect("at once");
+            let answers = node.gate.admit_all(&pair).now().expect("at once");
             answers.iter().map(Admission::verdict).collect::<Vec<_>>()
         };
         assert_eq!(verdicts(), [Verdict::Impossible; 2], "{policy}");
@@ -144,7 +144,7 @@ fn what_several_requests_weigh_together_is_too_much_with_the_store_and_without_i
         assert_eq!(verdicts(), [Verdict::Impossible; 2], "{policy}");
     }
     let node = down(&rule("api", "12/h", "local"), 2);
-    let answers = node.gate.admit_all_now(&pair).expect("at once");
+    let answers = node.gate.admit_all(&pair).now().expect("at once");
     assert!(answers.iter().all(|answer| answer.verdict() == REFUSED), "twelve pass when the store is back");
 }
 
@@ -227,7 +227,7 @@ fn several_requests_stand_or_fall_together() {
     );
     let node = down(&text, 3);
     let all = |requests: &[Attributes<'_>]| {
-        let answers = node.gate.admit_all_now(requests).expect("at once");
+        let answers = node.gate.admit_all(requests).now().expect("at once");
         answers.iter().map(|answer| (answer.is_allowed(), answer.decided_by())).collect::<Vec<_>>()
     };
     let pay = || ana().path("/pay");
@@ -266,7 +266,10 @@ fn when_the_store_is_back_its_counts_decide_again() {
     }
     node.store.is(Health::Down);
     assert_eq!((passing(&node), node.gate.store_failures().is_failing), (3, true));
-    assert!(node.gate.explain_now(&ana()).is_err(), "an explanation needs the store and reports its failure");
+    assert!(
+        node.gate.explain(&ana()).now().is_err(),
+        "an explanation needs the store and reports its failure"
+    );
     node.store.is(Health::Up);
     assert_eq!(remaining(&node.gate, "api", &ana()), 5);
     assert_eq!((passing(&node), node.gate.store_failures().is_failing), (5, false));
@@ -321,7 +324,7 @@ fn more_limits_than_the_store_decides_together_go_by_what_the_rules_say() {
         assert_eq!((reported.failed, reported.decided.total(), reported.is_failing), (1, 1, true));
         let few = ana().set("a", "x");
         assert_eq!(admit(&node.gate, &few).decided_by(), DecidedBy::Remote);
-        let both = node.gate.admit_all_now(&[request.clone(), few]).expect("no error, whatever is asked");
+        let both = node.gate.admit_all(&[request.clone(), few]).now().expect("no error, whatever is asked");
         assert_eq!(both.iter().all(Admission::is_allowed), is_allowed);
     }
 }

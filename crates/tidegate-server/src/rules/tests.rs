@@ -72,7 +72,7 @@ impl Read {
 
     fn admits(&self, user: &str) -> bool {
         let request = Attributes::new().set("user", user);
-        self.rules.gate.admit_now(&request).expect("a store in memory cannot fail").is_allowed()
+        self.rules.gate.admit(&request).now().expect("a store in memory cannot fail").is_allowed()
     }
 
     /// Returns the reports since the last call, without the folder.

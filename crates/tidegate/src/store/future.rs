@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use super::StoreError;
 
@@ -33,6 +33,31 @@ impl<'a, T> StoreFuture<'a, T> {
     /// Creates a reply from a future, which is boxed.
     pub fn later(future: impl Future<Output = Result<T, StoreError>> + Send + 'a) -> StoreFuture<'a, T> {
         StoreFuture(Kind::Later(Box::pin(future)))
+    }
+
+    /// Returns true if the reply is there already, as that of an in-memory store. [`StoreFuture::now`] then returns it
+    /// without a poll.
+    pub const fn is_ready(&self) -> bool {
+        matches!(self.0, Kind::Ready(_))
+    }
+
+    /// Returns the reply of a store that answers immediately, as in-memory stores do, without an executor.
+    ///
+    /// # Errors
+    /// The error of the store, or a [`StoreError`] if the reply is not there after one poll. The request is then
+    /// cancelled, but a remote store may have received it already.
+    ///
+    /// # Panics
+    /// If the future was ready and polled before.
+    #[inline]
+    pub fn now(self) -> Result<T, StoreError> {
+        match self.0 {
+            Kind::Ready(value) => value.expect("an answer is awaited once"),
+            Kind::Later(mut future) => match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(value) => value,
+                Poll::Pending => Err(StoreError::unavailable("this store does not answer at once; await it")),
+            },
+        }
     }
 
     /// Maps the reply with `make`: at once if it is ready, else when it arrives.
@@ -79,7 +104,6 @@ impl<T> fmt::Debug for StoreFuture<'_, T> {
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
-    use std::task::Waker;
 
     fn now<T>(mut answer: StoreFuture<'_, T>) -> Poll<Result<T, StoreError>> {
         Pin::new(&mut answer).poll(&mut Context::from_waker(Waker::noop()))

@@ -100,13 +100,13 @@ impl Explain {
         request: &Attributes<'_>,
         is_in_file: bool,
     ) -> Result<ExitCode, StoreError> {
-        let explanation = gate.explain_now(request)?;
+        let explanation = gate.explain(request).now()?;
         if self.json {
             let told = Explained::new(&explanation, is_in_file);
             print_line(serde_json::to_string(&told).expect("numbers and text are JSON"));
         } else {
             // The store is private to this command, so the take affects no other caller.
-            let answer = gate.admit_now(request)?;
+            let answer = gate.admit(request).now()?;
             print_line(text::Text { answer: &answer, explanation: &explanation, is_in_file });
         }
         Ok(ExitCode::SUCCESS)

@@ -74,8 +74,8 @@ impl ByRules {
         let is_billed = settlement.may_correct();
         if self.rules.is_in_memory {
             let answer = self.with_attributes(head, parts, cost, |attributes| match is_billed {
-                true => gate.admit_tracked_now(&attributes),
-                false => gate.admit_now(&attributes).map(without_bill),
+                true => gate.admit_tracked(&attributes).now(),
+                false => gate.admit(&attributes).now().map(without_bill),
             });
             return match answer {
                 Ok(answer) => self.answered(head, answer, cost),

@@ -77,7 +77,7 @@ fn ways() -> Vec<(RateLimitLayer, Box<dyn Fn() -> u64>)> {
     let rules = RateLimitLayer::rules(gate.clone()).attribute("user", key::header("x-user"));
     let left_by_rules = move || {
         let ana = tidegate_rules::Attributes::new().set("user", "ana");
-        gate.explain_now(&ana).unwrap().rules[0].decision.unwrap().remaining()
+        gate.explain(&ana).now().unwrap().rules[0].decision.unwrap().remaining()
     };
     vec![
         (fixed.cost(|_| 3), Box::new(move || limiter.peek("ana").remaining())),
@@ -152,9 +152,9 @@ fn a_request_that_is_gone_before_it_was_served_is_not_charged() {
         let layer = layer.after(|_| Settle::Charge(4)).with_clock(clock);
         let mut service = abandoned.into_iter().fold(layer, RateLimitLayer::abandoned).layer(Scripted);
         let ana = tidegate_rules::Attributes::new().set("user", "ana");
-        assert!(gate.admit_now(&ana).unwrap().is_allowed());
+        assert!(gate.admit(&ana).now().unwrap().is_allowed());
         end(&mut service, "hang up while it is delayed");
-        let explained = gate.explain_now(&ana).unwrap();
+        let explained = gate.explain(&ana).now().unwrap();
         let delay = explained.rules[0].decision.unwrap().delay();
         assert_eq!(delay, Some(waits * SECOND), "{abandoned:?}");
     }

@@ -193,7 +193,7 @@ fn what_a_response_says_is_charged_to_all_rules_of_the_request() {
     let mut service = Counting::default().behind(&layer);
     let left = || {
         let ana = Attributes::new().path("/api/x").set("user", "ana").set("ip", "192.0.2.1");
-        let told = gate.explain_now(&ana).unwrap();
+        let told = gate.explain(&ana).now().unwrap();
         told.rules.iter().map(|rule| rule.decision.unwrap().remaining()).collect::<Vec<_>>()
     };
     let mut missing = from("ana", "192.0.2.1", "/api/x");

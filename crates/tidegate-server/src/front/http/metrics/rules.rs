@@ -177,7 +177,7 @@ mod tests {
         let rule = |name: String| format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '9/h'\n");
         let text: String = (0..MAX_LABELLED + 2).map(|number| rule(format!("r{number}"))).collect();
         let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 18));
-        assert!(gate.admit_now(&Attributes::new().set("user", "ana")).unwrap().is_allowed());
+        assert!(gate.admit(&Attributes::new().set("user", "ana")).now().unwrap().is_allowed());
         let counts = gate.counts();
         let all = rows(&counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
         assert_eq!(all.len(), MAX_LABELLED + 1);
@@ -189,7 +189,7 @@ mod tests {
     fn page(text: &str) -> String {
         let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 18));
         for _ in 0..2 {
-            assert!(gate.admit_now(&Attributes::new().set("user", "ana")).unwrap().is_allowed());
+            assert!(gate.admit(&Attributes::new().set("user", "ana")).now().unwrap().is_allowed());
         }
         let mut page = MetricsPage::default();
         put_counted(&mut page, &gate.counts());
