@@ -32,7 +32,8 @@ pub(super) fn run() -> Vec<Goal> {
         black_box(request()).names().count() as u64 - 1
     }));
     for (name, text, told) in gates() {
-        let gate = Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20));
+        let gate = Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20))
+            .expect("the store supports the policy");
         let request = request();
         // The first of those that are refused is not.
         passes(&gate, &request);
@@ -53,7 +54,11 @@ pub(super) fn passes(gate: &Gate, request: &Attributes<'_>) -> bool {
 /// A gate of ten rules, and a request to which two of them apply.
 pub(super) fn two_rules() -> (Gate, Attributes<'static>) {
     let text = rules(2, &format!("key = ['ip']\nlimit = '{ROOMY}'"));
-    (Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20)), request())
+    (
+        Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20))
+            .expect("the store supports the policy"),
+        request(),
+    )
 }
 
 /// What is asked: a name, the rules, and whether they let pass.
@@ -104,7 +109,8 @@ mod tests {
     #[test]
     fn gates_answer_as_their_rows_say() {
         for (name, text, told) in gates() {
-            let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 16));
+            let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 16))
+                .expect("the store supports the policy");
             passes(&gate, &request());
             assert_eq!(u64::from(passes(&gate, &request())), told, "{name}");
         }

@@ -53,7 +53,10 @@ struct Ours {
 
 impl Ours {
     fn new(set: &Set, count: u32) -> Ours {
-        Ours { gate: Gate::new(set.policy(count), Zone::new(1 << 20)), request: set.request(1, count) }
+        Ours {
+            gate: Gate::new(set.policy(count), Zone::new(1 << 20)).expect("the store supports the policy"),
+            request: set.request(1, count),
+        }
     }
 
     fn candidate(&self, (count, times, _): (u32, u64, u64)) -> Candidate<'_> {

@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let policy = policy()?;
     assert_eq!(policy.rules(), Policy::from_toml(AS_TEXT)?.rules());
 
-    let gate = Gate::new(policy, Zone::new(1 << 20));
+    let gate = Gate::new(policy, Zone::new(1 << 20))?;
     for (plan, rate) in PLANS {
         let request = Attributes::new().path("/api/orders").set("plan", plan).set("user", "ana");
         let allowed =

@@ -41,6 +41,7 @@ pub struct Policy {
 
 /// A zone that rules can name.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NamedZone {
     /// The name of the zone.
     pub name: Box<str>,

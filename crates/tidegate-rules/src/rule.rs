@@ -84,6 +84,7 @@ pub(crate) struct Schedule {
 
 /// The parameters of a rule in one window of its schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Scheduled<'a> {
     /// The window as human-readable text.
     pub window: String,

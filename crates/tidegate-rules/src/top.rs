@@ -145,6 +145,7 @@ pub(crate) enum TopOutcome {
 
 /// A key with many requests or many denials.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HotKey {
     /// The rule that decided.
     pub rule: String,

@@ -160,7 +160,7 @@ impl Permit {
 
     fn held(&self, rule: &Arc<str>, key: &Key) -> HeldPermit {
         let Permit { limit, id, is_local, .. } = *self;
-        HeldPermit { rule: rule.clone(), key: key.clone(), limit, id, is_local }
+        HeldPermit::new(rule.clone(), key.clone(), limit, id).in_local_store(is_local)
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
             }
             let held = |rule: &str, is_local| {
                 let (rule, key) = (rule.into(), Key::new((key, "x")));
-                HeldPermit { rule, key, limit, id, is_local }
+                HeldPermit::new(rule, key, limit, id).in_local_store(is_local)
             };
             let permits = Permits::held(&[held("uploads", false), held("a.b/c", true)]).unwrap();
             assert_eq!(Permits::parse(permits.to_string().as_bytes()), Some(permits));

@@ -8,12 +8,11 @@ mod write;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tidegate::{MAX_PREDECESSORS, StoreError, Zone};
 use tidegate_rules::{
-    Admission, Attributes, Batch, Gate, GateStore, Policy, Prepared, Stretch, SystemCalendar,
-    UnsupportedPolicy, differences,
+    Admission, Attributes, Batch, Gate, GateStore, Policy, Prepared, Stretch, UnsupportedPolicy, differences,
 };
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
@@ -62,8 +61,7 @@ impl Rules {
         settings: &mut Settings,
         store: impl Into<GateStore>,
     ) -> Result<Rules, UnsupportedPolicy> {
-        let calendar = Arc::new(SystemCalendar);
-        let gate = Gate::try_new(std::mem::take(&mut settings.policy), store, calendar)?;
+        let gate = Gate::new(std::mem::take(&mut settings.policy), store)?;
         let is_in_memory = gate.is_in_memory();
         let (turn, known, tell) = (Mutex::default(), Mutex::default(), OnceLock::new());
         Ok(Rules { gate, is_in_memory, turn, known, tell })

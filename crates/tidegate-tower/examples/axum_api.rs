@@ -34,7 +34,7 @@ type Error = Box<dyn std::error::Error>;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let gate = Gate::new(Policy::from_toml(RULES)?, Zone::new(1 << 20));
+    let gate = Gate::new(Policy::from_toml(RULES)?, Zone::new(1 << 20))?;
     let limits = RateLimitLayer::rules(gate.clone())
         .peer(key::peer_in(|info: &ConnectInfo<SocketAddr>| info.0.ip()))
         .attribute("user", key::header("x-user")); // put what your login has checked here

@@ -139,7 +139,9 @@ fn one() -> Limit {
 
 fn rules() -> RateLimitLayer {
     let policy = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '1/h burst 1'").unwrap();
-    RateLimitLayer::rules(Gate::new(policy, Zone::with_clock(1 << 16, clock())))
+    RateLimitLayer::rules(
+        Gate::new(policy, Zone::with_clock(1 << 16, clock())).expect("the store supports the policy"),
+    )
 }
 
 #[test]

@@ -30,6 +30,7 @@ use written::Reader;
 
 /// The result of reading a policy file.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Reading {
     /// The policy, if there are no errors.
     pub policy: Option<Policy>,

@@ -55,7 +55,7 @@ impl Gate {
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
-    /// let batch = Gate::new(policy, Zone::new(1 << 20)).batch();
+    /// let batch = Gate::new(policy, Zone::new(1 << 20))?.batch();
     /// let requests = ["ana", "ana", "bob"].map(|user| Attributes::new().set("user", user));
     /// assert_eq!(requests.iter().map(|request| batch.asks(request)).sum::<usize>(), 3);
     /// let stretch = batch.stretch();

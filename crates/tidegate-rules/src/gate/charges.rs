@@ -66,7 +66,7 @@ impl Gate {
     /// use tidegate::Zone;
     /// use tidegate_rules::{Attributes, Gate, Policy};
     ///
-    /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '1/h'")?, Zone::new(1 << 20));
+    /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '1/h'")?, Zone::new(1 << 20))?;
     /// let (answer, mut bill) = gate.admit_tracked(&Attributes::new()).now()?;
     /// assert!(answer.is_allowed());
     /// gate.refund(&mut bill, 1).now()?;

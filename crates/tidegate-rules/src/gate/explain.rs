@@ -13,6 +13,7 @@ use crate::rule::{Mode, Rule, StaticVerdict};
 
 /// The evaluation of every rule for a request.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Explanation {
     /// True if the request would be allowed.
     pub is_allowed: bool,
@@ -24,6 +25,7 @@ pub struct Explanation {
 
 /// The evaluation of one rule for a request.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RuleExplained {
     /// The rule.
     pub rule: Rule,
@@ -56,6 +58,7 @@ pub struct RuleExplained {
 
 /// A condition, and its result for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Match {
     /// The condition, as written in the policy.
     pub condition: String,

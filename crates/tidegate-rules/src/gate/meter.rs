@@ -31,6 +31,7 @@ struct Verdicts {
 
 /// The counts of one rule since it was added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RuleCounts {
     /// Requests that the rule allowed, or would have allowed.
     pub allowed: u64,
@@ -58,6 +59,7 @@ pub struct RuleCounts {
 
 /// The decisions of a rule while its mode was shadow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShadowCounts {
     /// Requests that it would have allowed.
     pub allowed: u64,

@@ -64,7 +64,7 @@ use store::InStore;
 /// use tidegate_rules::{Attributes, Gate, Policy};
 ///
 /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
-/// let gate = Gate::new(policy, Zone::new(1 << 20));
+/// let gate = Gate::new(policy, Zone::new(1 << 20))?;
 /// let ana = Attributes::new().set("user", "ana");
 /// // In an async function: gate.admit(&ana).await?. A store in memory needs no executor:
 /// assert!(gate.admit(&ana).now()?.is_allowed());
@@ -154,30 +154,28 @@ impl Held {
     }
 }
 
-impl Gate {
-    /// Creates a gate with a policy in force on a store.
-    ///
-    /// # Panics
-    /// If the store does not support the policy; see [`UnsupportedPolicy`].
-    pub fn new(policy: Policy, store: impl Into<GateStore>) -> Gate {
-        Gate::with_calendar(policy, store, Arc::new(SystemCalendar))
+/// A gate under construction; see [`Gate::builder`].
+#[derive(Debug)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct GateBuilder {
+    policy: Policy,
+    store: GateStore,
+    calendar: Arc<dyn WallClock>,
+}
+
+impl GateBuilder {
+    /// Sets the source of the date for schedules and overrides; [`SystemCalendar`] by default.
+    pub fn calendar(self, calendar: Arc<dyn WallClock>) -> GateBuilder {
+        GateBuilder { calendar, ..self }
     }
 
-    /// Creates a gate with another calendar for schedules and overrides.
+    /// Puts the policy in force, with memory for all of its zones.
     ///
-    /// # Panics
-    /// If the store does not support the policy; see [`UnsupportedPolicy`].
-    pub fn with_calendar(policy: Policy, store: impl Into<GateStore>, calendar: Arc<dyn WallClock>) -> Gate {
-        Gate::try_new(policy, store, calendar).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    /// Creates a gate, or returns an error if the store does not support the policy.
-    pub fn try_new(
-        policy: Policy,
-        store: impl Into<GateStore>,
-        calendar: Arc<dyn WallClock>,
-    ) -> Result<Gate, UnsupportedPolicy> {
-        let store = InStore::new(&store.into(), &policy)?;
+    /// # Errors
+    /// The store does not support the policy: [`UnsupportedPolicy`] names the rule and the remedy.
+    pub fn build(self) -> Result<Gate, UnsupportedPolicy> {
+        let GateBuilder { policy, store, calendar } = self;
+        let store = InStore::new(&store, &policy)?;
         let meters = policy.rules().iter().map(|_| Arc::default()).collect();
         let limits = policy.rules().iter().map(|rule| RuleLimit::new(rule, None)).collect();
         let inner = Inner {
@@ -191,6 +189,33 @@ impl Gate {
             dropped_counts: Mutex::default(),
         };
         Ok(Gate { inner: Arc::new(inner) })
+    }
+}
+
+impl Gate {
+    /// Creates a gate with a policy in force on a store, by the date of this machine.
+    ///
+    /// # Errors
+    /// The store does not support the policy: [`UnsupportedPolicy`] names the rule and the remedy.
+    pub fn new(policy: Policy, store: impl Into<GateStore>) -> Result<Gate, UnsupportedPolicy> {
+        Gate::builder(policy, store).build()
+    }
+
+    /// Creates a builder of a gate, for a gate that reads another calendar.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Gate, ManualCalendar, Policy};
+    ///
+    /// let calendar = Arc::new(ManualCalendar::at(1_793_577_600));
+    /// let gate = Gate::builder(Policy::default(), Zone::new(1 << 20)).calendar(calendar.clone()).build()?;
+    /// calendar.set(1_793_577_601);
+    /// assert_eq!(gate.date(), 1_793_577_601);
+    /// # Ok::<(), tidegate_rules::UnsupportedPolicy>(())
+    /// ```
+    pub fn builder(policy: Policy, store: impl Into<GateStore>) -> GateBuilder {
+        GateBuilder { policy, store: store.into(), calendar: Arc::new(SystemCalendar) }
     }
 
     /// Replaces the policy atomically: every request is decided by the old one or the new one. Rules that keep their

@@ -22,6 +22,7 @@ pub const MAX_OVERRIDE_BYTES: usize = 4 << 20;
 
 /// An override for one key of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Override {
     /// The rule.
     pub rule: Arc<str>,

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_place_goes_back_for_as_long_as_its_own_lease_and_that_of_its_rule() {
-        let gate = Gate::new(policy("60s"), Zone::new(1 << 16));
+        let gate = Gate::new(policy("60s"), Zone::new(1 << 16)).expect("the store supports the policy");
         let held = gate.admit(&Attributes::new()).now().expect("memory answers at once").permits()[0].clone();
         for (lease, longest) in [("60s", 60), ("1s", 60), ("1h", 3600)] {
             gate.replace(policy(lease)).expect("no zones");

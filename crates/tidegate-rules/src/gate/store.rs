@@ -22,8 +22,8 @@ use crate::policy::Policy;
 /// let remote = Arc::new(Map::new()); // in place of a store that other nodes reach as well
 /// let three = NonZeroU64::new(3).expect("not zero");
 /// let store = FallbackStore::new(remote, &Zone::new(1 << 20)).nodes(three);
-/// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '30/s'")?, store);
-/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '30/s'")?, store)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct GateStore(Kind);
@@ -188,7 +188,8 @@ mod tests {
     #[test]
     fn a_zone_that_cannot_be_had_leaves_the_policy_in_force() {
         let text = "[[rule]]\nname = 'a'\nlimit = '1/h'\n";
-        let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 16));
+        let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 16))
+            .expect("the store supports the policy");
         let zone = NamedZone { name: "large".into(), bytes: 1 << 60 };
         let policy = || Policy::new(Vec::new(), vec![zone.clone()], Slots::default());
         let error = gate.replace(policy()).expect_err("no machine has that much");
@@ -206,7 +207,7 @@ mod tests {
     fn zones_that_came_in_between_go_on_with_what_they_hold() {
         let text = "[zone.z]\nsize = '64KiB'\n[[rule]]\nname = 'a'\nlimit = '1/h'\nzone = 'z'\n";
         let policy = || Policy::from_toml(text).unwrap();
-        let gate = Gate::new(Policy::default(), Zone::new(1 << 16));
+        let gate = Gate::new(Policy::default(), Zone::new(1 << 16)).expect("the store supports the policy");
         let prepared = gate.prepare(policy()).unwrap();
         gate.replace(policy()).unwrap();
         assert!(gate.admit(&Attributes::new()).now().is_ok_and(|answer| answer.is_allowed()));

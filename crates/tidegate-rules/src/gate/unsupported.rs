@@ -44,6 +44,26 @@ pub enum UnsupportedPolicy {
 }
 
 impl UnsupportedPolicy {
+    /// Returns the name of the rule that the store does not support, or of the first one of several. `None` if a zone
+    /// is the cause.
+    pub fn rule(&self) -> Option<&str> {
+        match self {
+            UnsupportedPolicy::NoMemory(_) => None,
+            UnsupportedPolicy::Unsupported { rule, .. } | UnsupportedPolicy::TooManyTogether { rule, .. } => {
+                Some(rule)
+            }
+            UnsupportedPolicy::NotOwner { rules, .. } => rules.first().map(|rule| &**rule),
+        }
+    }
+
+    /// Returns the zone that cannot be created, if that is the cause.
+    pub fn zone(&self) -> Option<&NamedZone> {
+        match self {
+            UnsupportedPolicy::NoMemory(zone) => Some(zone.zone()),
+            _ => None,
+        }
+    }
+
     /// Checks that the store supports every limit of a policy.
     pub(super) fn unless_supported(store: &dyn Store, policy: &Policy) -> Result<(), UnsupportedPolicy> {
         for rule in policy.rules() {

@@ -146,8 +146,14 @@ fn what_was_accepted_never_panics_and_no_number_is_so_large_that_it_lets_pass() 
         let (text, policy) = accepted(&mut random);
         let _tried = Tried(&text, seed);
         let gate = match turn % 2 {
-            0 => Gate::with_calendar(policy, &zone, calendar.clone()),
-            _ => Gate::with_calendar(policy, &map, calendar.clone()),
+            0 => Gate::builder(policy, &zone)
+                .calendar(calendar.clone())
+                .build()
+                .expect("the store supports the policy"),
+            _ => Gate::builder(policy, &map)
+                .calendar(calendar.clone())
+                .build()
+                .expect("the store supports the policy"),
         };
         try_all(&gate, &clock, &calendar, &mut random);
     }
@@ -157,7 +163,8 @@ fn what_was_accepted_never_panics_and_no_number_is_so_large_that_it_lets_pass() 
 fn rules_that_are_replaced_while_requests_go_on_never_panic() {
     let mut random = Random::new(seed());
     let clock = Arc::new(ManualClock::new());
-    let gate = Gate::new(Policy::default(), Zone::with_clock(1 << 16, clock.clone()));
+    let gate = Gate::new(Policy::default(), Zone::with_clock(1 << 16, clock.clone()))
+        .expect("the store supports the policy");
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for thread in 1..3 {

@@ -51,7 +51,7 @@ fn hourly(rule: &str, limit: &str) -> String {
 #[test]
 fn a_charge_and_a_refund_reach_every_rule_that_took_something() {
     for (name, store, _) in stores() {
-        let gate = Gate::new(policy(TWO), store);
+        let gate = Gate::new(policy(TWO), store).expect("the store supports the policy");
         assert!(gate.is_in_memory());
         let mut bill = bill_of(&gate, &ana().cost(Cost::of(10)));
         let left = |rule| remaining(&gate, rule, &ana());
@@ -97,7 +97,7 @@ fn twenty_requests_in_flight_come_back_in_any_order() {
     for limit in TWENTY {
         for (name, store, clock) in stores() {
             clock.advance(HOUR);
-            let gate = Gate::new(policy(&hourly("a", limit)), store);
+            let gate = Gate::new(policy(&hourly("a", limit)), store).expect("the store supports the policy");
             let mut bills: Vec<_> = (0..20).map(|_| Some(bill_of(&gate, &ana()))).collect();
             assert_eq!(passed(&gate, &ana()), 0, "{limit} ({name})");
             for at in 0..20 {
@@ -114,7 +114,7 @@ fn what_time_has_repaid_does_not_come_back() {
     for limit in TWENTY {
         for (name, store, clock) in stores() {
             clock.advance(HOUR);
-            let gate = Gate::new(policy(&hourly("a", limit)), store);
+            let gate = Gate::new(policy(&hourly("a", limit)), store).expect("the store supports the policy");
             let mut bills: Vec<_> = (0..20).map(|_| bill_of(&gate, &ana())).collect();
             clock.advance(3 * HOUR);
             assert_eq!(passed(&gate, &ana()), 20, "{limit} ({name})");
@@ -129,7 +129,7 @@ fn what_time_has_repaid_does_not_come_back() {
 #[test]
 fn a_late_charge_comes_back_before_the_take() {
     for (name, store, _) in stores() {
-        let gate = Gate::new(policy(&hourly("a", "20/h")), store);
+        let gate = Gate::new(policy(&hourly("a", "20/h")), store).expect("the store supports the policy");
         let mut bill = bill_of(&gate, &ana());
         assert_eq!(gate.charge(&mut bill, 25).now().unwrap(), Adjusted::Whole, "{name}");
         assert_eq!(gate.refund(&mut bill, 25).now().unwrap(), Adjusted::Whole, "{name}");
@@ -177,7 +177,8 @@ fn under_another_limit_a_refund_goes_to_the_state_that_was_charged_and_a_charge_
         assert_eq!(passed(&gate, &ana()), 0, "{old} {new}: the state of the new limit is another one");
     }
     let (zone, clock) = still_zone();
-    let gate = Gate::new(policy(&hourly("a", "5/h fixed-window")), zone);
+    let gate =
+        Gate::new(policy(&hourly("a", "5/h fixed-window")), zone).expect("the store supports the policy");
     let mut bill = bill_of(&gate, &ana());
     clock.advance(SECOND);
     gate.replace(policy(&hourly("a", "10/h fixed-window"))).expect("no zones");
@@ -218,7 +219,10 @@ fn the_state_in_another_window_of_the_schedule_stays_as_it_is() {
     let calendar = Arc::new(ManualCalendar::at(0));
     let text = format!("{}{schedule}", hourly("a", "20/m fixed-window"));
     let (zone, clock) = still_zone();
-    let gate = Gate::with_calendar(policy(&text), zone, calendar.clone());
+    let gate = Gate::builder(policy(&text), zone)
+        .calendar(calendar.clone())
+        .build()
+        .expect("the store supports the policy");
     let mut bills: Vec<_> = (0..3).map(|_| bill_of(&gate, &ana())).collect();
     clock.advance(SECOND);
     calendar.set(10 * 3600);

@@ -127,7 +127,7 @@ fn requests_that_stand_or_fall_together_pass_exactly_if_all_pass_one_by_one() {
     for (limit, store) in limits.iter().flat_map(|limit| stores.iter().map(move |store| (limit, store))) {
         let clock = Arc::new(TickingClock::new());
         let rule = format!("[[rule]]\nname = 'each'\nkey = ['user']\nlimit = '{limit}'\n");
-        let gate = Gate::new(policy(&rule), store(clock.clone()));
+        let gate = Gate::new(policy(&rule), store(clock.clone())).expect("the store supports the policy");
         let limit: Limit = limit.parse().expect("a limit");
         let (mut alone, mut random) = (States::default(), Random::new(seed));
         let (mut now, mut passed, mut denied) = (Duration::from_secs(1), 0, 0);

@@ -140,7 +140,10 @@ struct OnGate<P> {
 impl<P: Place> OnGate<P> {
     fn new(place: P, rule: String, seed: u64) -> OnGate<P> {
         let calendar = Arc::new(ManualCalendar::at(0));
-        let gate = Gate::with_calendar(Policy::default(), place.store(), calendar.clone());
+        let gate = Gate::builder(Policy::default(), place.store())
+            .calendar(calendar.clone())
+            .build()
+            .expect("the store supports the policy");
         let (key, random) = (Key::from_parts(["ana"]), Random::new(seed));
         OnGate {
             place,

@@ -33,7 +33,8 @@ struct OnGate {
 impl OnGate {
     fn new(store: fn(Arc<TickingClock>) -> GateStore, limit: Limit) -> OnGate {
         let clock = Arc::new(TickingClock::new());
-        let gate = Gate::new(policy(&rule(limit)), store(clock.clone()));
+        let gate =
+            Gate::new(policy(&rule(limit)), store(clock.clone())).expect("the store supports the policy");
         OnGate { store, clock, gate, permits: HashMap::new() }
     }
 }

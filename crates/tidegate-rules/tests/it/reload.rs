@@ -72,7 +72,7 @@ fn other_numbers_keep_the_debt_and_never_let_more_pass_than_they_hold() {
         };
         for (before, after) in [(10_u64, 5_u64), (10, 20), (100, 1), (1, 100), (7, 7)] {
             for (name, store, clock) in stores() {
-                let gate = Gate::new(policy(&limit(before)), store);
+                let gate = Gate::new(policy(&limit(before)), store).expect("the store supports the policy");
                 let what = format!("{word} {before} {after} on a {name}");
                 // The middle of a window, so that none ends while the clock advances.
                 clock.advance(Duration::from_secs(1800));
@@ -117,7 +117,8 @@ fn a_zone_keeps_what_it_holds_as_long_as_it_has_its_name() {
     let zone = |name: &str, size: &str| format!("[zone.{name}]\nsize = '{size}'\n");
     let logins = rule("login", "limit = '1/h'\nzone = 'logins'");
     for (_, store, _) in stores() {
-        let gate = Gate::new(policy(&format!("{}{logins}", zone("logins", "64KiB"))), store);
+        let gate = Gate::new(policy(&format!("{}{logins}", zone("logins", "64KiB"))), store)
+            .expect("the store supports the policy");
         assert_eq!(passing(&gate), 1);
         let bytes = gate.zones()[0].1.bytes();
         gate.replace(policy(&format!("{}{}{logins}", zone("another", "64KiB"), zone("logins", "1MiB"))))
@@ -140,7 +141,7 @@ fn a_zone_keeps_what_it_holds_as_long_as_it_has_its_name() {
 fn a_place_in_flight_can_be_given_back_after_other_rules_came() {
     let text = rule("uploads", "limit = '1/h concurrency'");
     for (_, store, _) in stores() {
-        let gate = Gate::new(policy(&text), store);
+        let gate = Gate::new(policy(&text), store).expect("the store supports the policy");
         let held = admit(&gate, &ana());
         assert!(held.is_allowed() && !admit(&gate, &ana()).is_allowed());
         gate.replace(policy(&format!("{}{}", rule("x", "limit = '100/s'"), text.replace("1/h", "1/m"))))

@@ -26,7 +26,7 @@ pub(crate) fn stores() -> [(&'static str, GateStore, Arc<ManualClock>); 2] {
 
 /// Creates a gate whose clock stands still.
 pub(crate) fn still_gate(text: &str) -> Gate {
-    Gate::new(policy(text), still_zone().0)
+    Gate::new(policy(text), still_zone().0).expect("the store supports the policy")
 }
 
 /// Returns the admission of a gate with an in-memory store.

@@ -155,7 +155,7 @@ fn a_share_without_room_for_another_key_denies_for_a_second() {
     store.is(Health::Down);
     let local = tidegate::Map::with_clock(clock).max_keys(1);
     let policy = crate::requests::policy(&rule("api", "10/h", "local"));
-    let gate = Gate::new(policy, FallbackStore::new(store, &local));
+    let gate = Gate::new(policy, FallbackStore::new(store, &local)).expect("the store supports the policy");
     assert!(admit(&gate, &ana()).is_allowed());
     let answer = admit(&gate, &Attributes::new().set("user", "bob"));
     assert_eq!((answer.verdict(), answer.decided_by()), (REFUSED, DecidedBy::Local));

@@ -89,7 +89,8 @@ fn a_rule_that_is_only_measured_skips_a_failed_store_and_is_counted() {
     let passed = (0..5).filter(|_| admit(&node.gate, &ana).is_allowed()).count();
     assert_eq!((passed, node.store.takes.load(Ordering::SeqCst)), (3, 5), "once for each request");
     for rule in ["stricter", "shadow", "beside"] {
-        let expected = RuleCounts { unmeasured: 3, ..RuleCounts::default() };
+        let mut expected = RuleCounts::default();
+        expected.unmeasured = 3;
         assert_eq!(counts(&node.gate, rule), expected, "{rule}: of the three that happened");
     }
     node.store.is(Health::Up);

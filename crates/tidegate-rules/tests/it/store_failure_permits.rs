@@ -73,9 +73,10 @@ fn they_find_their_way_back_after_other_rules_came() {
 
 #[test]
 fn where_nothing_can_fail_there_is_no_place_without_the_store() {
-    let gate = Gate::new(policy(UPLOADS), tidegate::Zone::new(1 << 16));
+    let gate =
+        Gate::new(policy(UPLOADS), tidegate::Zone::new(1 << 16)).expect("the store supports the policy");
     let held = admit(&gate, &ana()).permits()[0].clone();
-    let forged = HeldPermit { is_local: true, ..held.clone() };
+    let forged = held.clone().in_local_store(true);
     assert_eq!(gate.release(&forged).now().ok(), Some(false));
     assert_eq!(gate.renew(&forged).now().ok(), Some(false));
     assert_eq!(gate.release(&held).now().ok(), Some(true));

@@ -1,11 +1,10 @@
 //! Tests of policies on a zone in files, where one process owns the states of more than one word.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::{fs, process};
 
 use tidegate::Zone;
-use tidegate_rules::{Attributes, Gate, Instead, SystemCalendar, UnsupportedPolicy};
+use tidegate_rules::{Attributes, Gate, Instead, UnsupportedPolicy};
 
 use crate::requests::{admit, policy};
 
@@ -29,7 +28,7 @@ fn rule(name: &str, limit: &str) -> String {
 }
 
 fn try_new(text: &str, zone: &Zone) -> Result<Gate, UnsupportedPolicy> {
-    Gate::try_new(policy(text), zone, Arc::new(SystemCalendar))
+    Gate::new(policy(text), zone)
 }
 
 fn ana() -> Attributes<'static> {

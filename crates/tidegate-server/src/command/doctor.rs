@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use tidegate::{FallbackStore, Map};
 use tidegate_redis::doctor::{self, Gravity, examine};
-use tidegate_rules::{Gate, Policy, SystemCalendar};
+use tidegate_rules::{Gate, Policy};
 use tokio::runtime::Builder;
 
 use super::failure::Failure;
@@ -136,7 +136,7 @@ fn rules(policy: Policy, shared: &SharedSettings) -> Result<Finding, Failure> {
     let store = shared.open().map_err(|error| Failure::misused(error.to_string()))?;
     let count = policy.rules().len();
     let store = FallbackStore::new(Arc::new(store), &Map::new());
-    let gate = Gate::try_new(policy, store, Arc::new(SystemCalendar));
+    let gate = Gate::new(policy, store);
     Ok(match gate {
         Ok(_) => {
             ("rules".to_owned(), Gravity::Good, format!("the store can hold what all {count} of them count"))

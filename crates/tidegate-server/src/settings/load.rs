@@ -79,7 +79,7 @@ impl Source {
         };
         let (written, mut complaints) = file::read(&file.text, file.path.parent().unwrap_or(Path::new("")));
         let draft = self.draft(written).map_err(|more| complaints.extend(more));
-        let Reading { policy, errors, warnings: mut warned } = config::read(&file.text, OtherTables::Any);
+        let Reading { policy, errors, warnings: mut warned, .. } = config::read(&file.text, OtherTables::Any);
         if !errors.iter().all(|error| complaints.contains(error)) {
             complaints.extend(errors);
         }

@@ -88,7 +88,9 @@ impl Explain {
             return Ok(ExitCode::SUCCESS);
         }
         request::unknown(&request, &policy).iter().for_each(say);
-        let gate = Gate::try_new(policy, Zone::new(ZONE_BYTES), calendar)
+        let gate = Gate::builder(policy, Zone::new(ZONE_BYTES))
+            .calendar(calendar)
+            .build()
             .map_err(|error| Failure::failed(error.to_string()))?;
         self.explain(&gate, &request, is_in_file)
             .map_err(|error| Failure::failed(format!("the store does not answer: {error}")))

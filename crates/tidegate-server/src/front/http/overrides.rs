@@ -190,7 +190,7 @@ struct Shown<'a> {
 
 impl<'a> From<&'a Override> for Shown<'a> {
     fn from(one: &'a Override) -> Shown<'a> {
-        let Override { rule, key, instead, until } = one;
+        let Override { rule, key, instead, until, .. } = one;
         let (limit, decision) = match instead {
             Instead::Limit(limit) => (Some(limit.to_string()), None),
             Instead::Allow => (None, Some("allow")),

@@ -116,7 +116,7 @@ pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
     engine.gate().with_policy(|policy| {
         let sizes: HashMap<_, _> =
             engine.gate().zones().into_iter().map(|(name, zone)| (name, zone.bytes())).collect();
-        let zones = policy.zones().iter().map(|NamedZone { name, bytes }| {
+        let zones = policy.zones().iter().map(|NamedZone { name, bytes, .. }| {
             let bytes_in_use = sizes.get(&**name).copied().unwrap_or(*bytes);
             Zone { name, bytes: *bytes, bytes_in_use }
         });
@@ -174,7 +174,7 @@ impl<'a> RuleFields<'a> {
 
 impl From<Scheduled<'_>> for Window {
     fn from(then: Scheduled<'_>) -> Window {
-        let Scheduled { window, limit, mode: of, cost, max_wait } = then;
+        let Scheduled { window, limit, mode: of, cost, max_wait, .. } = then;
         Window { window, limit: limit.to_string(), mode: mode(of), cost, max_wait_ms: max_wait.map(ceil_ms) }
     }
 }

@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_request_without_a_decision_is_denied() {
         let policy = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '5/s'").unwrap();
-        let by = ByRules::new(Gate::new(policy, Zone::new(1 << 16)));
+        let by = ByRules::new(Gate::new(policy, Zone::new(1 << 16)).expect("the store supports the policy"));
         let answer = Err(StoreError::unavailable("the plug is out"));
         match by.answered(Head::of(&Request::new(())), answer, 1) {
             CallOutcome::Deny(response) => assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE),

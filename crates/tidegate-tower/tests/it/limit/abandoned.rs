@@ -73,7 +73,7 @@ fn ways() -> Vec<(RateLimitLayer, Box<dyn Fn() -> u64>)> {
     let limiter = Limiter::with_clock(limit, clock());
     let fixed = RateLimitLayer::with(limiter.clone(), key::header("x-user"));
     let policy = Policy::from_toml("[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '100/h'").unwrap();
-    let gate = Gate::new(policy, Zone::with_clock(1 << 16, clock()));
+    let gate = Gate::new(policy, Zone::with_clock(1 << 16, clock())).expect("the store supports the policy");
     let rules = RateLimitLayer::rules(gate.clone()).attribute("user", key::header("x-user"));
     let left_by_rules = move || {
         let ana = tidegate_rules::Attributes::new().set("user", "ana");
@@ -147,7 +147,8 @@ fn a_request_that_is_gone_before_it_was_served_is_not_charged() {
     let waiting = "[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '1/s queue 9 leaky-bucket'";
     for (abandoned, waits) in [(None, 2), (Some(Settle::Charge(5)), 2), (Some(Settle::Refund), 1)] {
         let clock = Arc::new(ManualClock::new());
-        let gate = Gate::new(Policy::from_toml(waiting).unwrap(), Zone::with_clock(1 << 16, clock.clone()));
+        let gate = Gate::new(Policy::from_toml(waiting).unwrap(), Zone::with_clock(1 << 16, clock.clone()))
+            .expect("the store supports the policy");
         let layer = RateLimitLayer::rules(gate.clone()).attribute("user", key::header("x-user"));
         let layer = layer.after(|_| Settle::Charge(4)).with_clock(clock);
         let mut service = abandoned.into_iter().fold(layer, RateLimitLayer::abandoned).layer(Scripted);

@@ -35,7 +35,10 @@ limit = '5/h'
 fn gate(text: &str) -> (Gate, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     let policy = Policy::from_toml(text).unwrap_or_else(|error| panic!("{error}"));
-    (Gate::new(policy, Zone::with_clock(1 << 18, clock.clone())), clock)
+    (
+        Gate::new(policy, Zone::with_clock(1 << 18, clock.clone())).expect("the store supports the policy"),
+        clock,
+    )
 }
 
 fn by(gate: &Gate) -> RateLimitLayer {

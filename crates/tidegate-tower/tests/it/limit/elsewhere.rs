@@ -134,7 +134,8 @@ impl Store for Slow {
 
 fn by(store: &Arc<Slow>, text: &str) -> RateLimitLayer {
     let policy = Policy::from_toml(text).unwrap_or_else(|error| panic!("{error}"));
-    let gate = Gate::new(policy, FallbackStore::new(store.clone(), &Zone::new(1 << 16)));
+    let gate = Gate::new(policy, FallbackStore::new(store.clone(), &Zone::new(1 << 16)))
+        .expect("the store supports the policy");
     RateLimitLayer::rules(gate).attribute("user", key::header("x-user"))
 }
 
@@ -209,7 +210,8 @@ fn while_it_fails(policy: &str, cost: u64) -> (u16, Option<String>) {
     let text = format!("[[rule]]\nname = 'a'\nlimit = '4/h'\non_store_failure = '{policy}'\n");
     let rules = Policy::from_toml(&text).unwrap_or_else(|error| panic!("{error}"));
     let two = std::num::NonZeroU64::new(2).unwrap();
-    let gate = Gate::new(rules, FallbackStore::new(store, &Zone::new(1 << 16)).nodes(two));
+    let gate = Gate::new(rules, FallbackStore::new(store, &Zone::new(1 << 16)).nodes(two))
+        .expect("the store supports the policy");
     let mut service = Counting::default().behind(&RateLimitLayer::rules(gate).cost(move |_| cost));
     let over = Task::new([service.call(of("ana"))]).run();
     let response = over[0].1.as_ref().unwrap();

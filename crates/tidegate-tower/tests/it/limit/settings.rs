@@ -55,7 +55,8 @@ fn a_request_weighs_what_the_function_says_and_nothing_is_free() {
 #[test]
 fn a_request_that_weighs_nothing_passes_and_spends_nothing_whatever_decides() {
     let rules = "[[rule]]\nname = 'all'\nlimit = '1/h'\n[[rule]]\nname = 'one'\nlimit = '1/h concurrency'";
-    let gate = Gate::new(Policy::from_toml(rules).unwrap(), Zone::new(1 << 16));
+    let gate = Gate::new(Policy::from_toml(rules).unwrap(), Zone::new(1 << 16))
+        .expect("the store supports the policy");
     for layer in [
         RateLimitLayer::new(HOURLY, key::everyone()),
         RateLimitLayer::new(HOURLY, key::header("x-user")),

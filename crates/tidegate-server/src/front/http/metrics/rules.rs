@@ -130,7 +130,7 @@ fn all(counts: &RuleCounts) -> Verdicts {
 }
 
 fn shadow(counts: &ShadowCounts) -> Verdicts {
-    let ShadowCounts { allowed, denied, impossible, store_full, near } = *counts;
+    let ShadowCounts { allowed, denied, impossible, store_full, near, .. } = *counts;
     [allowed, denied, impossible, store_full, near]
 }
 
@@ -176,7 +176,8 @@ mod tests {
     fn so_many_rules_have_labels_of_their_own_and_the_rest_is_summed() {
         let rule = |name: String| format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '9/h'\n");
         let text: String = (0..MAX_LABELLED + 2).map(|number| rule(format!("r{number}"))).collect();
-        let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 18));
+        let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 18))
+            .expect("the store supports the policy");
         assert!(gate.admit(&Attributes::new().set("user", "ana")).now().unwrap().is_allowed());
         let counts = gate.counts();
         let all = rows(&counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
@@ -187,7 +188,8 @@ mod tests {
 
     /// Returns the page of a gate after one request of ana.
     fn page(text: &str) -> String {
-        let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 18));
+        let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 18))
+            .expect("the store supports the policy");
         for _ in 0..2 {
             assert!(gate.admit(&Attributes::new().set("user", "ana")).now().unwrap().is_allowed());
         }
