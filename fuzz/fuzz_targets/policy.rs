@@ -38,7 +38,10 @@ fuzz_target!(|bytes: &[u8]| {
 fn ask(policy: Policy, bytes: &[u8]) {
     let (clock, calendar) = (Arc::new(ManualClock::new()), Arc::new(ManualCalendar::default()));
     let zone = Zone::with_clock(1 << 16, clock.clone());
-    let gate = Gate::builder(policy.clone(), zone).calendar(calendar.clone()).build().expect("the store supports the policy");
+    let gate = Gate::builder(policy.clone(), zone)
+        .calendar(calendar.clone())
+        .build()
+        .expect("the store supports the policy");
     for (turn, request) in bytes.split(|byte| *byte == 0).take(8).enumerate() {
         let attributes = attributes(request);
         clock.advance(Duration::from_millis(request.len() as u64));

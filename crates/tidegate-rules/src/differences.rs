@@ -1,4 +1,7 @@
 //! The differences between two policies, as human-readable text.
+//!
+//! The text is for people who are about to replace a policy, and for the log when it has been replaced. It says what
+//! happens to the counts, because that is what a diff of two files does not show.
 
 use std::collections::HashMap;
 
@@ -6,6 +9,19 @@ use crate::policy::Policy;
 use crate::rule::{Action, Limited, Mode, Rule, RuleParams, StaticVerdict};
 
 /// Returns a line for each difference: `+ rule "a"`, `- rule "b"`, `~ rule "c": limit 1/s -> 2/s`.
+///
+/// Policies that differ only in their conditions' notation, such as `/a//b` and `/a/b`, have no differences.
+///
+/// ```
+/// use tidegate_rules::{Policy, differences};
+///
+/// let old = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '1/s'\n")?;
+/// let new = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '2/s'\n[[rule]]\nname = 'b'\nlimit = '9/s'\n")?;
+/// assert_eq!(differences(&old, &new), ["~ rule \"a\": 1/s -> 2/s", "+ rule \"b\": 9/s"]);
+/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// ```
+#[doc(alias = "diff")]
+#[doc(alias = "reload preview")]
 pub fn differences(old: &Policy, new: &Policy) -> Vec<String> {
     let by_name =
         |policy| -> HashMap<_, _> { Policy::rules(policy).iter().map(|rule| (rule.name(), rule)).collect() };
@@ -39,6 +55,7 @@ pub fn differences(old: &Policy, new: &Policy) -> Vec<String> {
     lines
 }
 
+/// Describes the action of a rule by its limit and cost, or its decision, and its mode.
 fn in_short(rule: &Rule) -> String {
     let shadow = if rule.mode == Mode::Shadow { ", in shadow" } else { "" };
     match &rule.action {
@@ -48,6 +65,7 @@ fn in_short(rule: &Rule) -> String {
     }
 }
 
+/// Describes a limit, with its cost unless that is 1.
 fn terms(terms: &RuleParams) -> String {
     let cost = if terms.cost == 1 { String::new() } else { format!(", cost {}", terms.cost) };
     format!("{}{cost}", terms.limit)

@@ -67,9 +67,9 @@ impl Policy {
     /// ```
     /// use tidegate_rules::{Policy, Rule};
     ///
-    /// let login = Rule::builder("login").when("path", "/login").key(["ip"]).limit("5/60s sliding-log");
+    /// let login = Rule::builder("login").when("path", "/login").key(["ip"]).limit("5/m sliding-log");
     /// let policy = Policy::builder().rule(login).build()?;
-    /// assert_eq!(policy.rules()[0].limit().map(ToString::to_string).as_deref(), Some("5/60s sliding-log"));
+    /// assert_eq!(policy.rules()[0].limit().map(ToString::to_string).as_deref(), Some("5/m sliding-log"));
     ///
     /// let error = Policy::builder().rule(Rule::builder("login").limit("60/min")).build().unwrap_err();
     /// assert!(error.to_string().starts_with("rule \"login\": limit \"60/min\": unknown unit \"min\""));

@@ -5,6 +5,13 @@
 //!               RuleText, each field with its place -> Rule, valid   (`written/`, `valid/`)
 //!   builder -> /                                    -> complaints, all at once
 //! ```
+//!
+//! Validation never stops at the first error. A field that is missing, has the wrong type or an invalid value is
+//! reported with its position and a remedy, and the rest of the rule is validated with a default in its place. So an
+//! operator corrects a file once. At most 100 errors are listed, and one more line counts the others.
+//!
+//! A warning is a policy that is valid but probably not intended, such as a rule that is never reached. Warnings never
+//! prevent a policy from being put in force.
 
 mod builder;
 #[cfg(test)]
@@ -29,6 +36,8 @@ use valid::Valid;
 use written::Reader;
 
 /// The result of reading a policy file.
+///
+/// A policy is present exactly if there are no errors. The warnings of a file with errors are not computed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Reading {
@@ -41,6 +50,8 @@ pub struct Reading {
 }
 
 /// The tables without rules that a file may have.
+///
+/// A server keeps its settings in the same file, in the tables `[server]` and `[store]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherTables {
     /// The tables of a server, which are skipped.
@@ -50,11 +61,25 @@ pub enum OtherTables {
 }
 
 /// Reads a policy, and reports all of its errors. The warnings may depend on the current date.
+///
+/// A window of one year that has ended is such a warning. The policy itself never depends on the date.
+///
+/// ```
+/// use tidegate_rules::config::{OtherTables, read};
+///
+/// let text = "[[rule]]\nname = 'a'\nlimit = '60/min'\n\n[[rule]]\nlimit = '1/s'\n";
+/// let reading = read(text, OtherTables::Any);
+/// assert!(reading.policy.is_none());
+/// let lines: Vec<_> = reading.errors.iter().filter_map(|error| Some(error.place(text)?.line)).collect();
+/// assert_eq!(lines, [3, 5]);
+/// ```
 pub fn read(text: &str, others: OtherTables) -> Reading {
     read_at(text, others, SystemCalendar.now())
 }
 
 /// Reads a policy as of this date, in seconds since 1970.
+///
+/// The date decides only which windows of a schedule are reported as ended.
 pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
     let (root, errors) = DeTable::parse_recoverable(text);
     if let Some(error) = errors.first() {
@@ -82,6 +107,14 @@ pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
 ///
 /// Displays one line for each error, followed by the line of the text with carets. An error in code names the rule
 /// instead.
+///
+/// ```
+/// use tidegate_rules::Policy;
+///
+/// let error = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '60/min'\n").unwrap_err();
+/// assert_eq!(error.complaints().len(), 1);
+/// assert!(error.to_string().starts_with("policy:3:"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct PolicyError {
     text: String,
@@ -90,6 +123,8 @@ pub struct PolicyError {
 
 impl PolicyError {
     /// Returns all errors, in the order of their positions.
+    ///
+    /// Each has the message and the range of bytes in the text; a complaint about a policy made in code has no range.
     pub fn complaints(&self) -> &[Complaint] {
         &self.complaints
     }
@@ -107,6 +142,11 @@ impl Error for PolicyError {}
 
 impl Policy {
     /// Parses a policy. The server's tables in the same file are skipped.
+    ///
+    /// Use [`read`] to validate the server's tables as well, or to see the warnings.
+    ///
+    /// # Errors
+    /// All errors of the text at once, each with its line and column, the value, and the remedy.
     pub fn from_toml(text: &str) -> Result<Policy, PolicyError> {
         let Reading { policy, errors, .. } = read(text, OtherTables::OfServer);
         policy.ok_or_else(|| PolicyError { text: text.to_owned(), complaints: errors })

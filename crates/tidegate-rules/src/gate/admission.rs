@@ -5,6 +5,9 @@ use std::sync::Arc;
 use tidegate::{DecidedBy, Decision, Key, Limit, PermitId, Ticks, Verdict};
 
 /// The decision about a request, with the rule that it reports.
+///
+/// It owns its data, so it outlives the request and the policy. A request without matching rules is allowed, and has no
+/// [rule](Admission::rule).
 #[derive(Clone, Debug)]
 pub struct Admission {
     pub(crate) outcome: Outcome,
@@ -45,8 +48,13 @@ pub struct Binding {
 }
 
 /// A concurrency permit that a request holds and has to release.
+///
+/// It is not released on drop: the holder may be another process. Without a release it ends with its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[doc(alias = "semaphore permit")]
+#[doc(alias = "concurrency permit")]
+#[doc(alias = "bulkhead")]
 pub struct HeldPermit {
     /// The rule under which it was taken.
     pub rule: Arc<str>,
@@ -61,8 +69,8 @@ pub struct HeldPermit {
 }
 
 impl HeldPermit {
-    /// Creates a permit from its parts, for a caller that received them from a client. A forged permit releases nothing:
-    /// the store knows the ids that it granted.
+    /// Creates a permit from its parts, for a caller that received them from a client. A forged permit releases
+    /// nothing: the store knows the ids that it granted.
     pub fn new(rule: Arc<str>, key: Key, limit: Limit, id: PermitId) -> HeldPermit {
         HeldPermit { rule, key, limit, id, is_local: false }
     }

@@ -1,4 +1,7 @@
 //! Explanations of decisions, computed without spending.
+//!
+//! An explanation evaluates every rule, also those behind the first that denies, and reads states without changing
+//! them. It answers why a request was denied, and which rules a request would meet before the policy is in force.
 
 use tidegate::{Ask, Decision, Limit, StoreError, StoreFuture};
 
@@ -70,6 +73,26 @@ pub struct Match {
 
 impl Gate {
     /// Evaluates every rule for a request, without spending.
+    ///
+    /// It costs one read of the store for each rule that applies, so it is for people and not for every request.
+    ///
+    /// # Errors
+    /// The error of a remote store. No fallback explains in its place.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Attributes, Gate, Policy};
+    ///
+    /// let text = "[[rule]]\nname = 'login'\nwhen = { path = '/login' }\nkey = ['ip']\nlimit = '5/m'";
+    /// let gate = Gate::new(Policy::from_toml(text)?, Zone::new(1 << 20))?;
+    /// let explained = gate.explain(&Attributes::new().path("/logout")).now()?;
+    /// assert!(explained.is_allowed && !explained.rules[0].applies);
+    /// assert_eq!(explained.rules[0].conditions[0].value.as_deref(), Some("/logout"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "peek")]
+    #[doc(alias = "dry run")]
+    #[doc(alias = "debug")]
     pub fn explain<'a>(&'a self, attributes: &'a Attributes<'_>) -> StoreFuture<'a, Explanation> {
         self.reply(async move {
             let force = self.in_force();
@@ -82,6 +105,7 @@ impl Gate {
         })
     }
 
+    /// Explains one rule. A candidate is explained with the conditions of its rule.
     async fn explain_rule(
         &self,
         force: &InForce,
@@ -144,6 +168,7 @@ impl Gate {
     }
 }
 
+/// Evaluates one condition, with the spelling that decided it.
 fn matched(condition: &Condition, seen: &NormalizedRequest<'_>, reading: Spellings) -> Match {
     let value = match condition.attribute() {
         "ip" => seen.ip().map(|ip| ip.to_string()),

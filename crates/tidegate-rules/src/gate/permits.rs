@@ -1,4 +1,8 @@
 //! Release and renewal of concurrency permits.
+//!
+//! A permit of a concurrency limit is held until it is released, or until its lease expires. The caller may be another
+//! process than the one that acquired it, so a permit carries all that is needed to release it, and none of its
+//! contents is trusted: the store compares the id, which cannot be guessed.
 
 use std::pin::Pin;
 
@@ -13,6 +17,25 @@ use super::{Gate, InForce};
 impl Gate {
     /// Releases a concurrency permit in the store that granted it: the store, or the local fallback. Returns true if
     /// the permit was still held.
+    ///
+    /// A second release has no effect and returns false. So does the release of a permit whose lease has expired.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Attributes, Gate, Policy};
+    ///
+    /// let policy = Policy::from_toml("[[rule]]\nname = 'uploads'\nlimit = '1/30s concurrency'")?;
+    /// let gate = Gate::new(policy, Zone::new(1 << 20))?;
+    /// let first = gate.admit(&Attributes::new()).now()?;
+    /// assert!(!gate.admit(&Attributes::new()).now()?.is_allowed());
+    /// for permit in first.permits() {
+    ///     assert!(gate.release(permit).now()?);
+    /// }
+    /// assert!(gate.admit(&Attributes::new()).now()?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "semaphore")]
+    #[doc(alias = "bulkhead")]
     pub fn release<'a>(&'a self, permit: &'a HeldPermit) -> StoreFuture<'a, bool> {
         self.reply(async move {
             let force = self.in_force();
@@ -22,6 +45,8 @@ impl Gate {
     }
 
     /// Releases several permits concurrently.
+    ///
+    /// Returns the results in the order of the permits. On a remote store all releases are in flight together.
     pub async fn release_all(&self, permits: &[HeldPermit]) -> Vec<Result<bool, StoreError>> {
         let force = self.in_force();
         let limits: Vec<_> = permits.iter().map(|permit| self.limit_to_release(&force, permit)).collect();
@@ -58,6 +83,10 @@ impl Gate {
 
     /// Restarts a permit's lease, with the current lease time of its rule. Returns true if the permit was still held.
     /// Returns false if its rule was removed, because the lease time is then unknown.
+    ///
+    /// Renew at a third of the lease or more often, so that one lost renewal does not end it.
+    #[doc(alias = "heartbeat")]
+    #[doc(alias = "keep alive")]
     pub fn renew<'a>(&'a self, permit: &'a HeldPermit) -> StoreFuture<'a, bool> {
         self.reply(async move {
             let force = self.in_force();

@@ -1,4 +1,7 @@
 //! The store of a policy in force.
+//!
+//! A gate has one store for all rules, and one zone for each name in its policy. With a remote store the names of zones
+//! have no effect: the remote store decides where it keeps its keys.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,6 +28,8 @@ use crate::policy::Policy;
 /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '30/s'")?, store)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A program rarely names it: every constructor of a gate accepts the stores themselves.
 #[derive(Clone, Debug)]
 pub struct GateStore(Kind);
 
@@ -79,6 +84,7 @@ struct InMemory {
 }
 
 impl InStore {
+    /// Creates the store of the first policy, with all zones that it names.
     pub(super) fn new(store: &GateStore, policy: &Policy) -> Result<InStore, UnsupportedPolicy> {
         match &store.0 {
             Kind::Memory(first) => InStore::with_zones(first, &Zones::new(first), policy),
@@ -111,6 +117,7 @@ impl InStore {
         }
     }
 
+    /// Zones of the same name are reused with their size; the others are created, which may fail for lack of memory.
     fn with_zones(first: &MemoryStore, old: &Zones, policy: &Policy) -> Result<InStore, UnsupportedPolicy> {
         let zones = policy.zones().iter().try_fold(Zones::new(first), |zones, zone| {
             if goes_on(old, &zone.name) {
@@ -127,6 +134,7 @@ impl InStore {
         InStore { store, memory: Some(InMemory { first, zones }) }
     }
 
+    /// Returns the store for everything but the fast path of an in-memory decision.
     pub(super) fn store(&self) -> &dyn Store {
         &*self.store
     }
@@ -159,6 +167,7 @@ impl InStore {
         self.memory.as_ref().map(|memory| &memory.zones)
     }
 
+    /// Returns the zones that rules name, without the first one. A remote store has none.
     pub(super) fn zones(&self) -> Vec<(String, Zone)> {
         let Some(InMemory { zones, .. }) = &self.memory else { return Vec::new() };
         zones.names().filter_map(|name| Some((name.to_owned(), zones.named(name)?.clone()))).collect()

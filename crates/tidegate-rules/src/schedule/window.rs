@@ -22,6 +22,11 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// Creates a window. `days` restricts a daily window to the days on which it begins; `None` is every day.
+    ///
+    /// # Errors
+    /// The fault and its remedy: ends of different recurrence, a beginning at 24:00, days of a window that is not
+    /// daily, or an empty window. A daily window from 22:00 to 06:00 is not empty: it crosses midnight.
     pub(crate) fn new(
         from: Moment,
         to: Moment,

@@ -62,6 +62,7 @@ fn nearest(word: &str) -> Option<String> {
     (distance <= MAX_DISTANCE.min(word.chars().count() / LETTERS_PER_SLIP)).then_some(name)
 }
 
+/// Returns the edit distance to a name, or to its city if the word has no slash.
 fn distance_to(word: &str, name: &str) -> usize {
     match name.rsplit_once('/') {
         Some((_, city)) if !word.contains('/') => distance(word, city),

@@ -1,6 +1,10 @@
 //! The contents of a policy before validation: tables and fields by name, values by type.
 //!
 //! The reader of a file and the builders in code both produce this form, so that every check exists once.
+//!
+//! Every field is optional here, and its value is text or a number as written. Validation needs to know which fields
+//! are present even if their value has the wrong type: a rule whose limit is a number has a limit, and must not be
+//! reported as a rule without one.
 
 mod fields;
 mod reader;
@@ -27,6 +31,8 @@ impl<T> Written<T> {
 }
 
 /// A rule as written.
+///
+/// The fields have the names that they have in a file. [`super::builder`] fills in the same fields from typed values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RuleText {
     /// The position of the rule.
@@ -55,6 +61,8 @@ pub(crate) struct RuleText {
 
 impl RuleText {
     /// Returns true if a field is present, valid or not.
+    ///
+    /// Use it before reporting a field as missing.
     pub(super) fn says(&self, field: &str) -> bool {
         self.fields.iter().any(|known| known.value == field)
     }
@@ -90,6 +98,9 @@ impl RuleText {
 }
 
 /// A window of a schedule as written.
+///
+/// A window has a beginning and an end, and the parameters that replace those of its rule. A parameter that is absent
+/// is that of the rule.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowText {
     pub(crate) span: Range<usize>,
