@@ -1,4 +1,4 @@
-//! An API on axum with rules: so much for each user, and so much for each address whoever uses it.
+//! An API on axum with rules: a limit for each user, and one for each address, whichever user it has.
 //!
 //! The server runs on a free port, and a client of its own shows what becomes of requests. A refusal by one rule
 //! costs the other nothing.

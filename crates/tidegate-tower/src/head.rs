@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_grpc_is_told_by_its_method_and_its_content_type() {
+    fn a_grpc_call_is_recognized_by_its_method_and_its_content_type() {
         let is = |kind: &'static str| {
             let request = Request::post("/").header("content-type", kind).body(()).unwrap();
             Head::of(&request).is_grpc()

@@ -136,7 +136,7 @@ impl<'a> DeniedRequest<'a> {
                 (ProblemKind::ReducedCapacity, "The store has no room for another key; try again later.")
             }
             (Reason::Undecided, _) => {
-                (ProblemKind::Plain, "Nobody could decide about this request; try again later.")
+                (ProblemKind::Plain, "No decision about this request was possible; try again later.")
             }
             (Reason::Forbidden, _) => {
                 (ProblemKind::Plain, "A rule refuses this request, however rare it is.")
@@ -170,7 +170,7 @@ impl<'a> DeniedRequest<'a> {
             Reason::Quota => "too many calls; try again later",
             Reason::Capacity => "there is no room for this call now; try again later",
             Reason::StoreFull => "the store has no room for another key; try again later",
-            Reason::Undecided => "nobody could decide about this call; try again later",
+            Reason::Undecided => "no decision about this call was possible; try again later",
             Reason::Forbidden => "a rule refuses such calls",
             Reason::Missing => "the call lacks what it is counted by, or has several values of it",
             Reason::NoPeer => "the server does not note who is connected; say where it does by key::peer_in",

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_refuses_is_heard_before_who_skips() {
+    fn a_part_that_denies_goes_before_a_part_that_skips() {
         let course = |parts: &[Part<'static>]| Parts::several(parts.to_vec()).course();
         assert_eq!(course(&["a".into(), Part::Missing]), KeyOutcome::Count);
         assert_eq!(course(&["a".into(), Part::Skip]), KeyOutcome::Skip);

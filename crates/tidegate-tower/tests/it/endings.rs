@@ -220,7 +220,7 @@ impl World {
     }
 
     async fn all_places_are_free(&self) {
-        eventually("all places are free", async || self.left(0, "nobody").await == Some(PLACES)).await;
+        eventually("all places are free", async || self.left(0, "unused").await == Some(PLACES)).await;
     }
 }
 

@@ -86,7 +86,7 @@ fn ways() -> Vec<(RateLimitLayer, Box<dyn Fn() -> u64>)> {
 }
 
 #[test]
-fn nobody_escapes_a_charge_by_hanging_up() {
+fn no_client_escapes_a_charge_by_disconnecting() {
     for ending in ABANDONED {
         for (layer, left) in ways() {
             let mut service = layer.after(|_| Settle::Charge(9)).layer(Scripted);

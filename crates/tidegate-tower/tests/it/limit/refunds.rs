@@ -127,7 +127,7 @@ fn answer((is_answered, mut answer): (Arc<AtomicBool>, Answer)) {
     is_answered.store(true, Ordering::SeqCst);
     match poll(&mut answer) {
         Poll::Ready(response) => assert_eq!(response.status(), StatusCode::OK),
-        Poll::Pending => panic!("it was told to answer"),
+        Poll::Pending => panic!("its response is due"),
     }
 }
 

@@ -52,7 +52,7 @@ async fn raw(server: &Server, target: &str, fields: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn whoever_repeats_a_name_tries_no_more_often_than_others() {
+async fn a_client_that_repeats_a_name_gets_no_more_tries_than_others() {
     let layers = [
         by_rules("key = ['query.account']"),
         by_rules("key = ['header.x-account']"),

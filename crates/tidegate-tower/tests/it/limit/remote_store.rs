@@ -184,7 +184,7 @@ fn a_correction_that_is_under_way_goes_on_when_the_client_hangs_up() {
 
 #[test]
 fn a_store_that_fails_is_gone_on_without_as_the_rule_says() {
-    for (policy, status, told) in [("open", 200, false), ("closed", 503, true), ("local", 200, true)] {
+    for (policy, status, has_fields) in [("open", 200, false), ("closed", 503, true), ("local", 200, true)] {
         let store = Slow::new();
         store.fails.store(true, Ordering::SeqCst);
         store.answer(100);
@@ -194,7 +194,7 @@ fn a_store_that_fails_is_gone_on_without_as_the_rule_says() {
         let response = over[0].1.as_ref().unwrap();
         assert_eq!(
             (response.status().as_u16(), field(response, "ratelimit").is_some()),
-            (status, told),
+            (status, has_fields),
             "{policy}"
         );
         assert_eq!(field(response, "retry-after"), (status == 503).then_some("1"));
@@ -256,9 +256,9 @@ fn a_place_in_flight_goes_back_with_the_response_and_one_that_was_dropped_at_onc
 /// The missing permits are those of abandoned requests: no request that passes is needed to release them.
 #[test]
 fn clients_that_hang_up_together_leave_the_places_to_others() {
-    let (store, (_tell, told)) = (Slow::new(), watch::channel(false));
+    let (store, (_release, released)) = (Slow::new(), watch::channel(false));
     let layer = by(&store, "[[rule]]\nname = 'two'\nlimit = '2/1h concurrency'\n");
-    let mut service = layer.layer(lost(&told));
+    let mut service = layer.layer(lost(&released));
     let mut both = Task::new([service.call(of("ana")), service.call(of("bob"))]);
     assert!(both.run().is_empty());
     store.answer(2);
