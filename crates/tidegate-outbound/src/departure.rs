@@ -92,14 +92,14 @@ impl Departure {
         self.end(&ServerHints::by(head, self.shared.settings.wall));
     }
 
-    fn end(&mut self, told: &ServerHints) {
+    fn end(&mut self, hints: &ServerHints) {
         let Some(exit) = self.exit.take() else { return };
         let (shared, id) = (&self.shared, exit.ticket.queue);
         let (terms, chance) = (&shared.settings.terms, shared.chance());
         shared.queue.with(shared, |state, turn| {
             let Some(queue) = state.queue(id) else { return };
             match self.has_left {
-                true => queue.state.ended(terms, turn.now, &exit, told, chance),
+                true => queue.state.ended(terms, turn.now, &exit, hints, chance),
                 false => queue.state.take_back(terms, turn.now, exit),
             }
             state.serve(turn, id);

@@ -99,7 +99,7 @@ pub(super) struct ReleaseReceipt {
 
 /// A response, with its place in the order of events.
 pub(super) struct Answer<'a> {
-    pub(super) told: &'a ServerHints,
+    pub(super) hints: &'a ServerHints,
     /// The moment of the queue at which its call left.
     pub(super) left_at: u64,
     /// The moment of the queue at which it arrived.
@@ -116,7 +116,7 @@ impl HoldState {
         self.forget(terms, now);
         let used_up = self.quotas.iter().filter(|quota| quota.left <= 0).map(|quota| quota.until);
         if let Some(until) = self.hold.into_iter().chain(used_up).max() {
-            return Look::Wait { until, reason: Reason::Told };
+            return Look::Wait { until, reason: Reason::Reported };
         }
         let paced = terms.pace.as_ref().and_then(|limit| {
             let waits = [&self.pace, &self.left].map(|state| wait_of(limit, state, now));
@@ -182,15 +182,15 @@ impl HoldState {
     /// Updates the state from a response.
     pub(super) fn learn(&mut self, terms: &PaceConfig, now: Timestamp, answer: &Answer<'_>) {
         self.forget(terms, now);
-        if let Some(hold) = answer.told.hold {
+        if let Some(hold) = answer.hints.hold {
             let until = now.saturating_add(terms.wait(hold, answer.chance));
             self.hold = self.hold.max(Some(until));
         }
-        for told in &answer.told.quotas {
+        for reported in &answer.hints.quotas {
             let quota = Quota {
-                policy: told.policy.clone(),
-                left: i128::from(told.left) - i128::from(answer.others),
-                until: now.saturating_add(terms.wait(told.lasts, answer.chance)),
+                policy: reported.policy.clone(),
+                left: i128::from(reported.left) - i128::from(answer.others),
+                until: now.saturating_add(terms.wait(reported.lasts, answer.chance)),
                 learned: answer.learned,
             };
             self.note(quota, answer.left_at);

@@ -55,7 +55,7 @@
 //! // From now on nothing leaves for this server for 30 s, which is more than anybody here would wait.
 //! let error = client.ready().await.expect("it is ready").call(request()).await.expect_err("held back");
 //! let held = error.downcast_ref::<Throttled>().expect("our own error");
-//! assert!(held.is_told() && held.retry_after() > Some(Duration::from_secs(29)));
+//! assert!(held.is_reported() && held.retry_after() > Some(Duration::from_secs(29)));
 //! # }
 //! ```
 //!

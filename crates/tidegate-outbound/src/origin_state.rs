@@ -123,21 +123,21 @@ impl OriginState {
         terms: &PaceConfig,
         now: Timestamp,
         exit: &Exit,
-        told: &ServerHints,
+        hints: &ServerHints,
         chance: u64,
     ) {
         if self.on_their_way.remove(&exit.left_at).is_none() {
             self.hanging = self.hanging.saturating_sub(1);
         }
-        self.course.ended(&exit.let_go, told.went);
-        if told.is_nothing() {
+        self.course.ended(&exit.let_go, hints.went);
+        if hints.is_nothing() {
             return;
         }
         self.set_hanging_apart(now);
         // Responses may overtake each other: it is unknown which of the calls in flight this one has counted.
         let others = self.leaving + self.on_their_way.len() as u64;
         self.learned = self.next_moment();
-        let answer = Answer { told, left_at: exit.left_at, learned: self.learned, others, chance };
+        let answer = Answer { hints, left_at: exit.left_at, learned: self.learned, others, chance };
         self.course.learn(terms, now, &answer);
         self.tail = None;
     }

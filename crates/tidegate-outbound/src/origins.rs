@@ -86,7 +86,7 @@ impl QueuePolicy for Origins {
         // A response might have come in time; none did.
         let (until, reason) = match queue.state.course.look(&turn.owner.settings.terms, turn.now) {
             Look::Wait { until, reason } => (until, reason),
-            Look::Perhaps { until } => (until, Reason::Told),
+            Look::Perhaps { until } => (until, Reason::Reported),
             Look::Clear => (turn.now, Reason::Paced),
         };
         Throttled::new(reason, Some(until.since(turn.now).to_duration()))

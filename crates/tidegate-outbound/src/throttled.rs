@@ -18,7 +18,7 @@ pub struct Throttled {
 /// The reason why a call has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    Told,
+    Reported,
     Paced,
     LineFull,
     NoKey,
@@ -37,7 +37,7 @@ impl Throttled {
 
     /// Returns true if the server asked for the wait.
     pub fn is_reported(&self) -> bool {
-        self.reason == Reason::Told
+        self.reason == Reason::Reported
     }
 
     /// Returns true if the pace of this program caused the wait.
@@ -54,11 +54,11 @@ impl Throttled {
 impl fmt::Display for Throttled {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.reason {
-            Reason::Told => "the server asked to be left alone",
+            Reason::Reported => "the server asked to be left alone",
             Reason::Paced => "the pace of outgoing calls is reached",
             Reason::LineFull => "too many calls are waiting already",
             Reason::NoKey => "the request lacks what its calls are counted by",
-            Reason::NoTimer => "the system starts no more threads, so nobody can be woken",
+            Reason::NoTimer => "the system starts no more threads, so no waiter can be woken",
         };
         write!(out, "call held back: {why}")?;
         match self.retry_after {
@@ -81,13 +81,16 @@ mod tests {
 
     #[test]
     fn an_error_says_why_and_until_when() {
-        let told = Throttled::new(Reason::Told, Some(Duration::from_secs(30)));
-        assert_eq!(told.to_string(), "call held back: the server asked to be left alone; try again in 30s");
-        assert_eq!(told.retry_after(), Some(Duration::from_secs(30)));
+        let reported = Throttled::new(Reason::Reported, Some(Duration::from_secs(30)));
+        assert_eq!(
+            reported.to_string(),
+            "call held back: the server asked to be left alone; try again in 30s"
+        );
+        assert_eq!(reported.retry_after(), Some(Duration::from_secs(30)));
         let full = Throttled::new(Reason::LineFull, None);
         assert_eq!(full.to_string(), "call held back: too many calls are waiting already");
         let questions = |held: Throttled| [held.is_reported(), held.is_paced(), held.is_queue_full()];
-        assert_eq!(questions(told), [true, false, false]);
+        assert_eq!(questions(reported), [true, false, false]);
         assert_eq!(questions(Throttled::new(Reason::Paced, None)), [false, true, false]);
         assert_eq!(questions(full), [false, false, true]);
         assert_eq!(questions(Throttled::new(Reason::NoKey, None)), [false; 3]);

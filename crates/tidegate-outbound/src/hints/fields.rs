@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    fn told(fields: &[(&'static str, &str)]) -> Vec<(String, u64, u64)> {
+    fn reported(fields: &[(&'static str, &str)]) -> Vec<(String, u64, u64)> {
         let mut headers = HeaderMap::new();
         for (name, value) in fields {
             headers.append(*name, value.parse().unwrap());
@@ -99,21 +99,21 @@ mod tests {
 
     #[test]
     fn every_dialect_is_understood() {
-        assert_eq!(told(&[("ratelimit", "\"default\";r=50;t=30")]), one("default", 50, 30));
-        assert_eq!(told(&[("ratelimit", "default;r=0;t=5;pk=:cHJpdg==:")]), one("default", 0, 5));
-        assert_eq!(told(&[("ratelimit", "limit=100, remaining=7, reset=9")]), one("ratelimit", 7, 9));
+        assert_eq!(reported(&[("ratelimit", "\"default\";r=50;t=30")]), one("default", 50, 30));
+        assert_eq!(reported(&[("ratelimit", "default;r=0;t=5;pk=:cHJpdg==:")]), one("default", 0, 5));
+        assert_eq!(reported(&[("ratelimit", "limit=100, remaining=7, reset=9")]), one("ratelimit", 7, 9));
         let draft_03 = [("ratelimit-limit", "10"), ("ratelimit-remaining", "3"), ("ratelimit-reset", "4")];
-        assert_eq!(told(&draft_03), one("ratelimit-reset", 3, 4));
-        let older = |reset| told(&[("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", reset)]);
+        assert_eq!(reported(&draft_03), one("ratelimit-reset", 3, 4));
+        let older = |reset| reported(&[("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", reset)]);
         for reset in ["60", "1900000060", "1900000060000"] {
             assert_eq!(older(reset), one("x-ratelimit-reset", 3, 60), "{reset}");
         }
     }
 
     #[test]
-    fn with_nothing_left_until_nobody_says_when_it_is_for_the_window_of_the_policy() {
+    fn a_used_up_quota_without_a_reset_holds_for_the_window_of_the_policy() {
         let fields = [("ratelimit", "\"a\";r=0"), ("ratelimit-policy", "\"b\";q=1;w=9, \"a\";q=5;w=30")];
-        assert_eq!(told(&fields), one("a", 0, 30));
+        assert_eq!(reported(&fields), one("a", 0, 30));
     }
 
     #[test]
@@ -124,12 +124,12 @@ mod tests {
             ("ratelimit-reset", "4"),
             ("ratelimit-reset", "9"),
         ];
-        assert_eq!(told(&twice), one("ratelimit-reset", 0, 9));
+        assert_eq!(reported(&twice), one("ratelimit-reset", 0, 9));
     }
 
     #[test]
     fn every_policy_of_an_answer_counts() {
-        let several = told(&[
+        let several = reported(&[
             ("ratelimit", "\"burst\";r=0;t=1, \"daily\";r=7;t=600"),
             ("ratelimit", "\"more\";r=1;t=2"),
         ]);
@@ -156,23 +156,23 @@ mod tests {
             "\"a\";r=1234567890123456;t=5",
             "remaining=1;reset=5",
         ] {
-            assert_eq!(told(&[("ratelimit", value)]), [], "{value}");
+            assert_eq!(reported(&[("ratelimit", value)]), [], "{value}");
         }
         for (left, reset) in [("-1", "5"), ("5", "-1"), ("", "5"), ("5", ""), ("five", "5"), ("1, 2", "5")] {
             assert_eq!(
-                told(&[("x-ratelimit-remaining", left), ("x-ratelimit-reset", reset)]),
+                reported(&[("x-ratelimit-remaining", left), ("x-ratelimit-reset", reset)]),
                 [],
                 "{left} {reset}"
             );
         }
-        assert_eq!(told(&[("ratelimit-remaining", "1")]), []);
+        assert_eq!(reported(&[("ratelimit-remaining", "1")]), []);
         for (left, policy) in [
             ("\"a\";r=0", "\"b\";q=5;w=30"),
             ("\"a\";r=1", "\"a\";q=5;w=30"),
             ("\"a\";r=0;t=-1", "\"a\";q=5;w=30"),
             ("\"a\";r=0", "\"a\";q=5"),
         ] {
-            assert_eq!(told(&[("ratelimit", left), ("ratelimit-policy", policy)]), [], "{left} {policy}");
+            assert_eq!(reported(&[("ratelimit", left), ("ratelimit-policy", policy)]), [], "{left} {policy}");
         }
     }
 }

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     /// Returns the hold in the head that tonic writes for this status.
-    fn told(status: tonic::Status) -> Option<Duration> {
+    fn hold_of(status: tonic::Status) -> Option<Duration> {
         let response: Response<()> = status.into_http();
         hold(ResponseHead::of(&response))
     }
@@ -160,17 +160,17 @@ mod tests {
     fn the_delay_that_tonic_writes_is_read() {
         for code in [tonic::Code::ResourceExhausted, tonic::Code::Unavailable] {
             for delay in [Duration::ZERO, Duration::from_millis(1500), Duration::from_secs(86_400)] {
-                assert_eq!(told(with_delay(code, Some(delay))), Some(delay));
+                assert_eq!(hold_of(with_delay(code, Some(delay))), Some(delay));
             }
         }
-        assert_eq!(told(with_delay(tonic::Code::Unavailable, None)), None);
-        assert_eq!(told(tonic::Status::unavailable("gone")), None);
+        assert_eq!(hold_of(with_delay(tonic::Code::Unavailable, None)), None);
+        assert_eq!(hold_of(tonic::Status::unavailable("gone")), None);
     }
 
     #[test]
-    fn a_status_that_does_not_speak_of_load_holds_nobody() {
+    fn a_status_that_does_not_report_load_holds_no_call() {
         for code in [tonic::Code::Aborted, tonic::Code::Internal, tonic::Code::Ok] {
-            assert_eq!(told(with_delay(code, Some(Duration::from_secs(5)))), None, "{code:?}");
+            assert_eq!(hold_of(with_delay(code, Some(Duration::from_secs(5)))), None, "{code:?}");
         }
     }
 

@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    fn told(status: u16, fields: &[(&str, &str)]) -> ServerHints {
+    fn hints(status: u16, fields: &[(&str, &str)]) -> ServerHints {
         let mut response = Response::builder().status(status);
         for (name, value) in fields {
             response = response.header(*name, *value);
@@ -114,24 +114,24 @@ mod tests {
     fn only_an_error_holds_by_retry_after() {
         let held = [403, 408, 413, 429, 500, 503].map(|status| (status, Some(7)));
         for (status, expected) in held.into_iter().chain([(200, None), (202, None), (301, None)]) {
-            let hold = told(status, &[("retry-after", "7")]).hold;
+            let hold = hints(status, &[("retry-after", "7")]).hold;
             assert_eq!(hold, expected.map(Duration::from_secs), "{status}");
         }
-        assert!(told(429, &[("retry-after", "0")]).is_nothing());
-        assert!(told(429, &[]).is_nothing());
+        assert!(hints(429, &[("retry-after", "0")]).is_nothing());
+        assert!(hints(429, &[]).is_nothing());
     }
 
     #[test]
     fn a_retry_after_takes_the_place_of_the_reset_of_what_is_used_up() {
         let fields = [("retry-after", "2"), ("ratelimit", "\"burst\";r=0;t=30, \"daily\";r=9;t=600")];
-        let quotas = told(429, &fields).quotas;
+        let quotas = hints(429, &fields).quotas;
         assert_eq!(quotas, [ReportedQuota::new(b"burst", 0, 2), ReportedQuota::new(b"daily", 9, 600)]);
     }
 
     #[test]
     fn of_too_many_policies_the_tightest_are_kept() {
         let many: Vec<_> = (0..40).rev().map(|left| format!("p{left};r={left};t=5")).collect();
-        let quotas = told(200, &[("ratelimit", &many.join(", "))]).quotas;
+        let quotas = hints(200, &[("ratelimit", &many.join(", "))]).quotas;
         assert_eq!(quotas.iter().map(|quota| quota.left).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
     }
 }

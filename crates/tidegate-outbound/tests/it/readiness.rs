@@ -182,6 +182,6 @@ fn around_calls_to_others() {
     check("without a pace", || OutboundLimitLayer::new().with_clock(clock()));
     check("with a line", paced);
     check("without max_wait", || paced().max_wait(SECOND));
-    check("with a line for nobody", || paced().max_waiters(0));
+    check("with a queue of no capacity", || paced().max_waiters(0));
     check("with a key that comes later", || paced().per(key::later(|_| ready("ana"))));
 }

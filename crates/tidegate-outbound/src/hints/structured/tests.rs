@@ -6,9 +6,9 @@ use sfv::{BareItem, Dictionary, List, ListEntry, Parameters, Parser};
 use super::*;
 
 /// The data that both parsers return for a member: its value, and its integer parameters.
-type Told = (Option<i64>, Option<Vec<u8>>, Vec<(Vec<u8>, i64)>);
+type Parsed = (Option<i64>, Option<Vec<u8>>, Vec<(Vec<u8>, i64)>);
 
-fn ours(member: &Member<'_>) -> Told {
+fn ours(member: &Member<'_>) -> Parsed {
     let name = match member.value {
         Some(Bare::String(text)) => Some(unescaped(text)),
         Some(Bare::Token(text)) => Some(text.to_vec()),
@@ -35,7 +35,7 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-fn theirs(entry: &ListEntry) -> Told {
+fn theirs(entry: &ListEntry) -> Parsed {
     let integers = |parameters: &Parameters| {
         let integer = |(key, value): (&sfv::Key, &BareItem)| match value {
             BareItem::Integer(number) => Some((key.as_str().as_bytes().to_vec(), i64::from(*number))),
