@@ -43,14 +43,16 @@ mod body;
 pub mod circuit_breaker;
 pub mod concurrency_limit;
 mod delay;
+mod event;
 mod head;
 pub mod key;
 mod limit;
 
-pub use answer::{DeniedRequest, Dialect, Reason};
+pub use answer::{DeniedRequest, DeniedResponse, Dialect, Reason};
 pub use body::Answered;
 pub use circuit_breaker::CircuitBreakerLayer;
 pub use concurrency_limit::{ConcurrencyLimitLayer, outcome_of};
+pub use event::{DecisionEvent, DecisionResult};
 pub use head::{Head, ResponseHead};
 pub use limit::{RateLimit, RateLimitLayer, ResponseFuture, Settle};
 pub use tidegate_rules::OnRepeated;

@@ -31,7 +31,7 @@ const MEMBERS: [Member; 15] = [
     Member {
         name: "tidegate-tower",
         may_use: &["tidegate", "tidegate-rules", "tidegate-support"],
-        at_most: 11,
+        at_most: 12,
     },
     Member { name: "conformance", may_use: &["tidegate"], at_most: usize::MAX },
     Member {

@@ -10,7 +10,7 @@ use tidegate_support::{LimitStatus, Problem, ProblemKind, ceil_seconds};
 
 use super::Retry;
 use super::grpc::{self, Code};
-use super::promise::{Promise, exceeded};
+use super::promise::Promise;
 use crate::head::Head;
 
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -36,6 +36,20 @@ pub enum Reason {
     Undecided,
 }
 
+impl Reason {
+    /// Returns the HTTP status of the default response.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            // Many proxies handle a status of 500 and above as if the request were allowed.
+            Reason::Quota | Reason::StoreFull => StatusCode::TOO_MANY_REQUESTS,
+            Reason::Capacity | Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
+            Reason::Forbidden => StatusCode::FORBIDDEN,
+            Reason::Missing => StatusCode::BAD_REQUEST,
+            Reason::NoPeer => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
 /// A denied request, for which a response is made.
 #[derive(Clone, Copy, Debug)]
 pub struct DeniedRequest<'a> {
@@ -53,6 +67,16 @@ impl<'a> DeniedRequest<'a> {
         let retry_after = decision.retry_after();
         let reason = if decision.is_store_full() { Reason::StoreFull } else { Reason::Quota };
         DeniedRequest { head, reason, promise: Some(promise), decision: Some(decision), retry_after }
+    }
+
+    /// Returns a denial in a handler, which may not know the limit and its name.
+    pub(super) fn in_handler(
+        head: Head<'a>,
+        promise: Option<&'a Promise>,
+        decision: Decision,
+        reason: Reason,
+    ) -> DeniedRequest<'a> {
+        DeniedRequest { head, reason, promise, decision: Some(decision), retry_after: decision.retry_after() }
     }
 
     /// Returns the same denial with another reason.
@@ -97,14 +121,7 @@ impl<'a> DeniedRequest<'a> {
 
     /// Returns the HTTP status of the default response.
     pub fn status(&self) -> StatusCode {
-        match self.reason {
-            // Many proxies handle a status of 500 and above as if the request were allowed.
-            Reason::Quota | Reason::StoreFull => StatusCode::TOO_MANY_REQUESTS,
-            Reason::Capacity | Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
-            Reason::Forbidden => StatusCode::FORBIDDEN,
-            Reason::Missing => StatusCode::BAD_REQUEST,
-            Reason::NoPeer => StatusCode::INTERNAL_SERVER_ERROR,
-        }
+        self.reason.status()
     }
 
     /// Returns the decision as header fields report it.
@@ -128,7 +145,14 @@ impl<'a> DeniedRequest<'a> {
         let (kind, detail) = match (self.reason, self.promise) {
             (Reason::Quota, Some(promise)) if self.is_too_much() => return promise.too_much.clone(),
             (Reason::Quota, Some(promise)) => return promise.exceeded.clone(),
-            (Reason::Quota, None) => return exceeded(""),
+            (Reason::Quota, None) if self.is_too_much() => (
+                ProblemKind::QuotaExceeded,
+                "This request can never pass: its cost is more than the limit can hold; ask for less.",
+            ),
+            (Reason::Quota, None) => (
+                ProblemKind::QuotaExceeded,
+                "Too many requests; Retry-After says in how many seconds the same request passes.",
+            ),
             (Reason::Capacity, _) => {
                 (ProblemKind::ReducedCapacity, "There is no room for this request now; try again later.")
             }
@@ -188,7 +212,7 @@ pub(crate) fn deny(refused: &DeniedRequest<'_>) -> Response<Bytes> {
     let mut response = Response::new(refused.body());
     *response.status_mut() = refused.status();
     response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
-    if let (Some(wait), None) = (refused.retry_after, refused.decision) {
+    if let (Some(wait), None) = (refused.retry_after, refused.limit_status()) {
         response.headers_mut().insert(header::RETRY_AFTER, ceil_seconds(wait).max(1).into());
     }
     response

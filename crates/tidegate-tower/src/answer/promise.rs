@@ -74,7 +74,7 @@ fn quota_exceeded(name: &str, detail: fmt::Arguments<'_>) -> Bytes {
 }
 
 /// Returns the problem document of a request that has to wait for this limit.
-pub(super) fn exceeded(name: &str) -> Bytes {
+fn exceeded(name: &str) -> Bytes {
     quota_exceeded(
         name,
         format_args!("Refused by \"{name}\"; Retry-After says in how many seconds the same request passes."),

@@ -37,6 +37,7 @@ use tower_layer::Layer;
 
 use crate::answer::DeniedRequest;
 use crate::concurrency_limit::{DenialResponder, OutcomeOf};
+use crate::event::{DecisionEvent, DecisionHook};
 use crate::head::ResponseHead;
 
 /// A layer that admits the calls that its circuit breaker admits; clones share the breaker.
@@ -51,13 +52,19 @@ struct CircuitBreakerSettings {
     outcome: Option<Arc<OutcomeOf>>,
     otherwise: Option<Arc<DenialResponder>>,
     overloaded_after: Option<Duration>,
+    hook: DecisionHook,
 }
 
 impl CircuitBreakerLayer {
     /// Returns a layer with this circuit breaker.
     pub fn new(guard: CircuitBreaker) -> CircuitBreakerLayer {
-        let settings =
-            CircuitBreakerSettings { guard, outcome: None, otherwise: None, overloaded_after: None };
+        let settings = CircuitBreakerSettings {
+            guard,
+            outcome: None,
+            otherwise: None,
+            overloaded_after: None,
+            hook: DecisionHook::default(),
+        };
         CircuitBreakerLayer { settings: Arc::new(settings) }
     }
 
@@ -88,6 +95,21 @@ impl CircuitBreakerLayer {
         answer: impl Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Sync + 'static,
     ) -> CircuitBreakerLayer {
         self.set(|settings| settings.otherwise = Some(Arc::new(answer)))
+    }
+
+    /// Sets a function that receives each decision of this layer, for metrics and logs.
+    ///
+    /// It is called once for each call that is allowed or denied, before the service is called or the
+    /// response is sent. It must not block. Unless it is
+    /// set, no event is made.
+    #[must_use]
+    #[doc(alias = "metrics")]
+    #[doc(alias = "observer")]
+    pub fn on_decision(
+        self,
+        observer: impl Fn(&DecisionEvent<'_>) + Send + Sync + 'static,
+    ) -> CircuitBreakerLayer {
+        self.set(|settings| settings.hook = DecisionHook::new(observer))
     }
 
     fn set(mut self, change: impl FnOnce(&mut CircuitBreakerSettings)) -> CircuitBreakerLayer {

@@ -14,6 +14,7 @@ use tower_service::Service;
 use super::CircuitBreakerSettings;
 use crate::body::{Answered, denial};
 use crate::concurrency_limit::{Ongoing, deny_by, judge};
+use crate::event::{DecisionEvent, DecisionResult};
 use crate::head::{Head, ResponseHead};
 
 /// A service behind a circuit breaker; made by [`CircuitBreakerLayer`](super::CircuitBreakerLayer).
@@ -45,6 +46,8 @@ where
     fn call(&mut self, request: Request<B>) -> CircuitBreakerFuture<S::Future> {
         let stage = match self.settings.guard.admit() {
             Ok(passage) => {
+                let head = Head::of(&request);
+                self.settings.hook.report(|| DecisionEvent::allowed(head, DecisionResult::Allowed));
                 let mut passage = Ongoing::new(passage, self.settings.overloaded_after);
                 let future = passage.work(|| self.inner.call(request));
                 CircuitBreakerStage::Calling {
@@ -54,7 +57,8 @@ where
                 }
             }
             Err(refusal) => {
-                let response = deny_by(self.settings.otherwise.as_deref(), Head::of(&request), refusal);
+                let CircuitBreakerSettings { otherwise, hook, .. } = &*self.settings;
+                let response = deny_by(otherwise.as_deref(), hook, Head::of(&request), refusal);
                 // The readiness that was reserved for this call is released for other calls.
                 self.inner = self.inner.clone();
                 CircuitBreakerStage::Refused { response: Some(response) }

@@ -65,6 +65,7 @@ use tower_layer::Layer;
 
 use crate::answer::{DeniedRequest, deny};
 use crate::body::Answered;
+use crate::event::{DecisionEvent, DecisionHook, DecisionResult};
 use crate::head::{Head, ResponseHead};
 
 /// A layer that limits the number of requests in flight; clones share the limit.
@@ -89,6 +90,7 @@ struct ConcurrencyLimitSettings {
     otherwise: Option<Arc<DenialResponder>>,
     until_body_ends: bool,
     overloaded_after: Option<Duration>,
+    hook: DecisionHook,
 }
 
 impl ConcurrencyLimitLayer {
@@ -102,6 +104,7 @@ impl ConcurrencyLimitLayer {
             otherwise: None,
             until_body_ends: false,
             overloaded_after: None,
+            hook: DecisionHook::default(),
         };
         ConcurrencyLimitLayer { settings: Arc::new(settings) }
     }
@@ -157,6 +160,21 @@ impl ConcurrencyLimitLayer {
         self.set(|settings| settings.otherwise = Some(Arc::new(answer)))
     }
 
+    /// Sets a function that receives each decision of this layer, for metrics and logs.
+    ///
+    /// It is called once for each call that is allowed or denied, and not if it is dropped
+    /// while it waits. It must not block. Unless it is
+    /// set, no event is made.
+    #[must_use]
+    #[doc(alias = "metrics")]
+    #[doc(alias = "observer")]
+    pub fn on_decision(
+        self,
+        observer: impl Fn(&DecisionEvent<'_>) + Send + Sync + 'static,
+    ) -> ConcurrencyLimitLayer {
+        self.set(|settings| settings.hook = DecisionHook::new(observer))
+    }
+
     fn set(mut self, change: impl FnOnce(&mut ConcurrencyLimitSettings)) -> ConcurrencyLimitLayer {
         change(Arc::make_mut(&mut self.settings));
         self
@@ -175,7 +193,16 @@ impl ConcurrencyLimitSettings {
     }
 
     fn refuse(&self, head: Head<'_>, refusal: Denied) -> Response<Bytes> {
-        deny_by(self.otherwise.as_deref(), head, refusal)
+        deny_by(self.otherwise.as_deref(), &self.hook, head, refusal)
+    }
+
+    /// Reports that a call has a permit.
+    #[inline]
+    fn report(&self, head: Head<'_>, result: DecisionResult) {
+        self.hook.report(|| {
+            let remaining = self.places.limit().saturating_sub(self.places.in_flight());
+            DecisionEvent { remaining: Some(remaining), ..DecisionEvent::allowed(head, result) }
+        });
     }
 
     fn begin(&self, place: ConcurrencyPermit) -> Ongoing<ConcurrencyPermit> {
@@ -201,13 +228,15 @@ impl ConcurrencyLimitSettings {
     }
 }
 
-/// Returns the response to a call that was denied for lack of capacity.
+/// Returns the response to a call that was denied for lack of capacity, and reports the denial.
 pub(crate) fn deny_by(
     otherwise: Option<&DenialResponder>,
+    hook: &DecisionHook,
     head: Head<'_>,
     refusal: Denied,
 ) -> Response<Bytes> {
     let refused = DeniedRequest::for_want_of_room(head, refusal.retry_after());
+    hook.report(|| DecisionEvent::denied(&refused));
     match otherwise {
         Some(otherwise) => otherwise(&refused),
         None => deny(&refused),

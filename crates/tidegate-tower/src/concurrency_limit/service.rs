@@ -15,6 +15,7 @@ use tower_service::Service;
 use super::body::PermitBody;
 use super::{ConcurrencyLimitSettings, Ongoing};
 use crate::body::{Answered, denial};
+use crate::event::DecisionResult;
 use crate::head::Head;
 
 /// A service with a limited number of calls in flight; made by [`ConcurrencyLimitLayer`](super::ConcurrencyLimitLayer).
@@ -49,6 +50,7 @@ where
         let class = self.settings.class(head);
         let stage = match self.settings.places.admit(class) {
             Ok(place) => {
+                self.settings.report(head, DecisionResult::Allowed);
                 let mut place = self.settings.begin(place);
                 let future = place.work(|| self.inner.call(request));
                 ConcurrencyLimitStage::Calling { future, place: Some(place) }
@@ -118,10 +120,12 @@ where
                 }
                 StageProjection::Waiting { acquire, pending } => {
                     match ready!(Pin::new(acquire).poll(context)) {
-                        Ok(place) => ConcurrencyLimitStage::Readying {
-                            place: Some(this.settings.begin(place)),
-                            pending: pending.take(),
-                        },
+                        Ok(place) => {
+                            let (_, request) = pending.as_ref().expect("it waits once");
+                            this.settings.report(Head::of(request), DecisionResult::Waited);
+                            let place = Some(this.settings.begin(place));
+                            ConcurrencyLimitStage::Readying { place, pending: pending.take() }
+                        }
                         Err(refusal) => {
                             let (_, request) = pending.take().expect("it waits once");
                             let response = this.settings.refuse(Head::of(&request), refusal);

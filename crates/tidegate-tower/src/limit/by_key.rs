@@ -8,11 +8,9 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tidegate::{
-    Acquire, Algorithm, Decision, Denied, DirectLimiter, Enqueued, Key, Limit, Limiter, Ticks, TrackedTake,
-    Zone,
+    Acquire, Algorithm, Decision, Denied, DirectLimiter, Enqueued, Key, Limit, Limiter, TrackedTake, Zone,
 };
 
 use super::named_limiter::{LimiterStates, NamedLimiter};
@@ -20,14 +18,13 @@ use super::on_response::OnResponse;
 use super::outcome::{CallOutcome, Wait};
 use super::per_request::PerRequest;
 use super::settings::Settings;
-use crate::answer::DeniedRequest;
+use crate::answer::{DeniedRequest, LATER};
+use crate::event::DecisionResult;
 use crate::head::Head;
 use crate::key::{Identified, Identify, KeyOutcome, LaterParts, Parts};
 
 /// The size of a layer's own zone, enough for half a million keys. The system commits the memory as it is used.
 pub(super) const ZONE_BYTES: usize = 16 << 20;
-/// The time to the next try after a denial that is not a decision of the limit.
-const LATER: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 
 /// A decider by keys; clones share the counts.
 #[derive(Clone)]
@@ -134,6 +131,7 @@ impl ByKey {
         if settings.settlement.may_correct() {
             return match limiter.admit_tracked(key, cost) {
                 (decision, Some(take)) => {
+                    settings.hook.report(|| limiter.event(head, &decision, DecisionResult::Allowed));
                     CallOutcome::Pass(Some(OnResponse::settled(settings, limiter, decision, take, key.key())))
                 }
                 (decision, None) => deny(settings, limiter, head, decision),
@@ -141,7 +139,10 @@ impl ByKey {
         }
         let decision = limiter.admit(key, cost);
         match decision.is_allowed() {
-            true => CallOutcome::Pass(OnResponse::kept(settings, limiter, decision, || key.key())),
+            true => {
+                settings.hook.report(|| limiter.event(head, &decision, DecisionResult::Allowed));
+                CallOutcome::Pass(OnResponse::kept(settings, limiter, decision, || key.key()))
+            }
             false => deny(settings, limiter, head, decision),
         }
     }
@@ -155,7 +156,10 @@ impl ByKey {
         head: Head<'_>,
         key: &Parts<'_>,
     ) -> CallOutcome {
-        let over = |passed| waited(&self.settings, limiter, head, passed, || key.key());
+        let over = |passed: Passed| {
+            report_passed(&self.settings, limiter, head, &passed, DecisionResult::Allowed);
+            waited(&self.settings, limiter, head, passed, || key.key())
+        };
         let wait = |turn| {
             let (settings, limiter) = (Arc::clone(&self.settings), Arc::clone(limiter));
             CallOutcome::wait(WaitInQueue { settings, limiter, key: key.key(), turn })
@@ -206,7 +210,21 @@ struct WaitInQueue {
 impl Wait for WaitInQueue {
     fn poll(&mut self, head: Head<'_>, context: &mut Context<'_>) -> Poll<CallOutcome> {
         let passed = ready!(self.turn.as_mut().poll(context));
+        report_passed(&self.settings, &self.limiter, head, &passed, DecisionResult::Waited);
         Poll::Ready(waited(&self.settings, &self.limiter, head, passed, || self.key.clone()))
+    }
+}
+
+/// Reports a request that has passed a queue; a denial is reported where its response is made.
+fn report_passed(
+    settings: &Settings,
+    limiter: &NamedLimiter,
+    head: Head<'_>,
+    passed: &Passed,
+    result: DecisionResult,
+) {
+    if let Ok((decision, _)) = passed {
+        settings.hook.report(|| limiter.event(head, decision, result));
     }
 }
 

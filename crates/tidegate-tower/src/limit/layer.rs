@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use tidegate::{Clock, Limit, Limiter, Zone};
+use tidegate::{Clock, Limit, LimitError, Limiter, Zone};
 use tidegate_rules::Gate;
 use tower_layer::Layer;
 
@@ -19,6 +19,7 @@ use super::service::RateLimit;
 use super::settings::Settings;
 use super::settle::Settle;
 use crate::answer::{DeniedRequest, Dialect};
+use crate::event::{DecisionEvent, DecisionHook};
 use crate::head::{Head, ResponseHead};
 use crate::key::{Extract, Identify};
 
@@ -78,6 +79,25 @@ impl RateLimitLayer {
     pub fn new(limit: Limit, key: impl Identify) -> RateLimitLayer {
         let limiters = Limiters::own(limit, &key, DEFAULT_NAME);
         RateLimitLayer::by_key(key, limiters)
+    }
+
+    /// Returns the same layer for a limit that is written as text, such as one from a configuration file.
+    ///
+    /// ```
+    /// use tidegate_tower::{RateLimitLayer, key};
+    ///
+    /// let layer = RateLimitLayer::try_new("10/s burst 20", key::header("x-api-key"))?;
+    /// # let _ = layer;
+    ///
+    /// let error = RateLimitLayer::try_new("60/min", key::everyone()).unwrap_err();
+    /// assert!(error.to_string().contains("unknown unit \"min\""), "{error}");
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the text is not a limit. The error contains the place, the fault and the remedy.
+    pub fn try_new(limit: &str, key: impl Identify) -> Result<RateLimitLayer, LimitError> {
+        Ok(RateLimitLayer::new(limit.parse()?, key))
     }
 
     /// Returns a layer with a limiter that other code may share.
@@ -271,6 +291,42 @@ impl RateLimitLayer {
         answer: impl Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Sync + 'static,
     ) -> RateLimitLayer {
         self.set(|settings| settings.otherwise = Some(Arc::new(answer)))
+    }
+
+    /// Sets a function that receives each decision of this layer, for metrics and logs.
+    ///
+    /// It is called once for each request that is allowed or denied, before the service is called or the response is
+    /// sent. It is not called for requests that are not limited ([`exempt`](RateLimitLayer::exempt), a cost of 0, a
+    /// part that is [skipped](Extract::or_skip)), and not for requests that are dropped while they wait.
+    ///
+    /// It runs inside of the call, so it must not block. Unless it is set, no event is made.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use tidegate::Limit;
+    /// use tidegate_tower::{RateLimitLayer, key};
+    ///
+    /// let denials = Arc::new(AtomicU64::new(0));
+    /// let layer = RateLimitLayer::new(Limit::per_minute(100), key::header("x-api-key")).named("api").on_decision({
+    ///     let denials = Arc::clone(&denials);
+    ///     move |event| {
+    ///         if event.is_denied() {
+    ///             denials.fetch_add(1, Ordering::Relaxed);
+    ///         }
+    ///     }
+    /// });
+    /// # let _ = layer;
+    /// ```
+    #[must_use]
+    #[doc(alias = "metrics")]
+    #[doc(alias = "observer")]
+    pub fn on_decision(
+        self,
+        observer: impl Fn(&DecisionEvent<'_>) + Send + Sync + 'static,
+    ) -> RateLimitLayer {
+        self.set(|settings| settings.hook = DecisionHook::new(observer))
     }
 
     /// Sets the clock by which requests are delayed under rules; for tests. Limiters and stores have clocks of their

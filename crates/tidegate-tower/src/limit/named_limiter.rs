@@ -9,6 +9,8 @@ use tidegate::{
 use super::settle::Settle;
 use crate::answer::Promise;
 use crate::body::Held;
+use crate::event::{DecisionEvent, DecisionResult};
+use crate::head::Head;
 use crate::key::Parts;
 
 /// A limiter with the parts of replies that depend on its limit.
@@ -43,6 +45,17 @@ impl NamedLimiter {
 
     pub(super) fn limit(&self) -> Limit {
         self.counter.limit()
+    }
+
+    /// Returns the event of a request that this limiter has allowed.
+    pub(super) fn event<'a>(
+        &'a self,
+        head: Head<'a>,
+        decision: &Decision,
+        result: DecisionResult,
+    ) -> DecisionEvent<'a> {
+        let (limit, remaining) = (Some(self.promise.name()), Some(decision.remaining()));
+        DecisionEvent { limit, remaining, ..DecisionEvent::allowed(head, result) }
     }
 
     /// Returns true if all requests share one state, so that none needs a key.

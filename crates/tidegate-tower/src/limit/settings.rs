@@ -10,6 +10,7 @@ use tidegate_support::put_fields;
 
 use super::settle::Settlement;
 use crate::answer::{DeniedRequest, Dialect, deny};
+use crate::event::{DecisionEvent, DecisionHook};
 use crate::head::Head;
 
 type CostOf = dyn Fn(Head<'_>) -> u64 + Send + Sync;
@@ -27,6 +28,7 @@ pub(super) struct Settings {
     pub(super) settlement: Settlement,
     pub(super) otherwise: Option<Arc<DenialResponse>>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) hook: DecisionHook,
 }
 
 impl Settings {
@@ -53,8 +55,9 @@ impl Settings {
         head.timeout().map_or(self.max_wait, |timeout| timeout.min(self.max_wait))
     }
 
-    /// Makes the reply to a request that was denied.
+    /// Makes the reply to a request that was denied, and reports the denial.
     pub(super) fn deny(&self, refused: &DeniedRequest<'_>) -> Response<Bytes> {
+        self.hook.report(|| DecisionEvent::denied(refused));
         let mut response = match &self.otherwise {
             None => deny(refused),
             Some(answer) => answer(refused),
@@ -77,6 +80,7 @@ impl Default for Settings {
             settlement: Settlement::default(),
             otherwise: None,
             clock: Arc::new(CounterClock::new()),
+            hook: DecisionHook::default(),
         }
     }
 }

@@ -23,6 +23,7 @@ use super::settings::Settings;
 use super::settle::Phase;
 use crate::answer::{DeniedRequest, Reason};
 use crate::delay::Delay;
+use crate::event::DecisionResult;
 use crate::head::Head;
 use crate::key::{Extract, Extracted, LaterEach, Part, peer};
 use asking::{Asking, TrackedReply};
@@ -143,6 +144,7 @@ impl ByRules {
             phase: Phase::Unserved,
         });
         if delay.is_zero() {
+            taken.report(head, DecisionResult::Allowed);
             return CallOutcome::Pass(Some(OnResponse::ByRules(taken)));
         }
         let delay = Delay::lasting(Arc::clone(&self.settings.clock), delay);
@@ -204,7 +206,10 @@ impl Wait for WaitForTime {
         let waited = ready!(Pin::new(&mut self.delay).poll(context));
         let taken = self.taken.take().expect("polled again after it was over");
         Poll::Ready(match waited {
-            Ok(()) => CallOutcome::Pass(Some(OnResponse::ByRules(taken))),
+            Ok(()) => {
+                taken.report(head, DecisionResult::Waited);
+                CallOutcome::Pass(Some(OnResponse::ByRules(taken)))
+            }
             // The system has no timer thread to wake the request.
             Err(_) => {
                 CallOutcome::Deny(taken.settings.deny(&DeniedRequest::because(head, Reason::Undecided)))

@@ -9,7 +9,8 @@ use tidegate_rules::{Binding, Charges, Gate, HeldPermit};
 
 use crate::answer::{Dialect, Promise, Promises};
 use crate::body::Held;
-use crate::head::ResponseHead;
+use crate::event::{DecisionEvent, DecisionResult};
+use crate::head::{Head, ResponseHead};
 use crate::limit::settings::Settings;
 use crate::limit::settle::{Phase, Settle};
 use tidegate_support::{join_all, put_remaining};
@@ -45,6 +46,20 @@ pub(in crate::limit) struct TakenByRules {
 }
 
 impl TakenByRules {
+    /// Reports that the rules have allowed the request.
+    pub(in crate::limit) fn report(&self, head: Head<'_>, result: DecisionResult) {
+        if !self.settings.hook.is_set() {
+            return;
+        }
+        // The name of a rule as header fields have it, which is also that of a denial.
+        let promise = self.binding.as_ref().map(|binding| self.rules.promise(binding));
+        self.settings.hook.report(|| DecisionEvent {
+            limit: promise.as_deref().map(Promise::name),
+            remaining: self.binding.as_ref().map(|binding| binding.decision.remaining()),
+            ..DecisionEvent::allowed(head, result)
+        });
+    }
+
     /// Corrects the takes and releases the permits; returns the future to await for that, if any.
     pub(super) fn settle(&mut self, response: ResponseHead<'_>) -> Option<Settling> {
         let settle = match self.bill.is_empty() {
