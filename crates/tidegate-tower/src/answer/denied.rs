@@ -1,4 +1,8 @@
 //! A denial, and the response to it.
+//!
+//! Clients react to the status and to `Retry-After`, so both are conservative. A status of 429 means that this caller
+//! has to slow down; 503 means that the service is short of capacity, for every caller. `Retry-After` is rounded up to
+//! whole seconds, because a retry that comes a moment too early is denied again.
 
 use std::time::Duration;
 
@@ -16,6 +20,10 @@ use crate::head::Head;
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 
 /// The reason of a denial.
+///
+/// It determines the default status. A reply of your own ([`otherwise`](crate::RateLimitLayer::otherwise)) can match
+/// it; more reasons may be added.
+#[doc(alias = "status code")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -51,6 +59,24 @@ impl Reason {
 }
 
 /// A denied request, for which a response is made.
+///
+/// The argument of [`RateLimitLayer::otherwise`](crate::RateLimitLayer::otherwise) and of the same method of the other
+/// layers. A reply of your own can be a page, JSON of another form, or a redirect:
+///
+/// ```
+/// use http::Response;
+/// use tidegate::Limit;
+/// use tidegate_tower::{RateLimitLayer, key};
+///
+/// let layer = RateLimitLayer::new(Limit::per_minute(100), key::header("x-api-key")).otherwise(|denied| {
+///     let wait = denied.retry_after().map_or(0, |wait| wait.as_secs() + 1);
+///     let body = format!("{{\"error\":\"slow down\",\"wait\":{wait}}}");
+///     let mut response = Response::new(body.into());
+///     *response.status_mut() = denied.status();
+///     response
+/// });
+/// # let _ = layer;
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DeniedRequest<'a> {
     head: Head<'a>,
@@ -105,21 +131,32 @@ impl<'a> DeniedRequest<'a> {
     }
 
     /// Returns the name of the limit that denied the request.
+    ///
+    /// It is the name of [`RateLimitLayer::named`](crate::RateLimitLayer::named) or of a rule, in a form that is valid
+    /// in header fields. `None` if no limit decided: a rule that always denies, a missing key, a lack of capacity.
     pub fn policy(&self) -> Option<&'a str> {
         self.promise.map(Promise::name)
     }
 
     /// Returns the decision of the limit.
+    ///
+    /// It contains the limit, the remaining quota and the time until the limit is full again. `None` if no limit
+    /// decided.
     pub fn decision(&self) -> Option<Decision> {
         self.decision
     }
 
     /// Returns the time to the next try, if it is known and a retry can pass.
+    ///
+    /// It is exact for the limit that denied the request, if no other request spends meanwhile. For a lack of capacity
+    /// it is a guess. In the default response it is rounded up.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
     /// Returns the HTTP status of the default response.
+    ///
+    /// A gRPC call gets 200 with a `grpc-status` in place of it.
     pub fn status(&self) -> StatusCode {
         self.reason.status()
     }
@@ -129,6 +166,7 @@ impl<'a> DeniedRequest<'a> {
         Some(self.promise?.status(self.decision.as_ref()?))
     }
 
+    /// Returns the advice to a gRPC client, which may retry by itself.
     fn retry(&self) -> Retry {
         match (self.retry_after, self.reason) {
             (Some(wait), _) => Retry::After(wait),
@@ -137,10 +175,12 @@ impl<'a> DeniedRequest<'a> {
         }
     }
 
+    /// Returns true if the cost is more than the limit can ever admit.
     fn is_too_much(&self) -> bool {
         self.decision.is_some_and(|decision| decision.verdict_in_ticks() == Verdict::Impossible)
     }
 
+    /// Returns the problem document. Those of a limit are made once, so this copies a reference.
     fn body(&self) -> Bytes {
         let (kind, detail) = match (self.reason, self.promise) {
             (Reason::Quota, Some(promise)) if self.is_too_much() => return promise.too_much.clone(),
@@ -178,6 +218,7 @@ impl<'a> DeniedRequest<'a> {
         Problem { kind, status: self.status(), detail }.document(None).into()
     }
 
+    /// Returns the gRPC status, the counterpart of the HTTP status.
     fn code(&self) -> Code {
         match self.reason {
             Reason::Quota | Reason::StoreFull => Code::ResourceExhausted,
@@ -188,6 +229,7 @@ impl<'a> DeniedRequest<'a> {
         }
     }
 
+    /// Returns the gRPC message. It has no number in it: details and pushback have the time to the next try.
     fn message(&self) -> &'static str {
         match self.reason {
             Reason::Quota if self.is_too_much() => "the call weighs more than its limit can hold",

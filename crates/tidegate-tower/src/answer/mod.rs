@@ -1,4 +1,7 @@
 //! Denials: the response in place of the service's, and the header fields that report the remaining quota.
+//!
+//! One function makes every denial of the layers, in HTTP and in gRPC; [`DeniedResponse`] makes the same for handlers.
+//! The header fields and the problem documents are written by `tidegate-support`, as are those of the server.
 
 mod denied;
 mod denied_response;
@@ -21,7 +24,10 @@ pub(crate) const LATER: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 /// The time to the next try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Retry {
+    /// The same request can pass after this time.
     After(Duration),
+    /// The same request can never pass.
     Never,
+    /// It can pass later; the time is unknown.
     Unknown,
 }

@@ -1,4 +1,13 @@
 //! The service of the layer, and the future of its responses.
+//!
+//! ```text
+//!   admitted -> calling -> response
+//!   queued -> waiting -> readying -> calling -> response
+//!   denied -> refused
+//! ```
+//!
+//! A waiting call gives its readiness back. Readiness of a service may be a connection or a slot of a buffer, and
+//! waiters would otherwise hold all of them while other calls could use them.
 
 use std::fmt;
 use std::pin::Pin;
@@ -19,6 +28,9 @@ use crate::event::DecisionResult;
 use crate::head::Head;
 
 /// A service with a limited number of calls in flight; made by [`ConcurrencyLimitLayer`](super::ConcurrencyLimitLayer).
+///
+/// Clones share the permits. The inner service has to be `Clone`: a call that waits or is denied gives its readiness
+/// back.
 #[derive(Clone)]
 pub struct ConcurrencyLimit<S> {
     inner: S,
@@ -41,10 +53,13 @@ where
     type Error = S::Error;
     type Future = ConcurrencyLimitFuture<S, B>;
 
+    /// Is ready when the inner service is, also when all permits are in use: the decision is made at the call.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
     }
 
+    /// Takes a permit and calls the service. Without a free permit the call joins the queue, if it may wait, or is
+    /// denied.
     fn call(&mut self, request: Request<B>) -> ConcurrencyLimitFuture<S, B> {
         let head = Head::of(&request);
         let class = self.settings.class(head);
@@ -93,10 +108,13 @@ pin_project! {
     where
         S: Service<Request<B>>,
     {
+        /// The call was denied. `None` once the response was returned.
         Refused { response: Option<Response<Bytes>> },
+        /// The call is queued, with a clone of the service that is not ready.
         Waiting { acquire: AcquireConcurrencyPermit, pending: Option<(S, Request<B>)> },
         /// The call has a permit, and waits until the service is ready.
         Readying { place: Option<Ongoing<ConcurrencyPermit>>, pending: Option<(S, Request<B>)> },
+        /// The service runs. The permit is `None` once it was released.
         Calling { #[pin] future: S::Future, place: Option<Ongoing<ConcurrencyPermit>> },
     }
 }

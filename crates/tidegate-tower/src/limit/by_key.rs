@@ -3,6 +3,10 @@
 //! ```text
 //!   the key is found at once, or awaited -> allowed or denied at once, or queued
 //! ```
+//!
+//! A counted request ends in one decision of a limiter. The paths to it differ in what has to be kept until the
+//! response: nothing, the header fields, a receipt for a refund, a permit. The path without any of these is the fastest
+//! and is inlined.
 
 use std::mem;
 use std::pin::Pin;
@@ -54,6 +58,7 @@ impl Limiters {
         Limiters::of(counter, name)
     }
 
+    /// Returns a limiter of these states for all requests.
     pub(super) fn of(counter: LimiterStates, name: &str) -> Limiters {
         Limiters::One(Arc::new(NamedLimiter::new(counter, name)))
     }
@@ -72,6 +77,7 @@ impl ByKey {
         }
     }
 
+    /// Renames the limiters in header fields; their counts stay.
     pub(super) fn set_name(&mut self, name: &str) {
         self.limiters = match &self.limiters {
             Limiters::One(limiter) => Limiters::One(Arc::new(limiter.named(name))),
@@ -79,6 +85,7 @@ impl ByKey {
         };
     }
 
+    /// Decides about a request of this cost. If all requests share one state, no key is extracted.
     #[inline]
     pub(super) fn decide(self: &Arc<Self>, head: Head<'_>, cost: u64) -> CallOutcome {
         if matches!(&self.limiters, Limiters::One(limiter) if limiter.is_shared()) {
@@ -204,6 +211,7 @@ struct WaitInQueue {
     settings: Arc<Settings>,
     limiter: Arc<NamedLimiter>,
     key: Key,
+    /// The place in the queue. Dropping it leaves the queue and spends nothing.
     turn: Pin<Box<dyn Future<Output = Passed> + Send>>,
 }
 
@@ -228,6 +236,7 @@ fn report_passed(
     }
 }
 
+/// Returns the outcome of a request that has passed the queue, or that the queue has denied.
 fn waited(
     settings: &Arc<Settings>,
     limiter: &Arc<NamedLimiter>,
@@ -249,6 +258,7 @@ fn waited(
     }
 }
 
+/// Returns the denial by a decision of this limiter, with the header fields of the limit in force.
 #[inline(never)]
 fn deny(settings: &Settings, limiter: &NamedLimiter, head: Head<'_>, decision: Decision) -> CallOutcome {
     CallOutcome::Deny(

@@ -40,6 +40,13 @@ const DEFAULT_NAME: &str = "default";
 ///
 /// In a nested router of axum the path lacks the prefix of the outer router: put the layer outside, or read axum's
 /// `OriginalUri`.
+#[doc(alias = "rate limit middleware")]
+#[doc(alias = "rate limiter")]
+#[doc(alias = "throttle")]
+#[doc(alias = "GovernorLayer")]
+#[doc(alias = "429")]
+#[doc(alias = "too many requests")]
+#[doc(alias = "quota")]
 #[derive(Clone)]
 pub struct RateLimitLayer {
     decider: Decider,
@@ -118,9 +125,9 @@ impl RateLimitLayer {
     /// A debt belongs to the key and the limit. So a debt under one limit does not affect requests under another, and a
     /// caller starts full under a new plan.
     ///
-    /// The memory is that of [`RateLimitLayer::new`], for all limits together; [`RateLimitLayer::each_on`] has another one.
-    /// With [`RateLimitLayer::wait`] there is a queue for each key under each of the first 64 limits. Requests under further
-    /// limits are limited as well, but a waiting one may be overtaken.
+    /// The memory is that of [`RateLimitLayer::new`], for all limits together; [`RateLimitLayer::each_on`] has another
+    /// one. With [`RateLimitLayer::wait`] there is a queue for each key under each of the first 64 limits. Requests
+    /// under further limits are limited as well, but a waiting one may be overtaken.
     pub fn each(
         key: impl Identify,
         limit: impl Fn(Head<'_>) -> Limit + Send + Sync + 'static,
@@ -141,9 +148,9 @@ impl RateLimitLayer {
 
     /// Returns a layer that limits requests by the rules of a gate, whose store may be remote.
     ///
-    /// Rules match `method`, `path`, `host`, `ip` (see [`RateLimitLayer::peer`]), `header.x`, `cookie.x`, `query.x`, and the
-    /// attributes of [`RateLimitLayer::attribute`]. A request that a rule always denies gets 403. Permits are released when
-    /// the response is over; in a remote store, when the response begins.
+    /// Rules match `method`, `path`, `host`, `ip` (see [`RateLimitLayer::peer`]), `header.x`, `cookie.x`, `query.x`,
+    /// and the attributes of [`RateLimitLayer::attribute`]. A request that a rule always denies gets 403. Permits are
+    /// released when the response is over; in a remote store, when the response begins.
     ///
     /// A request waits only if a rule has a max wait; [`RateLimitLayer::wait`] can shorten the max wait of a rule, not
     /// extend it. If a client disconnects while its request waits, the cost stays spent.
@@ -170,7 +177,7 @@ impl RateLimitLayer {
             Decider::ByRules(by) => Arc::make_mut(by).set_peer(Arc::new(peer)),
             Decider::ByKey(_) => panic!(
                 "peer: only rules look for it, and this layer has none; give the peer as the key, or make the layer by \
-                 RateLimit::rules"
+                 RateLimitLayer::rules"
             ),
         }
         self
@@ -192,7 +199,7 @@ impl RateLimitLayer {
             Decider::ByRules(by) => Arc::make_mut(by).add(name, Arc::new(value)),
             Decider::ByKey(_) => panic!(
                 "attribute {name:?}: only rules look at it, and this layer has none; give it as a part of the key, or \
-                 make the layer by RateLimit::rules"
+                 make the layer by RateLimitLayer::rules"
             ),
         }
         self
@@ -218,6 +225,9 @@ impl RateLimitLayer {
     /// A caller's `grpc-timeout` shortens the wait. A request that would have to wait longer is denied at once. A
     /// request whose client disconnects leaves the queue.
     #[must_use]
+    #[doc(alias = "queue")]
+    #[doc(alias = "backpressure")]
+    #[doc(alias = "max_wait")]
     pub fn wait(self, longest: Duration) -> RateLimitLayer {
         self.set(|settings| settings.max_wait = longest)
     }
@@ -249,6 +259,8 @@ impl RateLimitLayer {
     /// It is not called for requests that were denied or not limited. For requests without a response see
     /// [`RateLimitLayer::abandoned`].
     #[must_use]
+    #[doc(alias = "refund")]
+    #[doc(alias = "charge")]
     pub fn after(self, after: impl Fn(ResponseHead<'_>) -> Settle + Send + Sync + 'static) -> RateLimitLayer {
         self.set(|settings| settings.settlement.set_after(Arc::new(after)))
     }
@@ -257,10 +269,10 @@ impl RateLimitLayer {
     /// returned an error in place of a response. It is done when the request is dropped.
     ///
     /// Unless set, a client cannot avoid a charge by disconnecting: the take is kept, and the maximum that
-    /// [`RateLimitLayer::after`] would charge is charged as well. That is its charge for an empty response with status 499
-    /// (client closed request), or the largest charge of this layer so far, whichever is more. A refund that it returns
-    /// there is ignored. Set `.abandoned(Settle::Keep)` to charge nothing, or `.abandoned(Settle::Charge(n))` if the
-    /// maximum is known.
+    /// [`RateLimitLayer::after`] would charge is charged as well. That is its charge for an empty response with status
+    /// 499 (client closed request), or the largest charge of this layer so far, whichever is more. A refund that it
+    /// returns there is ignored. Set `.abandoned(Settle::Keep)` to charge nothing, or `.abandoned(Settle::Charge(n))`
+    /// if the maximum is known.
     ///
     /// A request that is dropped before the service was called is never charged: it was waiting, or a remote store had
     /// not replied yet. A refund that is set here is done.

@@ -1,4 +1,8 @@
 //! The takes of rules, while the service runs.
+//!
+//! In memory corrections and releases are immediate. On a remote store they are requests: the response waits for them,
+//! so that the next request of the same client finds its quota and its permit; a failure of the store does not fail the
+//! response.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,11 +27,13 @@ pub(in crate::limit) struct RuleSet {
 }
 
 impl RuleSet {
+    /// Returns the rules of a gate, without any header fields formatted yet.
     pub(in crate::limit) fn new(gate: Gate) -> RuleSet {
         let is_in_memory = gate.is_in_memory();
         RuleSet { gate, is_in_memory, promises: Promises::default() }
     }
 
+    /// Returns the parts of replies for the decisive rule, from the cache or made now.
     pub(in crate::limit) fn promise(&self, binding: &Binding) -> Arc<Promise> {
         self.promises.of(&binding.rule, &binding.limit)
     }
@@ -90,6 +96,7 @@ impl TakenByRules {
         }
     }
 
+    /// Returns the correction as a future, and leaves no takes behind: a second correction does nothing.
     fn correction(&mut self, settle: Settle) -> impl Future<Output = ()> + Send + use<> {
         correct(self.rules.gate.clone(), std::mem::take(&mut self.bill), settle, self.cost)
     }
