@@ -19,7 +19,7 @@ struct Member {
 const MEMBERS: [Member; 15] = [
     Member { name: "tidegate", may_use: &[], at_most: 3 },
     Member { name: "tidegate-macros", may_use: &["tidegate"], at_most: 4 },
-    Member { name: "tidegate-outbound", may_use: &["tidegate", "tidegate-tower"], at_most: 7 },
+    Member { name: "tidegate-outbound", may_use: &["tidegate", "tidegate-tower"], at_most: 8 },
     Member { name: "tidegate-redis", may_use: &["tidegate", "tidegate-support"], at_most: 8 },
     Member { name: "tidegate-rules", may_use: &["tidegate", "tidegate-support"], at_most: 8 },
     Member {

@@ -1,6 +1,10 @@
 //! The remaining quota, in the header fields that servers use for it.
+//!
+//! Servers have used four generations of fields. Each kind is read independently of the others, so a server that sends
+//! two kinds reports two quotas, and both apply.
 
 use http::header::HeaderName;
+use sfv::{BareItem, ListEntry};
 
 use super::when::{There, whole};
 use super::{ReportedQuota, structured};
@@ -32,12 +36,9 @@ fn rate_limit(text: &[u8], headers: &http::HeaderMap) -> Vec<ReportedQuota> {
     if let Some(members) = structured::list(text) {
         return members.iter().filter_map(|member| named(member, headers)).collect();
     }
-    let members = structured::dictionary(text).unwrap_or_default();
-    let last = |name: &str| {
-        let (_, member) = members.iter().rev().find(|(key, _)| *key == name.as_bytes())?;
-        u64::try_from(member.value?.integer()?).ok()
-    };
-    match (last("remaining"), last("reset")) {
+    let Some(members) = structured::dictionary(text) else { return Vec::new() };
+    let number = |name: &str| structured::integer(&structured::item(members.get(name)?)?.bare_item);
+    match (number("remaining"), number("reset")) {
         (Some(left), Some(seconds)) => {
             vec![ReportedQuota::new(RATE_LIMIT.as_str().as_bytes(), left, seconds)]
         }
@@ -45,24 +46,29 @@ fn rate_limit(text: &[u8], headers: &http::HeaderMap) -> Vec<ReportedQuota> {
     }
 }
 
-fn named(member: &structured::Member<'_>, headers: &http::HeaderMap) -> Option<ReportedQuota> {
-    let name = member.name()?;
-    let left = u64::try_from(member.integer("r")?).ok()?;
-    let seconds = match member.integer("t") {
-        Some(seconds) => u64::try_from(seconds).ok()?,
+/// Returns the quota of a member `"name";r=0;t=30`; `None` if it has no name, or an invalid number.
+fn named(member: &ListEntry, headers: &http::HeaderMap) -> Option<ReportedQuota> {
+    let item = structured::item(member)?;
+    let name = structured::name(item)?;
+    let left = structured::integer(item.params.get("r")?)?;
+    let seconds = match item.params.get("t") {
+        Some(BareItem::Integer(seconds)) => u64::try_from(*seconds).ok()?,
         // No quota remains, and no reset is reported: it is at the latest the end of the window.
-        None if left == 0 && !member.has("t") => window(name, headers)?,
-        None => return None,
+        None if left == 0 => window(name, headers)?,
+        _ => return None,
     };
-    Some(ReportedQuota::new(name, left, seconds))
+    Some(ReportedQuota::new(name.as_bytes(), left, seconds))
 }
 
 /// Returns the length of this policy's window, in seconds.
-fn window(name: &[u8], headers: &http::HeaderMap) -> Option<u64> {
+///
+/// The first policy of that name counts. Without one, a used-up quota without a reset is ignored: its end is unknown.
+fn window(name: &str, headers: &http::HeaderMap) -> Option<u64> {
     headers.get_all(POLICY).iter().find_map(|value| {
         let members = structured::list(value.as_bytes())?;
-        let policy = members.iter().find(|member| member.name() == Some(name))?;
-        u64::try_from(policy.integer("w")?).ok()
+        let mut items = members.iter().filter_map(structured::item);
+        let policy = items.find(|item| structured::name(item) == Some(name))?;
+        structured::integer(policy.params.get("w")?)
     })
 }
 
