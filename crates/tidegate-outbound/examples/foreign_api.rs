@@ -24,12 +24,12 @@ const CALLS: usize = 12;
 async fn main() -> Result<(), Error> {
     let client = Client::builder(TokioExecutor::new()).build_http::<Body>();
     let hasty = call(client.clone(), foreign_api().await?).await?;
-    println!("without Outgoing: {hasty} of {CALLS} refused");
+    println!("without the layer: {hasty} of {CALLS} denied");
 
     let polite = ServiceBuilder::new().layer(OutboundLimitLayer::new()).service(client);
     let refused = call(polite, foreign_api().await?).await?;
-    println!("with Outgoing:    {refused} of {CALLS} refused");
-    assert_eq!(refused, 0, "nothing leaves that would be refused");
+    println!("with the layer:    {refused} of {CALLS} denied");
+    assert_eq!(refused, 0, "no call leaves that would be denied");
     Ok(())
 }
 

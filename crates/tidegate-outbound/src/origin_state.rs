@@ -25,6 +25,7 @@ pub(crate) struct Exit {
     pub(crate) since: Timestamp,
     /// The moment of the origin at which it was released.
     left_at: u64,
+    /// The receipt of the pace and of slow start.
     let_go: ReleaseReceipt,
 }
 
@@ -47,6 +48,7 @@ pub(crate) struct OriginState {
 }
 
 impl OriginState {
+    /// Advances the counter of events.
     fn next_moment(&mut self) -> u64 {
         self.moment += 1;
         self.moment
@@ -142,6 +144,7 @@ impl OriginState {
         self.tail = None;
     }
 
+    /// Moves calls that are in flight for more than ten seconds out of those that are subtracted from quotas.
     fn set_hanging_apart(&mut self, now: Timestamp) {
         while let Some(eldest) = self.on_their_way.first_entry() {
             if now.since(*eldest.get()) <= SURELY_COUNTED {

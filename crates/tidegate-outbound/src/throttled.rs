@@ -1,4 +1,7 @@
 //! The error of a call that was not sent.
+//!
+//! It is an error, not a response: a client that receives a 429 would report a denial by the server, and there was
+//! none.
 
 use std::error::Error;
 use std::fmt;
@@ -9,6 +12,23 @@ use tidegate_tower::concurrency_limit::NotSent;
 /// The error of a call that would have had to wait longer than its max wait.
 ///
 /// The call was not sent. Layers of tower pass errors on in boxes: `error.downcast_ref::<Throttled>()` finds this one.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use tidegate_outbound::{BoxError, Throttled};
+///
+/// /// Returns the time to the next try of a call that was held back, and no time for any other error.
+/// fn next_try(error: &BoxError) -> Option<Duration> {
+///     error.downcast_ref::<Throttled>()?.retry_after()
+/// }
+/// # let _ = next_try;
+/// ```
+///
+/// [`NotSent`] is its source, so the layers of `tidegate-tower` do not count it as a failure of the server.
+#[doc(alias = "rate limited")]
+#[doc(alias = "backpressure")]
+#[doc(alias = "too many requests")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttled {
     retry_after: Option<Duration>,
@@ -18,10 +38,15 @@ pub struct Throttled {
 /// The reason why a call has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
+    /// A server asked for a hold, or its reported quota is used up.
     Reported,
+    /// The pace of this program is reached.
     Paced,
+    /// The queue has no room for another waiter.
     LineFull,
+    /// The key of the request is missing, and its extractor denies that.
     NoKey,
+    /// The system could not start the timer thread.
     NoTimer,
 }
 
@@ -31,21 +56,30 @@ impl Throttled {
     }
 
     /// Returns a lower bound of the wait after which the call could have left; `None` if it is unknown.
+    ///
+    /// Other calls that wait may extend it: a call that is made again joins the end of the queue.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
     /// Returns true if the server asked for the wait.
+    ///
+    /// It is true for a hold (`Retry-After`) and for a remaining quota of zero. Retry later, or use another server.
     pub fn is_reported(&self) -> bool {
         self.reason == Reason::Reported
     }
 
     /// Returns true if the pace of this program caused the wait.
+    ///
+    /// More calls are made than the [`pace`](crate::OutboundLimitLayer::pace) allows: make fewer, or allow a longer max
+    /// wait.
     pub fn is_paced(&self) -> bool {
         self.reason == Reason::Paced
     }
 
     /// Returns true if the queue was full.
+    ///
+    /// The capacity is that of [`max_waiters`](crate::OutboundLimitLayer::max_waiters). The call did not wait.
     pub fn is_queue_full(&self) -> bool {
         self.reason == Reason::LineFull
     }

@@ -2,6 +2,9 @@
 //!
 //! It is in `grpc-retry-pushback-ms`, or in a `google.rpc.RetryInfo` among the details of the status. The details are
 //! protocol buffers, of which only the fields on the path to it are read.
+//!
+//! Reading three fields needs no library of protocol buffers. Unknown fields are skipped; a message that ends early or
+//! has an invalid tag is ignored as a whole.
 
 use std::time::Duration;
 
@@ -74,6 +77,7 @@ fn last<'a, T>(bytes: &'a [u8], wanted: u64, of_kind: fn(Value<'a>) -> Option<T>
     Some(last)
 }
 
+/// A value of the wire format. Fixed-width values are never read.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
@@ -86,6 +90,7 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Reads a tag and the value after it; `None` if the message ends within them.
     fn field(&mut self) -> Option<(u64, Value<'a>)> {
         let tag = self.varint()?;
         let value = match tag & 7 {
@@ -101,12 +106,14 @@ impl<'a> Fields<'a> {
         Some((tag >> 3, value))
     }
 
+    /// Takes this many bytes, if there are as many.
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, left) = self.bytes.split_at_checked(length)?;
         self.bytes = left;
         Some(taken)
     }
 
+    /// Reads a number in groups of seven bits, the lowest first; `None` after ten groups.
     fn varint(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {

@@ -2,6 +2,9 @@
 //!
 //! Servers report them in many forms; each becomes one of two things. A hold: no calls for some time. A quota: at most
 //! so many calls for some time. Values that are invalid, negative or already over are ignored.
+//!
+//! A server may be wrong or hostile. Every time is bounded by the longest hold of the layer, the number of quotas by
+//! [`MAX_POLICIES`], and a value that cannot be parsed changes nothing.
 
 mod base64;
 mod fields;
@@ -24,7 +27,9 @@ pub(super) const MAX_POLICIES: usize = 8;
 pub(super) struct ServerHints {
     /// The time for which no call may leave.
     pub(super) hold: Option<Duration>,
+    /// The quotas, the least remaining first.
     pub(super) quotas: Vec<ReportedQuota>,
+    /// The result of the call, for slow start.
     pub(super) went: CallResult,
 }
 
@@ -34,6 +39,7 @@ pub(super) enum CallResult {
     /// There is no response.
     #[default]
     Unanswered,
+    /// The server processed it, with success or not.
     Answered,
     /// The server denied it for overload.
     Refused,
@@ -44,7 +50,9 @@ pub(super) enum CallResult {
 pub(super) struct ReportedQuota {
     /// The name that the server uses.
     pub(super) policy: Box<[u8]>,
+    /// The number of calls that the server still allows.
     pub(super) left: u64,
+    /// The time until the quota is refilled.
     pub(super) lasts: Duration,
 }
 
@@ -79,6 +87,7 @@ impl ServerHints {
         ServerHints { hold, quotas, went }
     }
 
+    /// Returns true if the response reports no limit.
     pub(super) fn is_nothing(&self) -> bool {
         self.hold.is_none() && self.quotas.is_empty()
     }
