@@ -17,7 +17,7 @@
 //!
 //! let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::gradient2(2..=500))
 //!     .classes([Class::new("critical").share(50), Class::new("bulk").share(10)])
-//!     .line(100)
+//!     .max_waiters(100)
 //!     .newest_first_after(Duration::from_millis(500));
 //! let in_flight = ConcurrencyLimitLayer::new(places.clone())
 //!     .class(|head| if head.path().starts_with("/checkout") { CRITICAL } else { BULK })
