@@ -286,7 +286,7 @@ fn hold<P: Place>(kind: &str, (count, at_once): (u64, usize), place: impl Fn() -
 
 fn on_redis(kind: &str) {
     let redis = Redis::start(Flavour::Redis7);
-    let options = Options { deadline: DEADLINE, ..Options::new(redis.url().parse().expect("an address")) };
+    let options = Options::new(redis.url().parse().expect("an address")).deadline(DEADLINE);
     let store = Arc::new(RedisStore::with_given_time(options, Arc::new(HistoryClock)).expect("a store"));
     hold(kind, (20, 32), || store.clone());
 }

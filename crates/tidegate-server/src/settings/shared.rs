@@ -68,15 +68,14 @@ impl SharedSettings {
     pub(crate) fn options(&self) -> Options {
         let Credentials { sentinel_password, authority, certificate } = self.credentials.clone();
         let text = |Hidden(password): Hidden| String::from_utf8_lossy(&password).into_owned();
-        Options {
-            deadline: self.deadline,
-            sentinel_credentials: (None, sentinel_password.map(text)),
-            root_certificate: authority.map(|Hidden(bytes)| bytes),
-            client_certificate: certificate.map(|(Hidden(certificate), Hidden(key))| (certificate, key)),
-            prefix: self.prefix.clone(),
-            caches_denials: self.denial_cache,
-            ..Options::new(self.url.clone())
-        }
+        let mut options = Options::new(self.url.clone())
+            .deadline(self.deadline)
+            .prefix(&*self.prefix)
+            .caches_denials(self.denial_cache)
+            .sentinel_credentials(None, sentinel_password.map(text));
+        options.root_certificate = authority.map(|Hidden(bytes)| bytes);
+        options.client_certificate = certificate.map(|(Hidden(certificate), Hidden(key))| (certificate, key));
+        options
     }
 }
 

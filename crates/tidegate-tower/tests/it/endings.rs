@@ -251,7 +251,7 @@ fn memory() -> Gate {
 }
 
 fn on_redis(redis: &Redis) -> Gate {
-    let options = Options { deadline: Duration::from_secs(2), ..Options::new(redis.url().parse().unwrap()) };
+    let options = Options::new(redis.url().parse().unwrap()).deadline(Duration::from_secs(2));
     let store = RedisStore::open(options).unwrap_or_else(|error| panic!("{error}"));
     Gate::new(Policy::from_toml(RULES).unwrap(), FallbackStore::new(Arc::new(store), &Zone::new(1 << 24)))
 }
@@ -305,8 +305,7 @@ async fn on_redis_a_request_that_ends_in_any_way_is_settled_and_holds_no_place()
 async fn requests_that_end_while_redis_is_lost_hold_no_place_there_and_none_here() {
     let redis = Redis::start(Flavour::Redis7);
     let mut random = Random::new(Random::seed_from_environment());
-    let options =
-        Options { deadline: Duration::from_millis(20), ..Options::new(redis.url().parse().unwrap()) };
+    let options = Options::new(redis.url().parse().unwrap()).deadline(Duration::from_millis(20));
     let store = RedisStore::open(options).unwrap_or_else(|error| panic!("{error}"));
     let store = FallbackStore::new(Arc::new(store), &Zone::new(1 << 24));
     let gate = Gate::new(Policy::from_toml(RULES).unwrap(), store);
