@@ -57,6 +57,7 @@ mod permits;
 mod receipt;
 mod seqlock;
 mod shaper;
+mod shared_limiter;
 mod small_bytes;
 mod store;
 mod sync;
@@ -82,6 +83,7 @@ pub use pacer::Pacer;
 pub use permits::{AcquirePermit, Permit, Permits, QueuedPermit};
 pub use receipt::Receipt;
 pub use shaper::Shaper;
+pub use shared_limiter::{SharedLimiter, SharedTake};
 pub use store::{
     DecisionMeter, DroppedCounts, FallbackStore, Map, MemoryStore, OnStoreFailure, OpenReceipt,
     PreparedLimit, ReceiptCounts, Scope, StateCounts, Store, StoreError, StoreFailure, StoreFailures,

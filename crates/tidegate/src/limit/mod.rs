@@ -1,5 +1,6 @@
 //! Limits: an algorithm and its numbers, valid by construction.
 
+mod accessors;
 mod builder;
 mod display;
 mod params;

@@ -52,6 +52,7 @@ mod places;
 mod rates;
 mod refunds;
 mod several_limits;
+mod shared_limiter;
 mod sketch;
 mod small_world;
 mod traces;
