@@ -36,7 +36,7 @@ impl Clock for WordClock {
     }
 }
 
-/// A word that is swapped until nobody came in between.
+/// A word that is swapped until no other thread came in between.
 struct Word<C> {
     limit: TokenBucket,
     clock: C,

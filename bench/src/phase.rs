@@ -1,6 +1,6 @@
 //! The worst of many calls.
 //!
-//! A thread that loses its processor looks like a slow call: whoever measures does all of it several times. Beside
+//! A thread that loses its processor looks like a slow call: all of it is measured several times. Beside
 //! the worst call is the worst less the time for which, as the kernel says, the thread waited for a processor.
 
 use std::time::Duration;

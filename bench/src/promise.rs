@@ -70,7 +70,7 @@ impl fmt::Display for Promise {
     }
 }
 
-/// throttlecrab, which is told the promise and the time at every decision.
+/// throttlecrab, which gets the promise and the time at every decision.
 pub(crate) struct Crab<S: Store> {
     limiter: ThrottleCrab<S>,
     promise: Promise,

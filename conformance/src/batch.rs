@@ -21,7 +21,7 @@ const MOST: u64 = 32;
 /// In ticks.
 const NANOSECOND: u64 = 16;
 
-/// What a run was made of.
+/// The operations of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compared {
     /// Takes that were compared.
@@ -93,7 +93,7 @@ struct Run {
     random: Random,
     /// All times are multiples of this.
     grain: u64,
-    /// How many keys have been seen.
+    /// The number of keys seen so far.
     names: u64,
     /// The wait of a take that was denied.
     wait: Ticks,
@@ -126,7 +126,7 @@ impl Run {
             compared.repeated += u64::from(asks.iter().any(|(other, _)| *other == key));
             let cost = self.random.sized(1, promise.most_at_once() + 1);
             let max_wait = if self.random.percent(20) { self.wait } else { Ticks::ZERO };
-            // A limiter is told its max wait in nanoseconds.
+            // A limiter takes its max wait in nanoseconds.
             let max_wait = crate::ticks(max_wait.get().next_multiple_of(self.grain.max(NANOSECOND)));
             asks.push((key, Ask { cost: Cost::of(cost), max_wait }));
         }

@@ -35,7 +35,7 @@ impl TickingClock {
         self.manual.set(now);
     }
 
-    /// How far the clock has advanced by itself so far.
+    /// Returns the time by which the clock has advanced by itself.
     pub fn ahead(&self) -> Ticks {
         crate::ticks(self.ahead.load(Ordering::SeqCst))
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reading_is_one_step_later_until_the_clock_is_told_to_stand_still() {
+    fn every_reading_is_one_step_later_until_the_step_is_set_to_zero() {
         let clock = TickingClock::new();
         let read = || [(); 3].map(|()| clock.now().ticks());
         assert_eq!(read(), [0, 0, 0]);

@@ -1,4 +1,4 @@
-//! The same promises in integers that cannot overflow, for numbers at the edge of what can be said.
+//! The same promises in integers that cannot overflow, for numbers at the edge of their range.
 //!
 //! Each model knows a subject that has taken at most once before; that is enough to meet every product and
 //! every sum in the algorithms at their largest.
@@ -13,7 +13,7 @@ pub(crate) const OUT_OF_ORDER: u64 = 1_600_000_000;
 /// The last instant that can be counted.
 const LAST: u64 = u64::MAX;
 
-/// What a one-word bucket with this raw state may do: allowed now, without waiting?
+/// Returns true if a one-word bucket with this raw state allows the units now, without waiting.
 pub fn bucket_allows(promise: &Promise, clear_at: u64, now: u64, cost: u64) -> bool {
     let (amount, period, burst, max_debt) = match *promise {
         Promise::TokenBucket { amount, period, burst, max_debt } => (amount, period, big(burst), max_debt),
@@ -31,7 +31,7 @@ pub fn bucket_allows(promise: &Promise, clear_at: u64, now: u64, cost: u64) -> b
     after <= capacity && big(now) + after <= big(LAST)
 }
 
-/// What may happen at `now` after one take at `then`, without waiting.
+/// Returns true if a second take passes at `now` after a first one at `then`, without waiting.
 pub fn second_allowed(promise: &Promise, then: u64, first: u64, now: u64, second: u64) -> bool {
     let sum = big(first) + big(second);
     match *promise {

@@ -6,7 +6,7 @@
 
 use tidegate::{Ask, Cost, Decision, Key, Limit, PermitId, Timestamp, Verdict};
 
-use crate::keeper::{Keeper, States, judged, told};
+use crate::keeper::{Keeper, States, judged, representable};
 use crate::oracle::{self, Admitted, Oracle};
 use crate::promise::{Promise, interval};
 use crate::random::Random;
@@ -16,14 +16,14 @@ use crate::trace::{Action, Expected, Step, Trace};
 /// Beyond this, time moves on by ticks only: a trace must not reach the end of time.
 const LATE: u64 = 20 * 365 * 86_400 * 16_000_000_000;
 
-/// What a run was made of.
+/// The operations of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shares {
     /// Asks that were judged.
     pub operations: u64,
     /// Those within two ticks of a change of verdict.
     pub near_change: u64,
-    /// Those that were refused.
+    /// Those that were denied.
     pub refusals: u64,
 }
 
@@ -40,15 +40,15 @@ impl Shares {
         100 * self.near_change / self.operations.max(1)
     }
 
-    /// Percent of all operations that were refused.
+    /// Returns the percentage of operations that were denied.
     pub fn percent_refused(&self) -> u64 {
         100 * self.refusals / self.operations.max(1)
     }
 }
 
-/// Runs one random trace of a kind of promise on a keeper that has seen nobody, against its oracle.
+/// Runs one random trace of a kind of promise on a keeper that has seen no key, against its oracle.
 ///
-/// A mismatch is told with the trace up to it, as text that can be put into a file.
+/// The error of a mismatch includes the trace up to it, as text that can be put into a file.
 pub fn judge(keeper: impl Keeper, kind: &str, seed: u64, operations: u64) -> Result<Shares, String> {
     let mut run = Run::new(keeper, kind, seed);
     for _ in 0..operations {
@@ -117,7 +117,7 @@ impl<K: Keeper> Run<K> {
         self.steps.push((self.now, Action::Take { ask, name }, Expected::of(&decision.into())));
         self.shares.refusals += u64::from(!decision.is_allowed());
         if peeked.is_allowed() != decision.is_allowed() {
-            return Err(format!("peek said {:?}", peeked.verdict_in_ticks()));
+            return Err(format!("peek returned {:?}", peeked.verdict_in_ticks()));
         }
         self.judge(decision, cost.get().into(), max_wait.into())
     }
@@ -169,7 +169,7 @@ impl<K: Keeper> Run<K> {
         match self.random.between(0, 99) {
             chance if chance < none => 0,
             95.. => u64::MAX,
-            _ => told(&self.keeper, self.random.sized(1, unit.saturating_mul(30))),
+            _ => representable(&self.keeper, self.random.sized(1, unit.saturating_mul(30))),
         }
     }
 
@@ -198,7 +198,7 @@ impl<K: Keeper> Run<K> {
         let holds =
             if renews { self.keeper.renew(subject, permit) } else { self.keeper.release(subject, permit) };
         if holds != held {
-            return Err(format!("permit {permit:?} held: {held}, the limit said {holds}"));
+            return Err(format!("permit {permit:?} held: {held}, the limit returned {holds}"));
         }
         let name = format!("p{chosen}");
         let action = if renews { Action::Renew(name) } else { Action::Release(name) };
@@ -247,11 +247,11 @@ impl<K: Keeper> Run<K> {
     }
 
     fn judge_delay(&self, delay: i128, units: i128) -> Result<(), String> {
-        let told = self.oracle.delay(&self.admitted, self.now.into(), units);
+        let expected = self.oracle.delay(&self.admitted, self.now.into(), units);
         let tolerance = self.oracle.tolerance();
-        match told {
-            Some(told) if (told - delay).abs() <= tolerance => Ok(()),
-            _ => Err(format!("the oracle says delay {told:?}, not {delay}")),
+        match expected {
+            Some(expected) if (expected - delay).abs() <= tolerance => Ok(()),
+            _ => Err(format!("the oracle says delay {expected:?}, not {delay}")),
         }
     }
 
@@ -281,7 +281,7 @@ impl<K: Keeper> Run<K> {
         Ok(())
     }
 
-    /// Like new is: all that passes at one instant from rest would pass.
+    /// Checks `reset_after`: from then on, and not a tick earlier, all that passes at one instant from rest would pass.
     fn judge_reset(&self, reset_after: i128) -> Result<(), String> {
         let (units, max_wait) = match self.promise {
             Promise::LeakyBucket { .. } => (self.promise.most_at_once(), i128::MAX),
@@ -289,10 +289,10 @@ impl<K: Keeper> Run<K> {
             Promise::Steady { .. } | Promise::WarmUp { .. } => return Ok(()),
             _ => (self.promise.most_at_once(), 0),
         };
-        let like_new = |after: i128| {
+        let is_full = |after: i128| {
             self.oracle.allows(&self.admitted, i128::from(self.now) + after, units.into(), max_wait)
         };
-        if !like_new(reset_after) || (reset_after > 0 && like_new(reset_after - 1)) {
+        if !is_full(reset_after) || (reset_after > 0 && is_full(reset_after - 1)) {
             return Err(format!("the oracle disagrees about reset_after {reset_after}"));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What every implementation of a Tidegate limit has to do, in a form that any of them can replay.
+//! The required behaviour of every implementation of a Tidegate limit, in a form that any of them can replay.
 //!
 //! - [`trace`]: the text format of recorded behaviour, and a player; the files are in `traces/`.
 //! - [`promise`]: a limit as plain numbers, from which both the product and the oracle are built.
@@ -8,11 +8,11 @@
 //! - [`extreme`]: the promises in integers that cannot overflow.
 //! - [`generate`]: random traces aimed at the instants where a verdict changes.
 //! - [`law`]: what must hold after every step, whatever the limit.
-//! - [`keeper`]: who remembers subjects, the pure functions or a store; laws and oracles judge any of them.
+//! - [`keeper`]: the owners of states, the pure functions or a store; laws and oracles judge any of them.
 //! - [`clock`]: a clock that can advance at every reading, so that no two readings are the same time.
 //! - [`batch`]: random batches in lock-step with the same takes one by one.
 //! - [`versions`]: the laws of a rule whose numbers change, and of servers that still have the old ones.
-//! - [`arm`]: what a trace is played on: keepers and handles here, a protocol elsewhere.
+//! - [`arm`]: the targets of a trace: keepers and handles here, protocols in other crates.
 
 pub mod arm;
 pub mod batch;

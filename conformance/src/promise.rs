@@ -1,4 +1,4 @@
-//! A limit as plain numbers: what was promised, without a word about how it is kept.
+//! A limit as plain numbers: the promise alone, without its implementation.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::random::Random;
 const MICROSECOND: u64 = 16_000;
 const SECOND: u64 = 1_000_000 * MICROSECOND;
 const DAY: u64 = 86_400 * SECOND;
-/// Nobody may owe more than this.
+/// The largest debt of any key.
 pub(crate) const TEN_YEARS: u64 = 3650 * DAY;
 
-/// What was promised. Spans are in ticks.
+/// A limit as it is promised. Spans are in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the design")]
 pub enum Promise {

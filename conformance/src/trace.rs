@@ -1,12 +1,12 @@
 //! Traces: recorded behaviour as text, one step a line, and a player for any [`Arm`](crate::arm::Arm).
 //!
 //! ```text
-//! # What a comment says stands above what it is about.
+//! # A comment stands above the steps that it describes.
 //! needs steps-back
 //! limit 10/s burst 3
 //! at 0ms   take 2             -> allow remaining=1 reset_after=200ms
 //! at 0ms   take 2             -> deny retry_after=100ms
-//! at 0ms   take 2 max wait 1s -> allow delay=100ms
+//! at 0ms   take 2 max_wait 1s -> allow delay=100ms
 //! at 0ms   take 4             -> impossible
 //! at 10ms  peek 1 key bob     -> allow remaining=3
 //! at 10ms  charge 5           -> capped
@@ -18,7 +18,7 @@
 //! at 20ms  reset
 //! ```
 //!
-//! - `limit TEXT` alone begins anew: time 0, nobody seen. `at T limit TEXT` changes the limit in force.
+//! - `limit TEXT` alone begins anew: time 0, no key seen. `at T limit TEXT` changes the limit in force.
 //! - `needs WORD`: from here on the arm must know `steps-back` (a clock that can), `give-back` (receipts),
 //!   `permits` (release and renew), `rules` (a limit that changes and keeps its counts) or `ticks` (spans finer than a
 //!   microsecond); one that does not stops here.
@@ -45,12 +45,12 @@ use crate::ticks;
 /// A file of steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// What happens, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
 impl Trace {
-    /// What an arm can play that does not know these verbs: from each beginning on, the steps before the first of
+    /// Returns the part that an arm without these verbs can play: from each beginning on, the steps before the first of
     /// them. A `peek` changes nothing, so it is only left out.
     #[must_use]
     pub fn without(&self, verbs: &[&str]) -> Trace {
@@ -76,9 +76,9 @@ pub struct Step {
     pub at: u64,
     /// The subject.
     pub key: String,
-    /// What is done.
+    /// The action.
     pub action: Action,
-    /// What must come of it.
+    /// The expected reply.
     pub expected: Option<Expected>,
 }
 
@@ -89,7 +89,7 @@ impl Step {
     }
 }
 
-/// What is done in a step.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names are the words of the format")]
 pub enum Action {
@@ -123,7 +123,7 @@ impl Action {
     }
 }
 
-/// What must come of a step.
+/// The expected reply to a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
     word: String,
@@ -131,7 +131,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// All that an answer says.
+    /// Returns all fields of a reply.
     pub fn of(answer: &Answer) -> Expected {
         let (word, span) = words_of(answer.verdict);
         let mut figures: Vec<_> =
@@ -142,7 +142,7 @@ impl Expected {
         Expected { word: word.into(), figures }
     }
 
-    /// What `release` and `renew` answer.
+    /// The reply to `release` and `renew`.
     pub fn yes_or_no(yes: bool) -> Expected {
         Expected::word(if yes { "yes" } else { "no" })
     }
@@ -151,7 +151,7 @@ impl Expected {
         Expected { word: word.to_owned(), figures: Vec::new() }
     }
 
-    /// Whether an answer says this, with spans rounded up to the resolution and shorter by the slack at most.
+    /// Returns true if a reply equals this, with spans rounded up to the resolution and shorter by the slack at most.
     fn is_met_by(&self, got: &Expected, resolution: Ticks, slack: Ticks) -> bool {
         let steps = |span: u64| span.div_ceil(resolution.get());
         let said = |name: &str| got.figures.iter().find(|(said, _)| said == name).map(|(_, value)| *value);
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_says_nothing_known_is_an_error_with_its_number() {
+    fn an_unknown_line_is_an_error_with_its_line_number() {
         for (text, wrong) in [
             ("limit 10/s\n\nat 0ms tkae 1", "line 3: unknown verb \"tkae\""),
             ("at 0 take 1", "has no known unit"),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_expectation_is_told_with_the_answer() {
+    fn a_wrong_expectation_is_reported_with_the_reply() {
         let trace = parse("limit 10/s burst 3\nat 0ms take 2 -> allow remaining=2").unwrap();
         let error = play(&trace, &mut Pure::default()).unwrap_err();
         assert!(
@@ -414,15 +414,15 @@ mod tests {
             ),
             "{error}"
         );
-        let trace = parse("limit 10/s\nat 0ms release nobody -> yes").unwrap();
+        let trace = parse("limit 10/s\nat 0ms release unknown -> yes").unwrap();
         assert_eq!(
             play(&trace, &mut Pure::default()).unwrap_err(),
-            "line 2: no take named nobody got a permit"
+            "line 2: no take named unknown got a permit"
         );
     }
 
     #[test]
-    fn of_a_verb_that_an_arm_does_not_know_the_rest_up_to_the_next_beginning_is_left_out() {
+    fn an_unsupported_verb_skips_the_rest_of_the_trace_up_to_the_next_limit() {
         let text = "limit 1/s\nat 0ms take 1\nat 0ms peek 1\nat 0ms take 2\nat 0ms reset\nat 1s take 3\n\
                     limit 2/s\nat 0ms take 4\n";
         let left = parse(text).unwrap().without(&["peek", "reset"]).to_string();

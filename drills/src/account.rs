@@ -3,7 +3,7 @@
 //! A bucket of burst B that earns one unit per T admits at most B + t/T in every interval of length t. All intervals
 //! are watched at once by the time at which everything admitted so far is repaid: it may never be more than B·T ahead.
 //!
-//! Whoever asks a store knows the time of a decision only as being between two readings. The account takes the
+//! A caller of a store knows the time of a decision only as being between two readings. The account takes the
 //! earlier one where time repays and the later one where it judges: it never accuses wrongly, and since one unit
 //! too many is a whole T ahead it misses nothing, either, as long as a call is shorter than that.
 
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn one_too_many_is_seen_and_a_doubt_about_the_time_accuses_nobody() {
+    fn one_too_many_is_seen_and_a_doubt_about_the_time_is_no_breach() {
         let prices = Bucket::new(1, SECOND, 3).prices();
         let mut account = Account::default();
         assert!((0..3).all(|_| account.admit(&prices, at(10), at(10))));

@@ -2,7 +2,7 @@
 //!
 //! Crowds of ten thousand by every strategy on every database; shops and databases killed in the middle of a sale;
 //! a Redis that forgets, lies, stops and dies; payments in the very moment in which the reservation ends; replies that
-//! are lost. Buyers ask again with the same key, remember what they were told, and in the end the books have to agree.
+//! are lost. Buyers ask again with the same key, remember the replies, and in the end the books have to agree.
 
 mod hints;
 mod kills;

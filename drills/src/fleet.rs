@@ -1,6 +1,6 @@
 //! Several stores on one Redis, as if each were another machine, that ask all the time and write down what they hear.
 //!
-//! Whoever's name begins with [`PULSE`] is never refused: an answer about it came from a Redis just now, and is not
+//! A key whose name begins with [`PULSE`] is never denied: an answer about it came from a Redis just now, and is not
 //! written down but tells that decisions come again.
 
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ impl Heard {
         (self.by, self.log) = kept.map(|(store, decided)| (*store, decided.clone())).unzip();
     }
 
-    /// Writes everything down for whoever looks for the cause, and says where: the store and what it heard, a line
+    /// Writes everything down for the analysis, and says where: the store and what it heard, a line
     /// each.
     fn keep(&self, report: &Report) -> Outcome {
         let path = std::env::temp_dir().join(format!("tidegate-{}.log", report.name()));
@@ -238,7 +238,7 @@ impl Fleet {
     fn end(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(asking) = self.asking.take() {
-            asking.join().unwrap_or_else(|_| panic!("whoever asked has panicked"));
+            asking.join().unwrap_or_else(|_| panic!("an asking thread has panicked"));
         }
     }
 }
@@ -297,7 +297,7 @@ async fn ask(shared: Arc<Shared>, store: usize, number: u64) {
         *lock(&shared.errors).entry(without_address(&reason(error))).or_default() += 1;
         shared.unknown.fetch_add(u64::from(!error.is_retryable()), Ordering::Relaxed);
     }
-    // Nobody decides where the store fails: as a rule that is closed would.
+    // Where the store fails there is no decision, as under a rule that fails closed.
     let (is_allowed, by) = match &answer {
         Ok(decisions) => (decisions.is_allowed(), By::Redis),
         Err(_) => (false, By::Closed),
@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_the_same_whoever_says_them() {
+    fn errors_are_the_same_from_any_source() {
         let one = without_address("127.0.0.1:7000: MOVED 42 127.0.0.1:7001; write redis+cluster://");
         assert_eq!(one, without_address("127.0.0.1:7002: MOVED 9 127.0.0.1:7003; write redis+cluster://"));
         assert_eq!(without_address("redirected too often"), "redirected too often");

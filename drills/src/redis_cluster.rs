@@ -3,7 +3,7 @@
 //! Six nodes that notice a death after two seconds. In most rounds a primary is killed until decisions come again to
 //! every store about every key, and comes back as a replica; in the others a hundred slots move to another primary.
 //! Stores also ask about two subjects at once, who live in different slots: one of a crowd, and one that all share and
-//! that is another one each round. Whatever the shared one has spent is what passed, or more if somebody does not know
+//! that is another one each round. Whatever the shared one has spent is what passed, or more if a caller does not know
 //! whether it did; it is never less, unless its own primary was killed.
 
 mod judge;
@@ -29,7 +29,7 @@ const ROUNDS: u64 = 30;
 const STORES: usize = 4;
 /// How often each store asks.
 const EVERY: Duration = Duration::from_millis(4);
-/// Every so many rounds slots move, and nobody is killed.
+/// Every so many rounds slots move, and no node is killed.
 const MOVING: u64 = 3;
 /// The milliseconds between one round and the next.
 const QUIET: (u64, u64) = (500, 2000);
@@ -110,7 +110,7 @@ impl Drill {
         ));
     }
 
-    fn go(&mut self, number: u64, told: &mut Shared) -> Result<Round, String> {
+    fn go(&mut self, number: u64, judged: &mut Shared) -> Result<Round, String> {
         self.round.store(number, Ordering::Relaxed);
         let (began, epoch) = (self.fleet.now(), self.epoch());
         let primaries = self.addresses_of_primaries();
@@ -128,7 +128,7 @@ impl Drill {
         let is_whole = dead.is_none() && self.addresses_of_primaries() == primaries;
         if is_whole || dead.is_some_and(|dead| dead != holder && self.is_one_failover(epoch)) {
             pause(Duration::from_millis(100));
-            self.compare(&shared(number), told)?;
+            self.compare(&shared(number), judged)?;
         }
         if let Some(dead) = dead {
             self.cluster.bring_back(dead);
@@ -156,11 +156,11 @@ impl Drill {
         Ok(Outage { gone, replaced, resumed: resumed? })
     }
 
-    /// Compares what was heard about somebody with what it has spent.
-    fn compare(&self, someone: &Someone, told: &mut Shared) -> Outcome {
+    /// Compares the replies about a key with what it has spent.
+    fn compare(&self, someone: &Someone, judged: &mut Shared) -> Outcome {
         let spent = wait(someone.spent(&self.direct)).map_err(|error| reason(&error))?;
         let log = self.fleet.log_of(&someone.name);
-        told.compare(&someone.name, log, spent);
+        judged.compare(&someone.name, log, spent);
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl Drill {
         self.cluster.primaries().into_iter().filter(has_pulse).map(Redis::address).collect()
     }
 
-    /// The primary that holds the state of somebody.
+    /// The primary that holds the state of a key.
     fn holder_of(&self, someone: &Someone) -> Result<SocketAddr, String> {
         let pattern = format!("*{}", someone.name);
         let has = |node: &&Redis| !node.command(&["KEYS", &pattern]).is_empty();
@@ -185,8 +185,8 @@ impl Drill {
     /// How many elections there were, and other changes that nodes have to agree on.
     fn epoch(&self) -> u64 {
         let epoch = |node: &Redis| {
-            let told = node.try_command(&["CLUSTER", "INFO"]).ok()?.text();
-            told.lines().find_map(|line| line.strip_prefix("cluster_current_epoch:"))?.trim().parse().ok()
+            let info = node.try_command(&["CLUSTER", "INFO"]).ok()?.text();
+            info.lines().find_map(|line| line.strip_prefix("cluster_current_epoch:"))?.trim().parse().ok()
         };
         self.cluster.nodes().iter().filter_map(epoch).max().unwrap_or_default()
     }

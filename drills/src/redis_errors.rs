@@ -1,8 +1,8 @@
 //! Everything that a Redis says instead of doing what it was asked, a thousand times each.
 //!
 //! A proxy says it in place of the server, so nothing is ever done then. What has a remedy that is known is not seen by
-//! whoever asked, everything else is told as an error after which nothing was spent, and the next question may be
-//! answered again. Then the server forgets its scripts ten times a second, and nobody notices.
+//! the caller, everything else is reported as an error after which nothing was spent, and the next question may be
+//! answered again. Then the server forgets its scripts ten times a second, and no caller notices.
 
 mod forgetful;
 
@@ -29,7 +29,7 @@ const PATIENT: Duration = Duration::from_secs(2);
 /// Nothing of it is regained while the drill runs.
 const LIMIT: &str = "1000000/365d";
 
-/// What a server says, and whether there is a remedy, so that whoever asked does not notice.
+/// What a server says, and whether there is a remedy, so that the caller does not notice.
 const SAID: [(&str, bool); 11] = [
     ("-READONLY You can't write against a read only replica.", false),
     ("-LOADING Redis is loading the dataset in memory", false),
@@ -51,9 +51,9 @@ const SAID: [(&str, bool); 11] = [
 #[derive(Debug, Default)]
 struct Counts {
     passed: u64,
-    told: u64,
-    /// Told as something else, or as if something could have been spent.
-    mistold: Vec<String>,
+    reported: u64,
+    /// Reported as something else, or as if something could have been spent.
+    misreported: Vec<String>,
     slowest: Duration,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
     }
     forgetful::run(options, report)?;
     let panicked = panics.load(Ordering::Relaxed);
-    report.claim(panicked == 0, "nobody panics", panicked);
+    report.claim(panicked == 0, "nothing panics", panicked);
     Ok(())
 }
 
@@ -100,9 +100,9 @@ impl Counts {
         match answer {
             Ok(_) => self.passed += 1,
             Err(error) => {
-                self.told += 1;
+                self.reported += 1;
                 if !error.is_retryable() || !reason(&error).contains(code) {
-                    self.mistold.push(reason(&error));
+                    self.misreported.push(reason(&error));
                 }
             }
         }
@@ -133,7 +133,7 @@ fn spell(
     Ok(())
 }
 
-/// Asks until somebody is let pass, and says how long that took.
+/// Asks until a request is admitted, and returns how long that took.
 fn answers(store: &RedisStore, someone: &Someone) -> Result<Duration, String> {
     let watch = Stopwatch::start();
     loop {
@@ -147,18 +147,18 @@ fn answers(store: &RedisStore, someone: &Someone) -> Result<Duration, String> {
 }
 
 fn say(counts: &Counts, (code, has_remedy, expected, times): (&str, bool, u64, u64), report: &mut Report) {
-    let first = counts.mistold.first().map(String::as_str).unwrap_or_default();
+    let first = counts.misreported.first().map(String::as_str).unwrap_or_default();
     report.claim(
-        counts.mistold.is_empty(),
-        &format!("{code}: told as what it is, with nothing spent"),
-        format!("{} of {} otherwise {first}", counts.mistold.len(), thousands(counts.told)),
+        counts.misreported.is_empty(),
+        &format!("{code}: reported as what it is, with nothing spent"),
+        format!("{} of {} otherwise {first}", counts.misreported.len(), thousands(counts.reported)),
     );
     let (claim, holds) = match has_remedy {
-        true => ("whoever asked does not notice", counts.told == 0 && counts.passed > expected),
-        false => ("every one is told", counts.told == times && counts.passed > expected),
+        true => ("the caller does not notice", counts.reported == 0 && counts.passed > expected),
+        false => ("every one is reported", counts.reported == times && counts.passed > expected),
     };
-    let (told, passed) = (thousands(counts.told), thousands(counts.passed));
-    report.claim(holds, &format!("{code}: {claim}"), format!("{told} told, {passed} passed"));
+    let (reported, passed) = (thousands(counts.reported), thousands(counts.passed));
+    report.claim(holds, &format!("{code}: {claim}"), format!("{reported} reported, {passed} passed"));
     report.claim(
         counts.slowest <= SOON,
         &format!("{code}: answered again within 1 s"),

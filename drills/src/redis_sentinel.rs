@@ -28,7 +28,7 @@ const STOPPED: u64 = 3;
 const QUIET: (u64, u64) = (500, 2000);
 /// How soon decisions come again: the Sentinels take a second to notice.
 const SOON: Duration = Duration::from_secs(6);
-/// When nobody waits any longer.
+/// The longest timeout.
 const NEVER: Duration = Duration::from_secs(60);
 /// The clock of the Redis is another one than ours.
 const DOUBT: Duration = Duration::from_millis(5);

@@ -1,7 +1,7 @@
 //! A Redis that is stopped, killed or not there yet, under two thousand requests per second.
 //!
 //! A gate with three rules, each with its own way to go on without its store, on a store with the deadline that it has
-//! unless told otherwise. Requests are due at even times, whatever became of those before. While the Redis is away each
+//! by default. Requests are due at even times, whatever became of those before. While the Redis is away each
 //! is answered by its rule, in time; when it is back, it decides again.
 
 mod load;
@@ -187,7 +187,7 @@ fn judge(away: Away, calls: &Calls, outage: &Outage, (counted, report): (u64, &m
     let none = closed.closed().and_then(|()| closed.nothing_between(outage.from, outage.to));
     report.claim(
         none.is_ok() && count(CLOSED, false) > 0,
-        "closed: nobody is admitted",
+        "closed: no request is admitted",
         none.err().map_or_else(
             || format!("{} refused", thousands(count(CLOSED, false))),
             |breach| breach.to_string(),

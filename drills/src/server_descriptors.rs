@@ -1,8 +1,8 @@
 //! A server that may open few files meets many who want to come in.
 //!
 //! It has 256 descriptors, and 2,000 clients connect and stay. There is no descriptor for most of them, which a server
-//! may neither end by nor spin over, and whoever is inside goes on being served. Then all leave, and the next who
-//! comes is served at once. The second time nobody reads what the server complains about: its standard error is a
+//! may neither end by nor spin over, and open connections go on being served. Then all leave, and the next who
+//! comes is served at once. The second time no process reads what the server logs: its standard error is a
 //! pipe without a reader.
 
 mod storm;
@@ -22,7 +22,7 @@ const STORMS: u64 = 3;
 const STARVED: Duration = Duration::from_secs(2);
 /// What it may compute in that time: a tenth of it.
 const MOST_PROCESSOR_TIME: Duration = Duration::from_millis(200);
-/// How soon somebody new is served when all have left.
+/// How soon a new client is served when all have left.
 const SOON: Duration = Duration::from_secs(1);
 /// Descriptors that are still in use when all have left: those of connections that the server has just not closed yet.
 const SOME: usize = 4;
@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
     if descriptors < CLIENTS + 1000 {
         return Err(format!("{descriptors} open files are too few; `ulimit -Hn` says how many there may be"));
     }
-    for (complaints, name) in [(Complaints::Read, "read"), (Complaints::Unread, "read by nobody")] {
+    for (complaints, name) in [(Complaints::Read, "read"), (Complaints::Unread, "not read")] {
         let mut server = Server::start(DESCRIPTORS, complaints)?;
         report.fact(format!("a server with {DESCRIPTORS} descriptors, its complaints {name}"));
         let before = server.descriptors()?;
@@ -65,7 +65,7 @@ fn weather(clients: u64, number: u64, server: &mut Server, report: &mut Report) 
         format!("{} ms of processor time in {STARVED:?}", computed.as_millis()),
     );
     let answered = inside.ask();
-    report.claim(answered.is_ok(), "whoever was inside is served", format!("{answered:?}"));
+    report.claim(answered.is_ok(), "open connections are served", format!("{answered:?}"));
     storm.leave();
     let watch = Stopwatch::start();
     for (front, client) in [("RESP", Client::of_resp(server.resp)), ("HTTP", Client::of_http(server.http))] {
@@ -73,7 +73,7 @@ fn weather(clients: u64, number: u64, server: &mut Server, report: &mut Report) 
         let waited = watch.elapsed();
         report.claim(
             answered.is_ok() && waited <= SOON,
-            "whoever comes afterwards is served at once",
+            "a later client is served at once",
             format!("{front}, {answered:?} after {} ms", waited.as_millis()),
         );
     }

@@ -1,4 +1,4 @@
-//! Somebody of whom a store is asked.
+//! A key that a store is asked about.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -44,7 +44,8 @@ impl Someone {
 /// Opens a store on the Redis of this URL.
 pub(crate) fn open(url: &str, deadline: Duration, caches_denials: bool) -> Result<RedisStore, String> {
     let options = Options::new(url.parse().map_err(|error| format!("{url}: {error}"))?);
-    RedisStore::open(Options { deadline, caches_denials, ..options }).map_err(|error| error.to_string())
+    RedisStore::open(options.deadline(deadline).caches_denials(caches_denials))
+        .map_err(|error| error.to_string())
 }
 
 /// Waits for what a store answers, on a runtime that knows nothing of it.

@@ -5,7 +5,7 @@
 //! one opens the same files. The drill counts what the clients were answered, and judges it by arithmetic of its own:
 //!
 //! - for every stretch of rounds, no key was admitted more than its limit allows in that time,
-//! - no key that was denied is allowed before the wait that it was told,
+//! - no key that was denied is allowed before the end of the reported wait,
 //! - every permit whose lease has not ended can be renewed and released, and no key has more of them than its limit.
 //!
 //! An answer that the kill cut off is counted as a denial, which only lowers the counts.

@@ -3,7 +3,7 @@
 use std::hint::spin_loop;
 use std::thread;
 
-/// Looks before the processor is given to somebody else.
+/// Looks before the thread yields the processor.
 const LOOKS: u32 = 200;
 
 /// Waits for something that another thread does soon.

@@ -11,9 +11,9 @@
 //! - **True time.** A clock that was advanced by t and jumped forwards f times admits at most burst·(1 + f) + rate·t,
 //!   in every interval: a jump forwards repays everything once, a jump back nothing. Accounts say so without the
 //!   library's arithmetic.
-//! - **Waiting.** After any jump nobody with a cell waits for longer than (cost + `max_debt`)·T and the tenth of a second
+//! - **Waiting.** After any jump no key with a cell waits longer than (cost + `max_debt`)·T and the tenth of a second
 //!   by which readings may be out of order; under a fixed window, for longer than two periods.
-//! - **Disagreement.** Readers that are up to s apart admit at most burst + rate·(t + s) as long as nobody is forgotten:
+//! - **Disagreement.** Readers that are up to s apart admit at most burst + rate·(t + s) as long as no key is forgotten:
 //!   every admission moves the time at which all is repaid by one interval, from the first reading or later, and never
 //!   further than a burst beyond the last reading. That needs a burst which takes longer to repay than s, or the
 //!   slowest reader takes the fastest for a clock that was set back. When a cell is reused the fastest reader says

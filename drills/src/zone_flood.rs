@@ -93,7 +93,7 @@ fn judge(plan: &Plan, found: &Found, report: &mut Report) {
     }
     report.claim(flood.above == 0, &claim(name, "no key above its bound"), flood.first_above());
     report.claim(flood.let_back == 0, &claim(name, "who is refused stays so"), flood.first_let_back());
-    report.claim(flood.never == 0, &claim(name, "nobody is told never"), flood.never);
+    report.claim(flood.never == 0, &claim(name, "no request is denied for good"), flood.never);
     if plan.victims > 0 {
         judge_victims(plan, &found.victims, report);
     }
@@ -101,20 +101,20 @@ fn judge(plan: &Plan, found: &Found, report: &mut Report) {
     judge_time(name, found, report);
 }
 
-/// A flood is keys that come once. Asks of one key in a row are told as well: a calm key is then in the nearest
+/// A flood is keys that come once. Asks of one key in a row are reported as well: a calm key is then in the nearest
 /// cache, where a decision costs next to nothing.
 fn judge_time(name: &str, found: &Found, report: &mut Report) {
     let Found { times, blocks, .. } = found;
-    let told = |(flooded, calm): (f64, f64)| {
+    let shown = |(flooded, calm): (f64, f64)| {
         format!("{flooded:.1} ns and {calm:.1} ns, ratio {:.2}", flooded / calm)
     };
     let (flooded, calm) = times.once;
     report.claim(
         flooded / calm <= MOST_RATIO,
         &claim(name, "the flood's decisions cost at most twice those of calm keys"),
-        format!("{}; medians of {blocks} blocks", told(times.once)),
+        format!("{}; medians of {blocks} blocks", shown(times.once)),
     );
-    report.fact(format!("{name}: all asks of a key in a row: {}", told(times.rows)));
+    report.fact(format!("{name}: all asks of a key in a row: {}", shown(times.rows)));
 }
 
 fn judge_victims(plan: &Plan, victims: &Tally, report: &mut Report) {

@@ -67,7 +67,7 @@ fn judge(who: &str, found: &Found, report: &mut Report) {
     let claim = format!("{who}: they do meet");
     let (met, of_what) = &found.met;
     report.claim(*met >= LEAST_MET, &claim, format!("{} {of_what}", thousands(*met)));
-    let claim = format!("{who}: nobody had to share a cell");
+    let claim = format!("{who}: no key had to share a cell");
     report.claim(counts.shared_decisions == 0, &claim, counts.shared_decisions);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A process of its own takes two million decisions between two calls that mark the beginning and the end, on two
 //! threads that are in each other's way. `strace` writes down every system call of both: there must be none between
-//! the marks. (The time is read from the processor, and from memory that the kernel shares.) A lock that somebody has
+//! the marks. (The time is read from the processor, and from memory that the kernel shares.) A lock that a thread has
 //! to wait for would be a call. What is allocated is counted by the program's allocator.
 
 mod work;
@@ -30,7 +30,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
     ];
     for (place, zone) in zones {
         let arguments = [decisions.clone(), zone];
-        let counted = Counted::read(&told(once_more()?.arg(PART).args(&arguments))?)?;
+        let counted = Counted::read(&output_of(once_more()?.arg(PART).args(&arguments))?)?;
         say(place, &counted, report);
         judge_calls(place, &arguments, &scratch.file("trace"), report)?;
     }
@@ -63,7 +63,7 @@ fn judge_calls(place: &str, arguments: &[String], file: &Path, report: &mut Repo
     part.arg(PART).args(arguments);
     let mut strace = Command::new("strace");
     strace.args(["-f", "-o"]).arg(file).arg(part.get_program()).args(part.get_args());
-    told(&mut strace)?;
+    output_of(&mut strace)?;
     let trace = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let calls = work::between_marks(&trace)?;
     let claim = format!("zone {place}: no system call between the marks");
@@ -74,7 +74,7 @@ fn judge_calls(place: &str, arguments: &[String], file: &Path, report: &mut Repo
 }
 
 /// What a command says, if it ends well.
-fn told(command: &mut Command) -> Result<String, String> {
+fn output_of(command: &mut Command) -> Result<String, String> {
     let Output { status, stdout, stderr } =
         command.output().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
     if status.success() {

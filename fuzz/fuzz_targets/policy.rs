@@ -38,7 +38,10 @@ fuzz_target!(|bytes: &[u8]| {
 fn ask(policy: Policy, bytes: &[u8]) {
     let (clock, calendar) = (Arc::new(ManualClock::new()), Arc::new(ManualCalendar::default()));
     let zone = Zone::with_clock(1 << 16, clock.clone());
-    let gate = Gate::with_calendar(policy.clone(), zone, calendar.clone());
+    let gate = Gate::builder(policy.clone(), zone)
+        .calendar(calendar.clone())
+        .build()
+        .expect("the store supports the policy");
     for (turn, request) in bytes.split(|byte| *byte == 0).take(8).enumerate() {
         let attributes = attributes(request);
         clock.advance(Duration::from_millis(request.len() as u64));
@@ -46,15 +49,15 @@ fn ask(policy: Policy, bytes: &[u8]) {
         if turn == 4 {
             let _ = gate.replace(policy.clone());
         }
-        let told = gate.explain_now(&attributes).expect("a zone answers at once");
-        let answer = gate.admit_now(&attributes).expect("a zone answers at once");
+        let told = gate.explain(&attributes).now().expect("a zone answers at once");
+        let answer = gate.admit(&attributes).now().expect("a zone answers at once");
         if let (true, Some(binding)) = (answer.is_allowed(), answer.binding()) {
             let is_pacer = binding.limit.algorithm() == Algorithm::Pacer;
             assert!(is_pacer || binding.cost <= binding.decision.limit(), "{binding:?}");
         }
         assert_eq!((answer.is_allowed(), answer.rule()), (told.is_allowed, told.rule.as_deref()));
         for permit in answer.permits() {
-            assert!(gate.release_now(permit).is_ok());
+            assert!(gate.release(permit).now().is_ok());
         }
     }
     assert_eq!(gate.counts().len(), policy.rules().len());

@@ -1,7 +1,7 @@
 //! Ends the servers of a process that was killed before it could.
 //!
-//! One shell per process reads which servers and folders there are. When its input ends, whoever still is there is killed,
-//! with those whom they have started.
+//! One shell per process reads which servers and folders there are. When its input ends, it kills
+//! the processes that are still alive, with their children.
 //! It is in a group of its own, so that what kills all of ours does not kill it first.
 
 use std::io::Write;
@@ -38,7 +38,7 @@ for folder; do
     number=$(sed -n '7s/.* //p' "$folder/data/postmaster.pid")
     [ -z "$number" ] || ipcrm -m "$number"
 done
-# Whoever was killed may still have been about to make a file.
+# A killed process may still have been about to make a file.
 for try in 1 2 3 4 5; do
     rm -rf -- "$@" && break
     sleep 0.2
@@ -55,7 +55,7 @@ pub(crate) fn started(process: u32) {
     tell(&format!("started {process}\n"));
 }
 
-/// It was waited for: its number may soon be that of somebody else.
+/// It was waited for: its number may soon be that of another process.
 pub(crate) fn ended(process: u32) {
     tell(&format!("ended {process}\n"));
 }

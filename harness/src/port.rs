@@ -1,6 +1,6 @@
 //! Ports that stay ours while one server has gone and the next has not come.
 //!
-//! A socket that is bound but does not listen keeps the system from giving its port to somebody else.
+//! A socket that is bound but does not listen keeps the system from giving its port to another process.
 //! A server that allows its address to be used again, as all here do, may listen there all the same.
 
 use std::net::SocketAddr;

@@ -193,16 +193,16 @@ mod tests {
     #[test]
     fn a_drill_holds_if_every_claim_does() {
         let mut report = report();
-        report.claim(true, "nobody passes", 0);
+        report.claim(true, "no request passes", 0);
         assert_eq!(report.verdict(), "drill example: held");
-        report.claim(false, "nobody passes twice", 3);
-        assert_eq!(report.verdict(), "drill example: BROKEN nobody passes twice: 3");
+        report.claim(false, "no request passes twice", 3);
+        assert_eq!(report.verdict(), "drill example: BROKEN no request passes twice: 3");
     }
 
     #[test]
     fn a_drill_that_cannot_be_done_did_not_hold() {
         let mut held = report();
-        held.claim(true, "nobody passes", 0);
+        held.claim(true, "no request passes", 0);
         assert_eq!(held.end(Ok(())), ExitCode::SUCCESS);
         assert_eq!(report().end(Err("no disk".to_owned())), ExitCode::FAILURE);
         assert_eq!(report().end(Ok(())), ExitCode::FAILURE, "it claimed nothing");

@@ -1,6 +1,6 @@
 //! Six nodes: three primaries that share the slots, and a replica for each.
 //!
-//! Nodes are told by hand whom to meet and what to hold, as `redis-cli --cluster create` would do it,
+//! Commands tell each node which others to meet and which slots to hold, as `redis-cli --cluster create` would do it,
 //! so that the same works for every flavour.
 
 mod moving;
@@ -25,7 +25,7 @@ const PRIMARIES: usize = 3;
 /// How long everything may take to be as it should.
 const WHOLE: Duration = Duration::from_secs(60);
 
-/// What every node is told.
+/// The options of every node.
 const NODE: &str = "cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout 2000\n\
                     cluster-replica-validity-factor 0\ncluster-migration-barrier 99\n";
 
@@ -104,7 +104,7 @@ impl Cluster {
         })
     }
 
-    /// Starts a node that was killed again; it follows whoever took its place.
+    /// Starts a node that was killed again; it follows the primary that took its place.
     pub fn bring_back(&self, address: SocketAddr) {
         self.node(address).restart();
     }

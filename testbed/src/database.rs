@@ -82,7 +82,8 @@ impl Database {
         children.iter().for_each(Member::wait);
     }
 
-    /// Stops all its processes without their noticing, by SIGSTOP: its port still takes connections, nobody answers.
+    /// Stops all its processes without their noticing, by SIGSTOP: its port still accepts connections, without
+    /// replies.
     pub fn stop(&self) {
         if let Some(process) = self.process().as_mut() {
             freeze(process).iter().for_each(|child| child.signal(Signal::STOP));

@@ -10,7 +10,7 @@ use harness::{Signal, send, until};
 /// How long a process may take to heed a signal that it cannot refuse.
 const HEED: Duration = Duration::from_secs(30);
 
-/// A process that somebody else has to wait for.
+/// A process that its parent has to wait for.
 #[derive(Debug)]
 pub(crate) struct Member {
     pid: u32,
@@ -27,7 +27,7 @@ impl Member {
         }
     }
 
-    /// Waits until it has ended; whoever has to hear of that may not have listened yet.
+    /// Waits until it has ended; its parent may not have been notified yet.
     pub(crate) fn wait(&self) {
         until(&format!("the end of process {}", self.pid), HEED, || (!self.is_there()).then_some(()));
     }
@@ -48,7 +48,7 @@ pub(crate) fn children(parent: u32) -> Vec<Member> {
     pids.filter_map(member).collect()
 }
 
-/// Waits until a process that was told to stop does nothing any more.
+/// Waits until a process that got SIGSTOP does nothing any more.
 pub(crate) fn wait_until_stopped(pid: u32) {
     until(&format!("process {pid} to stop"), HEED, || {
         look(pid).is_none_or(|seen| seen.state == 'T' || seen.has_ended()).then_some(())

@@ -21,7 +21,7 @@ pub struct Judge {
     keys: BTreeMap<String, Vec<Decided>>,
 }
 
-/// What was found to be within a bound: so that nobody takes an empty log for a good one.
+/// What was found to be within a bound: so that an empty log does not pass for a good one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen {
@@ -54,7 +54,7 @@ impl Judge {
         self.within(&bound.shared_by(nodes), |by| by == By::Local)
     }
 
-    /// All decisions together, whoever made them.
+    /// The decisions of all servers together.
     pub fn all(&self, bound: &Bound) -> Result<Seen, Breach> {
         self.within(bound, |_| true)
     }

@@ -1,4 +1,4 @@
-//! MariaDB, with every commit on disk before it is told.
+//! MariaDB, with every commit on disk before it is acknowledged.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const REMEDY: &str = "apt-get install mariadb-server mariadb-client";
 /// Small enough to be copied for each server.
 const LOG: &str = "innodb_log_file_size = 16M";
 
-/// Whoever asks, and where. Privileges are not looked at before they are read.
+/// The user and the address of clients. Privileges are not looked at before they are read.
 const SHOP: &str = "FLUSH PRIVILEGES;\n\
                     CREATE DATABASE shop CHARACTER SET utf8mb4;\n\
                     CREATE USER shop@'127.0.0.1' IDENTIFIED VIA mysql_native_password USING '';\n\
@@ -90,7 +90,8 @@ fn make_data(account: Option<Account>) -> Folder {
     folder
 }
 
-/// A place for temporary files, as a line of the configuration: whoever starts removes those of others in the same place.
+/// A place for temporary files, as a line of the configuration: a server removes those of
+/// others in the same place when it starts.
 fn make_temporary(folder: &Folder, account: Option<Account>) -> String {
     let place = folder.file("temporary");
     make_folder(&place, account);

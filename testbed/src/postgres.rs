@@ -102,9 +102,10 @@ fn make_data(account: Option<Account>) -> Folder {
     let mut single = Program::new(program("postgres"), words).account(account).command(folder.path());
     single.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = single.spawn().unwrap_or_else(|error| panic!("{single:?}: {error}"));
-    let told = child.stdin.take().map(|mut input| input.write_all(b"CREATE DATABASE shop\n"));
+    let written = child.stdin.take().map(|mut input| input.write_all(b"CREATE DATABASE shop\n"));
     let status = child.wait();
-    let is_made = told.is_some_and(|told| told.is_ok()) && status.is_ok_and(|status| status.success());
+    let is_made =
+        written.is_some_and(|written| written.is_ok()) && status.is_ok_and(|status| status.success());
     assert!(is_made, "{single:?}: it made no database shop");
     folder
 }

@@ -48,9 +48,9 @@ pub enum Admission {
     /// They are connected with the server.
     #[default]
     Accept,
-    /// Nobody listens.
+    /// No process listens.
     Refuse,
-    /// They are connected with nobody, and hear nothing, until the connection is cut.
+    /// Connections are accepted but not forwarded, and get no reply until they are cut.
     BlackHole,
 }
 
@@ -140,7 +140,7 @@ impl Proxy {
     }
 
     /// Says what happens to those who connect from now on; it holds when this returns.
-    /// Whoever has connected but not been accepted yet counts as one of them.
+    /// Connections that are not accepted yet count, too.
     pub fn admit(&self, admission: Admission) {
         self.shared.change(|faults| faults.admission = admission);
         link::wake(&self.port, &self.shared);

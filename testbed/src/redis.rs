@@ -53,7 +53,7 @@ impl Redis {
         Redis::launch(settings, &settings.text(), Place { port: Port::free(), bus: None, is_sentinel: false })
     }
 
-    /// Starts one in a place, with this text after what every server is told.
+    /// Starts one in a place, with this text after the options of every server.
     pub(crate) fn launch(settings: &Settings, text: &str, place: Place) -> Redis {
         let redis = Redis {
             settings: settings.clone(),
@@ -84,7 +84,7 @@ impl Redis {
         format!("redis://{}", self.address())
     }
 
-    /// Where it listens to TLS, if it was told to.
+    /// The address for TLS, if it is enabled.
     pub fn tls_address(&self) -> Option<SocketAddr> {
         self.tls.as_ref().map(|(port, _)| port.address())
     }
@@ -109,7 +109,8 @@ impl Redis {
         self.process().as_mut().is_some_and(|process| process.ended().is_none())
     }
 
-    /// Stops it without its noticing, by SIGSTOP, and waits until it is: its port still takes connections, nobody answers.
+    /// Stops it without its noticing, by SIGSTOP, and waits until it is: its port still accepts
+    /// connections, without replies.
     pub fn stop(&self) {
         self.signal(Signal::STOP);
         if let Some(pid) = self.pid() {
@@ -122,7 +123,7 @@ impl Redis {
         self.signal(Signal::CONT);
     }
 
-    /// Starts it on the same port, with what it was told last; kills it before, if it still lives.
+    /// Starts it on the same port, with its last settings; kills it before, if it still lives.
     pub fn restart(&self) {
         self.kill();
         let program = self.settings.flavour.program().unwrap_or_else(|missing| panic!("{missing}"));
@@ -193,8 +194,8 @@ impl Redis {
         self.folder.write(CONFIGURATION, &text);
     }
 
-    fn connect(&self, max_wait: Duration) -> io::Result<Connection> {
-        let mut connection = Connection::with_max_wait(self.address(), max_wait)?;
+    fn connect(&self, timeout: Duration) -> io::Result<Connection> {
+        let mut connection = Connection::with_timeout(self.address(), timeout)?;
         if self.settings.has_password() {
             let [name, password] = OURSELVES;
             connection.call(&["AUTH", name, password])?;
@@ -208,7 +209,7 @@ impl Redis {
         }
     }
 
-    /// What every server is told.
+    /// The options of every server.
     fn beginning(&self) -> String {
         let folder = self.folder.path().display();
         let port = self.port.number();

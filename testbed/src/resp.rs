@@ -21,7 +21,7 @@ pub enum Reply {
     Nil,
     /// Several; of a map, its keys and values in turn.
     Array(Vec<Reply>),
-    /// What nobody has asked for.
+    /// A push, which is no reply to a request.
     Push(Vec<Reply>),
 }
 

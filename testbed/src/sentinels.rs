@@ -1,7 +1,7 @@
 //! A primary, two replicas, and three sentinels that watch them.
 //!
 //! Two sentinels have to agree that a primary is gone, which they notice after a second.
-//! A primary that was killed comes back as a replica of whoever took its place.
+//! A primary that was killed comes back as a replica of the primary that took its place.
 //! With so little max wait they may be wrong at times and fail over once more: `failovers` says how often it was.
 
 use std::net::SocketAddr;
@@ -95,7 +95,7 @@ impl Sentinels {
         primary.address()
     }
 
-    /// Waits until the sentinels name somebody else, who calls itself primary.
+    /// Waits until the sentinels name another server, which calls itself primary.
     pub fn wait_for_failover(&self, from: SocketAddr) -> SocketAddr {
         until(&format!("another primary than {from}"), WHOLE, || {
             let address = self.primary_address().filter(|address| *address != from)?;
@@ -132,7 +132,7 @@ impl Sentinels {
     }
 }
 
-/// What a sentinel is told.
+/// The settings of a sentinel.
 fn watch(primary: SocketAddr) -> String {
     let port = primary.port();
     format!(

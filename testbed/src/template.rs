@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 
 use crate::database::DATA;
 
-/// A folder with data that nobody has used.
+/// A folder with unused data.
 #[derive(Debug)]
 pub(crate) struct Template(OnceLock<Folder>);
 

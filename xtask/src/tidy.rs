@@ -5,12 +5,15 @@
 
 mod decisions;
 mod dependencies;
+mod doc_lines;
 mod layers;
 mod links;
 mod marks;
 mod sizes;
 mod source;
+mod stop_words;
 mod traces;
+mod type_names;
 mod unsafe_code;
 mod whitespace;
 
@@ -58,7 +61,7 @@ impl fmt::Display for Finding {
 
 type Rule = fn(&[File]) -> Vec<Finding>;
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 11] = [
     marks::check,
     dependencies::check,
     layers::check,
@@ -67,6 +70,9 @@ const RULES: [Rule; 8] = [
     decisions::check,
     links::check,
     whitespace::check,
+    stop_words::check,
+    type_names::check,
+    doc_lines::check,
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {

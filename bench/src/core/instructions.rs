@@ -52,7 +52,7 @@ fn mean(name: &str, outcome: &str) -> Result<Option<f64>, String> {
     callgrind::mean(COUNTED, &["core", "decide", name, outcome], RUNS * OPERATIONS)
 }
 
-/// Takes the decisions of the candidate with this name, for whoever counts them.
+/// Takes the decisions of the candidate with this name, for a process that counts instructions.
 pub(super) fn decide(name: &str, outcome: &str) -> ExitCode {
     let Some((_, promise)) = PROMISES.into_iter().find(|(known, _)| *known == outcome) else {
         eprintln!("unknown outcome {outcome}; there are: allowed, denied");

@@ -69,7 +69,7 @@ pub(super) fn calls() {
     assert!(owing.admit(ask(key).cost(OWED)).is_allowed());
     table(
         &format!("calls of a Limiter on Map, one hot key, {promise}, 1 thread"),
-        "waiting; a refund that lets somebody in",
+        "waiting; a refund that admits a waiter",
         &mut [
             Candidate::repeated("admit", CALLS, || users.admit(key).is_allowed()),
             Candidate::repeated("peek", CALLS, || users.peek(key).is_allowed()),

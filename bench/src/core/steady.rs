@@ -32,8 +32,8 @@ pub(super) struct Steadiness {
 
 /// Lets a process of its own do it and prints what happened.
 pub(super) fn measure() -> Result<Steadiness, String> {
-    let told = in_own_process(&["core", "steady"])?;
-    let (table, numbers) = told.rsplit_once('\n').unwrap_or(("", &told));
+    let report = in_own_process(&["core", "steady"])?;
+    let (table, numbers) = report.rsplit_once('\n').unwrap_or(("", &report));
     println!("{table}\n");
     let read = |(worst, share): (&str, &str)| {
         let smallest_worst_call = Duration::from_nanos(worst.parse().ok()?);

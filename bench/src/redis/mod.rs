@@ -58,13 +58,13 @@ fn legend(flavour: Flavour) -> String {
 
 /// How many requests are in flight on each connection.
 const PIPELINES: [usize; 3] = [1, 16, 64];
-/// Whoever asks waits for the answer before the next question, as callers of a limiter do.
+/// A client waits for the reply before the next request, as callers of a limiter do.
 const ALONE: usize = 1;
 /// Under it many keys are never refused here, and never at rest.
 const ROOMY: &[&str] = &["100/h burst 1000"];
 /// The same for a key that everybody asks about.
 const ROOMY_HOT: &[&str] = &["1000/s burst 100000000"];
-/// Under it nobody passes twice.
+/// Under it no key is admitted twice.
 const TIGHT: &[&str] = &["1/h"];
 
 const BARE: &str = "TIME, GET, SET only: 100,000 keys";

@@ -48,7 +48,7 @@ pub(super) enum Keys {
 pub(super) struct Question {
     who: Who,
     limits: Vec<Limit>,
-    /// With what its keys begin, so that nobody else asks about them.
+    /// The prefix of its keys, which no other side uses.
     mark: char,
     /// The name of the script.
     script: String,
@@ -214,7 +214,7 @@ impl<'a> Sides<'a> {
         let marked = sides.iter().zip('a'..);
         let candidates: Result<Vec<_>, _> = marked.map(|(side, mark)| side.candidate(server, mark)).collect();
         let mut candidates = candidates?;
-        // A table of keys that has grown is moved step by step, by whoever asks: not by who is measured.
+        // A grown table of keys is moved step by step, by the requests of others, not by those that are measured.
         for candidate in &mut candidates {
             candidate.ask(u64::from(MANY))?;
         }

@@ -175,6 +175,6 @@ async fn is_allowed(store: &RedisStore, key: &Key, limit: &PreparedLimit) -> Res
 /// A store on this server, patient.
 pub(super) fn open(server: &Server, caches_denials: bool) -> Result<RedisStore, String> {
     let url = format!("redis://{}", server.resp).parse().map_err(|error| format!("{error}"))?;
-    let options = Options { deadline: DEADLINE, caches_denials, ..Options::new(url) };
+    let options = Options::new(url).deadline(DEADLINE).caches_denials(caches_denials);
     RedisStore::open(options).map_err(|error| error.to_string())
 }

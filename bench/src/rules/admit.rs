@@ -32,14 +32,15 @@ pub(super) fn run() -> Vec<Goal> {
         black_box(request()).names().count() as u64 - 1
     }));
     for (name, text, told) in gates() {
-        let gate = Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20));
+        let gate = Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20))
+            .expect("the store supports the policy");
         let request = request();
         // The first of those that are refused is not.
         passes(&gate, &request);
         candidates.push(Candidate::new(name, TIMES, told, move || u64::from(passes(&gate, &request))));
     }
     Table::measure(candidates).print(
-        "an answer of Gate::admit_now on a zone, ten rules in all",
+        "an answer of Gate::admit on a zone, ten rules in all",
         "making the attributes, but in their own row; keys that are not in the cache",
     );
     Vec::new()
@@ -47,13 +48,17 @@ pub(super) fn run() -> Vec<Goal> {
 
 /// Whether a gate on a zone lets a request pass.
 pub(super) fn passes(gate: &Gate, request: &Attributes<'_>) -> bool {
-    black_box(gate).admit_now(black_box(request)).is_ok_and(|answer| answer.is_allowed())
+    black_box(gate).admit(black_box(request)).now().is_ok_and(|answer| answer.is_allowed())
 }
 
 /// A gate of ten rules, and a request to which two of them apply.
 pub(super) fn two_rules() -> (Gate, Attributes<'static>) {
     let text = rules(2, &format!("key = ['ip']\nlimit = '{ROOMY}'"));
-    (Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20)), request())
+    (
+        Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20))
+            .expect("the store supports the policy"),
+        request(),
+    )
 }
 
 /// What is asked: a name, the rules, and whether they let pass.
@@ -104,7 +109,8 @@ mod tests {
     #[test]
     fn gates_answer_as_their_rows_say() {
         for (name, text, told) in gates() {
-            let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 16));
+            let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 16))
+                .expect("the store supports the policy");
             passes(&gate, &request());
             assert_eq!(u64::from(passes(&gate, &request())), told, "{name}");
         }

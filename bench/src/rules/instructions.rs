@@ -79,7 +79,7 @@ pub(super) fn ask([call, name, rules, times]: [&str; 4]) -> ExitCode {
         return ExitCode::from(2);
     };
     let (policy, request) = (set.policy(rules), set.request(1, rules));
-    let gate = Gate::new(policy.clone(), Zone::new(1 << 20));
+    let gate = Gate::new(policy.clone(), Zone::new(1 << 20)).expect("the store supports the policy");
     let told = match call {
         "matching" => counted(times, || black_box(&policy).matching(black_box(&request)).len()),
         _ => counted(times, || usize::from(passes(&gate, &request))),

@@ -58,7 +58,7 @@ impl Known {
     fn new(set: &Set, count: u32) -> Known {
         let (policy, mut random) = (set.policy(count), fastrand::Rng::with_seed(1));
         Known {
-            gate: Gate::new(policy.clone(), Zone::new(1 << 20)),
+            gate: Gate::new(policy.clone(), Zone::new(1 << 20)).expect("the store supports the policy"),
             policy,
             one: set.request(1, count),
             in_turn: (0..REQUESTS).map(|_| set.request(1 + random.u32(..count - 1), count)).collect(),

@@ -1,7 +1,7 @@
 //! A whole answer beside limitador's: the same rules, the same request, in turn.
 //!
-//! limitador is a library with many dependencies of its own, which nobody else here needs. So it is in a program that
-//! is built when it is compared, does so many requests when it is told to, and says what they took.
+//! limitador is a library with many dependencies of its own, which nothing else here needs. So it is in a program that
+//! is built when it is compared, does a number of requests on command, and reports what they took.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -53,7 +53,10 @@ struct Ours {
 
 impl Ours {
     fn new(set: &Set, count: u32) -> Ours {
-        Ours { gate: Gate::new(set.policy(count), Zone::new(1 << 20)), request: set.request(1, count) }
+        Ours {
+            gate: Gate::new(set.policy(count), Zone::new(1 << 20)).expect("the store supports the policy"),
+            request: set.request(1, count),
+        }
     }
 
     fn candidate(&self, (count, times, _): (u32, u64, u64)) -> Candidate<'_> {
@@ -80,7 +83,7 @@ impl Peer {
     }
 
     fn candidate(&mut self, (count, _, times): (u32, u64, u64)) -> Candidate<'_> {
-        Candidate::elsewhere(format!("limitador RateLimiter, {count} limits"), move || {
+        Candidate::remote(format!("limitador RateLimiter, {count} limits"), move || {
             self.turn(times).unwrap_or(f64::NAN)
         })
     }

@@ -17,7 +17,7 @@ impl<'a> Candidate<'a> {
     pub(super) fn new(
         name: impl Into<String>,
         times: u64,
-        told: u64,
+        expected: u64,
         mut once: impl FnMut() -> u64 + 'a,
     ) -> Candidate<'a> {
         let name = name.into();
@@ -26,14 +26,14 @@ impl<'a> Candidate<'a> {
             let before = cpu_time();
             let sum: u64 = (0..times).map(|_| once()).sum();
             let spent = cpu_time() - before;
-            assert_eq!(sum, told * times, "{title}: not the answer that is measured");
+            assert_eq!(sum, expected * times, "{title}: not the answer that is measured");
             spent.as_nanos() as f64 / times as f64
         };
         Candidate { name, round: Box::new(round) }
     }
 
     /// Something that measures itself.
-    pub(super) fn elsewhere(name: impl Into<String>, round: impl FnMut() -> f64 + 'a) -> Candidate<'a> {
+    pub(super) fn remote(name: impl Into<String>, round: impl FnMut() -> f64 + 'a) -> Candidate<'a> {
         Candidate { name: name.into(), round: Box::new(round) }
     }
 }

@@ -11,7 +11,7 @@ use super::host::Server;
 /// How many keys are asked about at random.
 const MILLION: u32 = 1_000_000;
 /// Maximum burst, count and period in seconds over RESP: more than is asked about one of a million keys, far less
-/// than about a hot one, and whoever was met stays live through all rounds.
+/// than about a hot one, and every key that was met stays live through all rounds.
 const TERMS: [&str; 3] = ["100", "30", "3600"];
 
 /// A request but for its key.
@@ -310,7 +310,7 @@ impl Table {
         println!();
     }
 
-    /// The one in the middle of the rounds; not a number if nobody has this name.
+    /// The one in the middle of the rounds; not a number if no candidate has this name.
     pub(crate) fn middle(&self, name: &str, of: fn(&Sample) -> f64) -> f64 {
         median(self.rounds(name).iter().map(of))
     }
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_left_out_has_no_figures() {
+    fn a_candidate_that_was_left_out_has_no_figures() {
         let table = Table { rows: vec![row("a", &[1.0])] };
         assert!(table.middle("b", |sample| sample.cpu).is_nan());
         assert!(table.ratio("a", "b", |sample| sample.cpu).is_nan());

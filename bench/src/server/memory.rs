@@ -1,6 +1,6 @@
 //! What is resident of a whole server after a thousand keys and after three million, each once.
 //!
-//! Our zone is as large as it is told to be, and its pages become resident as keys come; what counts as growth is
+//! Our zone has its configured size, and its pages become resident as keys come; what counts as growth is
 //! everything else.
 
 use std::fs;
@@ -17,7 +17,7 @@ const MANY: u32 = 3_000_000;
 /// So many requests are made at a time: a whole number of pipelines.
 const MADE_TOGETHER: u32 = 64_000;
 const DEPTH: u32 = 64;
-/// The zone of a server that is not told otherwise.
+/// The default zone of a server.
 const ZONE_BYTES: u64 = 64 << 20;
 
 /// Bytes that are resident.

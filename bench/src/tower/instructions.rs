@@ -52,7 +52,7 @@ pub(super) fn ask(name: &str, times: &str) -> ExitCode {
         return ExitCode::from(2);
     };
     let mut router = (side.router)();
-    // The first finds nobody known yet, and of those that are refused it is the only one that passes.
+    // The first finds no known caller yet, and of those that are refused it is the only one that passes.
     counted(1, &mut router);
     let refused = counted(times, &mut router);
     println!("{name}: {refused} of {times} refused");
@@ -85,6 +85,6 @@ mod tests {
         for side in &SIDES {
             assert_eq!(ask(side.name, "3"), ExitCode::SUCCESS, "{}", side.name);
         }
-        assert_eq!(ask("nobody", "3"), ExitCode::from(2));
+        assert_eq!(ask("unknown", "3"), ExitCode::from(2));
     }
 }

@@ -150,7 +150,7 @@ pub(super) const GOVERNOR: &str = "governor keyed, dashmap (its default)";
 pub(super) const FEW_KEYS: &str = "1000/1s burst 1000000000";
 /// Far less than is asked for.
 pub(super) const DENIED: &str = "10/1s burst 10";
-/// More than all rounds ask for, and whoever was met stays live while many others are asked about.
+/// More than all rounds ask for, and every key that was met stays live while many others are asked about.
 pub(super) const MANY_KEYS: &str = "1/200s burst 1000000";
 
 /// Bytes of a zone per key that it has to hold: those for which it is made.
@@ -171,7 +171,7 @@ pub(super) fn zone_bytes(keys: u32) -> usize {
     (keys as usize * BYTES_PER_KEY).max(LEAST_BYTES)
 }
 
-/// Nobody, the zone, and those that are worth their memory also with very many keys.
+/// No store, the zone, and those that are worth their memory also with very many keys.
 pub(super) fn main_sides<'a>(zone: &Limiter, promise: Promise, count: u32, keys: Keys<'a>) -> Vec<Side<'a>> {
     let zone = zone.clone();
     let map = Map::new().max_keys(2 * count as usize).max_bytes(4 << 30);

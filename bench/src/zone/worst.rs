@@ -28,7 +28,7 @@ const HASHES: usize = 12;
 pub(super) fn run() -> Vec<Goal> {
     println!("worst of {DECISIONS} calls, half of them about newcomers, {LIVE} live keys, {REPEATS} times");
     println!("not measured: real clocks, contention. a preempted thread counts as a slow call");
-    let idle: Vec<_> = (0..REPEATS).map(|_| of_nobody()).collect();
+    let idle: Vec<_> = (0..REPEATS).map(|_| only_hashing()).collect();
     let deciding: Vec<_> = (0..REPEATS).map(|_| of_zone()).collect();
     let of = |lives: &[Life], phase: fn(&Life) -> Phase| lives.iter().map(phase).collect::<Vec<_>>();
     print_phases(&[
@@ -41,7 +41,7 @@ pub(super) fn run() -> Vec<Goal> {
 }
 
 /// What the machine does to a loop that takes as long and touches nothing.
-fn of_nobody() -> Life {
+fn only_hashing() -> Life {
     let hasher = RandomState::new();
     Life::live(|key| (0..HASHES).for_each(|_| _ = black_box(hasher.hash_one(black_box(key)))), || {})
 }

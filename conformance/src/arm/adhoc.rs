@@ -25,7 +25,7 @@ impl<S: Sheltering> OnAdHoc<S> {
 }
 
 impl<S: Sheltering> Default for OnAdHoc<S> {
-    /// Nobody seen, at the epoch.
+    /// Creates the arm at the epoch, with no key seen.
     fn default() -> OnAdHoc<S> {
         OnAdHoc::on(Crowd::default(), Limit::per_second(1))
     }

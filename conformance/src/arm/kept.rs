@@ -22,7 +22,7 @@ impl<K: Keeper + Default> Kept<K> {
 }
 
 impl<K: Keeper + Default> Default for Kept<K> {
-    /// Nobody seen, at the epoch.
+    /// Creates the arm at the epoch, with no key seen.
     fn default() -> Kept<K> {
         Kept { limit: of_rule(Limit::per_second(1)), keeper: K::default(), receipts: HashMap::new() }
     }

@@ -23,7 +23,7 @@ impl<S: Sheltering> OnLimiter<S> {
 }
 
 impl<S: Sheltering> Default for OnLimiter<S> {
-    /// Nobody seen, at the epoch.
+    /// Creates the arm at the epoch, with no key seen.
     fn default() -> OnLimiter<S> {
         OnLimiter::on(Crowd::default(), Limit::per_second(1))
     }
@@ -94,7 +94,7 @@ impl<S: Sheltering> Arm for OnLimiter<S> {
     }
 }
 
-/// The ask as a program writes it: max wait is told in nanoseconds, rounded up.
+/// The ask as a program writes it: the max wait is in nanoseconds, rounded up.
 fn keyed(key: &str, asked: Ask) -> KeyedAsk<&str> {
     ask(key).cost(asked.cost.get()).max_wait(asked.max_wait.to_duration())
 }

@@ -1,4 +1,4 @@
-//! What a trace is played on.
+//! The targets on which a trace is played.
 
 mod adhoc;
 mod fallback;
@@ -21,15 +21,15 @@ use crate::keeper::{Crowd, States};
 /// The pure functions.
 pub type Pure = Kept<States>;
 
-/// A [`tidegate::Map`] that is busy with others, and forgets whoever is clear at once.
+/// A [`tidegate::Map`] that is busy with other keys, and forgets a clear key at once.
 pub type OnMap = Kept<Crowd<tidegate::Map>>;
 
-/// A [`tidegate::Zone`] that is busy with others.
+/// A [`tidegate::Zone`] that is busy with other keys.
 pub type OnZone = Kept<Crowd<tidegate::Zone>>;
 
 /// An implementation under test: pure functions, a store, a protocol. Time stands still unless it is set.
 pub trait Arm {
-    /// What to call it in a message.
+    /// Returns its name in messages.
     fn name(&self) -> &str;
 
     /// The finest span that its answers can tell; longer ones are rounded up to it.
@@ -37,7 +37,7 @@ pub trait Arm {
         crate::ticks(1)
     }
 
-    /// Whether it can play a trace that needs this, see [`crate::trace`].
+    /// Returns true if it can play a trace that needs this; see [`crate::trace`].
     fn can(&self, need: &str) -> bool;
 
     /// Forgets everything and takes up this limit.
@@ -113,16 +113,16 @@ pub struct Take<'a> {
     pub name: Option<&'a str>,
 }
 
-/// A decision as an arm tells it.
+/// A decision as an arm reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The verdict.
     pub verdict: Verdict<Ticks>,
     /// The most at one instant.
     pub limit: u64,
-    /// What would still pass.
+    /// The largest cost that would still pass.
     pub remaining: u64,
-    /// Until like new.
+    /// The time until the key is full.
     pub reset_after: Ticks,
     /// The place in flight, if one was taken.
     pub permit: Option<PermitId>,

@@ -27,7 +27,7 @@ impl OnSingle {
 }
 
 impl Default for OnSingle {
-    /// Nobody seen, at the epoch.
+    /// Creates the arm at the epoch, with no key seen.
     fn default() -> OnSingle {
         OnSingle::with(Limit::per_second(1))
     }
@@ -39,7 +39,7 @@ impl Arm for OnSingle {
     }
 
     fn can(&self, need: &str) -> bool {
-        // It forgets nothing, so counts that are carried over last as long as the new limit says.
+        // It forgets nothing, so counts that are carried over last as long as the new limit requires.
         !matches!(need, "give-back" | "permits" | "rules")
     }
 
@@ -84,7 +84,7 @@ impl Arm for OnSingle {
     }
 }
 
-/// A single begins when it is made; in a trace everybody has been there since the epoch.
+/// Creates a limiter whose state begins at the epoch, as every key of a trace does.
 fn made_at_epoch(limit: Limit, clock: &Arc<ManualClock>) -> DirectLimiter {
     let now = clock.now();
     clock.set(Timestamp::EPOCH);

@@ -1,8 +1,8 @@
-//! A store that is busy with others.
+//! A store that is busy with other keys.
 //!
-//! A map sweeps, grows and shrinks a little at every call, whoever calls; in a zone, newcomers take the cells of
-//! those who are clear. So whenever the time is set, strangers come who have not been seen before. Some are remembered, for a microsecond, a second or a minute;
-//! the others ask for too much and leave nothing behind.
+//! A map sweeps, grows and shrinks a little at every call, for any key. In a zone, new keys take the cells of clear
+//! keys. So whenever the time is set, new keys come. Some are stored for a microsecond, a second or a minute; the
+//! others ask for too much and leave no state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::Keeper;
 use crate::clock::TickingClock;
 use crate::random::Random;
 
-/// What strangers are held to.
+/// The limits of the other keys.
 const LIMITS: [Limit; 4] = [
     Limit::token_bucket(1, Duration::from_micros(1)),
     Limit::sliding_log(1, SECOND),
@@ -26,19 +26,19 @@ const LIMITS: [Limit; 4] = [
 
 /// A store in memory with a clock that is set.
 pub trait Sheltering: Sized {
-    /// What to call it in a message.
+    /// The name of the store in messages.
     const NAME: &'static str;
 
-    /// What to call a limiter on it.
+    /// The name of a limiter on it in messages.
     const LIMITER: &'static str;
 
-    /// What to call a handle on it whose limit comes with each ask.
+    /// The name of a handle on it whose limit comes with each ask.
     const ADHOC: &'static str;
 
-    /// Whether it holds all states in one place, so that counts of every window are carried over to every other.
+    /// True if it holds all states in one place, so that counts of every window are carried over to every other.
     const HOLDS_ALL: bool;
 
-    /// Nobody seen.
+    /// Creates the store, with no key seen.
     fn empty(clock: Arc<dyn Clock>) -> Self;
 
     /// The store of a limiter.
@@ -68,7 +68,7 @@ pub trait Sheltering: Sized {
     /// Forgets one subject.
     fn reset(&self, subject: Subject<'_>);
 
-    /// What is remembered about a subject.
+    /// Returns the stored state of a subject.
     fn state(&self, subject: Subject<'_>) -> State;
 }
 
@@ -127,7 +127,7 @@ macro_rules! sheltering {
     )+};
 }
 
-/// More than any crowd here fills: nobody has to share.
+/// The size of a zone that no crowd here fills, so no key has to share a cell.
 const ZONE_BYTES: usize = 1 << 20;
 
 sheltering! {
@@ -135,7 +135,7 @@ sheltering! {
     Zone "zone", holds all: false, empty: |clock: Arc<dyn Clock>| Zone::with_clock(ZONE_BYTES, clock);
 }
 
-/// A store in which strangers come and go while time passes.
+/// A store in which other keys come and go while time passes.
 #[derive(Debug)]
 pub struct Crowd<S> {
     store: S,
@@ -146,19 +146,19 @@ pub struct Crowd<S> {
     strangers: u64,
 }
 
-/// How many strangers come.
+/// The number of other keys that come.
 #[derive(Clone, Copy, Debug)]
 enum Rush {
     /// Mostly a few; now and then enough to sweep half of a map, rarely enough for tables to grow and shrink.
     NowAndThen,
-    /// Each time enough to sweep a map: whoever is clear is forgotten at once.
+    /// Each time enough to sweep a map: a clear key is forgotten at once.
     Always,
     /// There are none.
     Never,
 }
 
 impl<S: Sheltering> Crowd<S> {
-    /// An empty store at the epoch, with a rush now and then. The seed says when how many come, not where in the
+    /// An empty store at the epoch, with a rush now and then. The seed determines when how many come, not where in the
     /// store they go: each hashes in its own way.
     pub fn new(seed: u64) -> Crowd<S> {
         Crowd::with(seed, Rush::NowAndThen)
@@ -195,7 +195,7 @@ impl<S: Sheltering> Crowd<S> {
         self.store.memory()
     }
 
-    /// What to call a limiter on it in a message.
+    /// Returns the name of a limiter on it in messages.
     pub(crate) fn name_of_limiter(&self) -> &'static str {
         S::LIMITER
     }

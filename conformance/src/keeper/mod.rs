@@ -1,6 +1,6 @@
-//! Who remembers subjects: the pure functions with their states in a table, or a store.
+//! Keepers of states: the pure functions with their states in a table, or a store.
 //!
-//! Laws, oracles and traces ask any of them through the same code. All speak of a [`Subject`], as stores do.
+//! Laws, oracles and traces ask any of them through the same code. All take a [`Subject`], as stores do.
 
 mod crowd;
 #[cfg(target_os = "linux")]
@@ -20,13 +20,13 @@ use tidegate::{
 
 /// Remembers any number of subjects. Time stands still unless it is set.
 pub trait Keeper {
-    /// What to call it in a message.
+    /// Returns its name in messages.
     fn name(&self) -> &'static str;
 
-    /// Whether it forgets subjects that are clear.
+    /// Returns true if it forgets subjects that are clear.
     fn forgets(&self) -> bool;
 
-    /// The finest max wait that it can be told: all that it is asked with are multiples of it.
+    /// Returns the resolution of a max wait: asks use only multiples of it.
     fn finest_max_wait(&self) -> Ticks {
         crate::ticks(1)
     }
@@ -55,12 +55,12 @@ pub trait Keeper {
     /// Forgets one subject, whatever the algorithm.
     fn reset(&mut self, subject: Subject<'_>);
 
-    /// What is remembered about a subject.
+    /// Returns the stored state of a subject.
     fn state(&self, subject: Subject<'_>) -> State;
 }
 
-/// A max wait that a keeper can be told, not above this one.
-pub(crate) fn told(keeper: &impl Keeper, max_wait: u64) -> u64 {
+/// Returns the largest max wait that a keeper can represent and that is not above this one.
+pub(crate) fn representable(keeper: &impl Keeper, max_wait: u64) -> u64 {
     max_wait - max_wait % keeper.finest_max_wait().get()
 }
 

@@ -1,4 +1,4 @@
-//! The pure functions, with a table of states around them that forgets nobody.
+//! The pure functions, with a table of states around them that forgets no key.
 
 use std::collections::HashMap;
 
@@ -65,17 +65,17 @@ impl States {
         }
     }
 
-    /// The limits of a subject's rule, newest first, each with the state of its key, for a message.
-    pub fn told(&self, subject: Subject<'_>) -> String {
+    /// Returns the limits of a subject's rule, newest first, each with the state of its key, for a message.
+    pub fn describe(&self, subject: Subject<'_>) -> String {
         let of_rule = self.limits.iter().filter(|known| known.rule == subject.namespace());
-        let told = of_rule.map(|Announced { limit, since, digest, .. }| {
+        let lines = of_rule.map(|Announced { limit, since, digest, .. }| {
             let state = self.kept(subject, *digest).cloned().unwrap_or_default();
             format!("\n  {limit} since {since:?}, clear at {:?}: {state:?}", limit.clear_at(&state))
         });
-        told.collect()
+        lines.collect()
     }
 
-    /// What a subject without a live state begins with.
+    /// Returns the states with which a subject without a live state begins.
     fn begun(&self, subject: Subject<'_>) -> Begun {
         let own = self.kept(subject, subject.prepared_limit().digest());
         let is_live = own.is_some_and(|own| subject.limit().clear_at(own) > self.now);

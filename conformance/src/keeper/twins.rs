@@ -1,6 +1,6 @@
 //! Two zones that put every key into the same cells.
 //!
-//! Where keys are in a zone depends on a seed that nobody chooses. A zone in a file keeps its seed there, so a zone on
+//! Where keys are in a zone depends on a random seed. A zone in a file keeps its seed there, so a zone on
 //! a copy of the file has the same one. That makes zones comparable which are so small that keys share cells.
 
 use std::fs;

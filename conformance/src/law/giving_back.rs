@@ -1,4 +1,4 @@
-//! What giving back means: as if the take had never been, or less.
+//! The law of refunds: after a refund, at most as much passes as without the take.
 
 use tidegate::{Ask, Cost, Key, Ticks, Timestamp};
 
@@ -58,8 +58,8 @@ pub fn giving_back_is_safe(mut keeper: impl Keeper, kind: &str, seed: u64) -> Re
     let given_back: Vec<_> = receipts.into_iter().map(|receipt| keeper.give_back(with, receipt)).collect();
     let (with, without) = (keeper.peek(with, Ask::ONE), keeper.peek(without, Ask::ONE));
     if with.remaining() > without.remaining() || with.reset_after() < without.reset_after() {
-        let told = format!("given back {given_back:?}: {with:?}, without the takes: {without:?}");
-        return Err(format!("{told}\nseed {seed}, {promise:?}"));
+        let states = format!("given back {given_back:?}: {with:?}, without the takes: {without:?}");
+        return Err(format!("{states}\nseed {seed}, {promise:?}"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What really passed in which time, whatever the clock showed.
+//! The units that passed, in real time, whatever the clock showed.
 
 use super::promises::bounds;
 use crate::promise::Promise;

@@ -26,7 +26,7 @@ mod take;
 const SECOND: u64 = 16_000_000_000;
 const CENTURY: u128 = 100 * 365 * 86_400 * SECOND as u128;
 
-/// Runs one random history on a keeper that has seen nobody, and checks every law after every step.
+/// Runs one random history on a keeper that has seen no key, and checks every law after every step.
 pub fn obey(keeper: impl Keeper, kind: &str, seed: u64, operations: u64) -> Result<(), String> {
     let mut history = History::new(keeper, kind, seed);
     for operation in 0..operations {
@@ -47,20 +47,20 @@ struct History<K> {
     kind: &'static str,
     promise: Promise,
     limit: Limit,
-    /// What the keeper remembers.
+    /// The state in the keeper.
     state: State,
-    /// What the clock shows.
+    /// The time that the clock shows.
     now: u64,
     /// The latest that it has shown since it stepped back.
     latest: u64,
-    /// How much time really passed.
+    /// The real time that has passed.
     real: i128,
     ledger: Ledger,
-    /// What was owed after the last write.
+    /// The debt after the last write.
     owed: Ticks,
     /// The clock stepped back since the state was written: it may yet be taken for a reading out of order.
     behind: bool,
-    /// The clock stepped: a refusal may write a debt back that is too large.
+    /// The clock stepped: a denial may write a debt back that is too large.
     unsettled: bool,
 }
 
@@ -165,8 +165,8 @@ impl<K: Keeper> History<K> {
         Ok(())
     }
 
-    /// Whoever was forgotten when their window had ended finds it open again after a step back. Readings that
-    /// are only out of order are no excuse.
+    /// A key that was forgotten when its window had ended finds the window open again after a step back. Readings
+    /// that are only out of order are no excuse.
     fn excuse_forgetting(&mut self) {
         if self.keeper.forgets() && self.latest - self.now > OUT_OF_ORDER {
             self.latest = self.now;

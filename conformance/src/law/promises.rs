@@ -1,9 +1,9 @@
-//! What is known about promises.
+//! Facts about promises: weaker ones, and the bounds of their waits and debts.
 
 use crate::extreme::OUT_OF_ORDER;
 use crate::promise::{Promise, interval};
 
-/// A promise that never lets through what this one refuses.
+/// Returns a promise that never admits an ask that this one denies.
 pub(crate) fn lower(promise: &Promise) -> Option<Promise> {
     Some(match *promise {
         Promise::TokenBucket { amount, period, burst, max_debt } if burst > 1 => {
@@ -76,7 +76,7 @@ pub(super) fn bounds(promise: &Promise) -> (i128, i128, i128) {
     }
 }
 
-/// I-4: nobody waits longer than this, whatever the clock did.
+/// I-4: no wait is longer than this, whatever the clock did.
 pub(super) fn longest_wait(promise: &Promise, units: u64) -> u128 {
     let wait = |amount: u64, period: u64, units: u64| {
         u128::from(interval(amount, period)) * u128::from(units) + u128::from(OUT_OF_ORDER)

@@ -7,7 +7,7 @@ use crate::keeper::{Crowd, Keeper, Sheltering, States};
 use crate::promise::{KINDS, Promise};
 use crate::random::Random;
 
-/// How many limits one key has.
+/// The number of limits on one key.
 const LIMITS: usize = 4;
 
 /// The counts of one history.
@@ -19,8 +19,8 @@ pub struct Asked {
     pub denials: u64,
 }
 
-/// Asks about one key under four limits on one store, the first of this kind, and about each limit on a store of its own:
-/// every answer and every stored state are the same. Requests that stand or fall together ask several of them at once.
+/// Asks about one key under four limits on one store, the first of this kind, and about each limit on a store of its
+/// own. All replies and stored states must be the same. All-or-none requests ask several limits at once.
 pub fn never_interfere<S: Sheltering>(kind: &str, seed: u64, operations: u64) -> Result<Asked, String> {
     let mut random = Random::new(seed);
     let promises = different(kind, &mut random);

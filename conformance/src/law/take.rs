@@ -4,7 +4,7 @@ use tidegate::{Adjustment, Ask, Cost, Decision, PermitId, State, Ticks, Timestam
 
 use super::History;
 use super::promises::{longest_wait, raise};
-use crate::keeper::{Keeper, judged, told};
+use crate::keeper::{Keeper, judged, representable};
 use crate::promise::Promise;
 use crate::ticks;
 
@@ -12,8 +12,11 @@ impl<K: Keeper> History<K> {
     pub(super) fn take(&mut self) -> Result<(), String> {
         let most = self.promise.most_at_once();
         let units = if self.random.percent(50) { 1 } else { self.random.sized(1, most.saturating_add(1)) };
-        let max_wait =
-            if self.random.percent(70) { 0 } else { told(&self.keeper, self.random.sized(1, 1 << 50)) };
+        let max_wait = if self.random.percent(70) {
+            0
+        } else {
+            representable(&self.keeper, self.random.sized(1, 1 << 50))
+        };
         let ask = Ask { cost: Cost::of(units), max_wait: ticks(max_wait) };
         let before = self.state.clone();
         let peeked = self.look(ask);
@@ -21,14 +24,14 @@ impl<K: Keeper> History<K> {
         let counts_denied = matches!(self.promise, Promise::SlidingLog { count_denied: true, .. });
         if peeked.verdict_in_ticks() != decision.verdict_in_ticks() && !counts_denied {
             return Err(format!(
-                "I-6: peek said {:?}, take {:?}",
+                "I-6: peek returned {:?}, take {:?}",
                 peeked.verdict_in_ticks(),
                 decision.verdict_in_ticks()
             ));
         }
         match decision.verdict_in_ticks() {
             Verdict::Allowed { delay } => {
-                // Whoever waits departs later, and only adds to what the others have to leave room for.
+                // A delayed request departs later, and only adds to the units for which the others have to leave room.
                 if delay == Ticks::ZERO || self.kind == "leaky-bucket" {
                     self.ledger.admit(self.real, units);
                     self.ledger.check(self.kind)?;
@@ -62,26 +65,26 @@ impl<K: Keeper> History<K> {
         decision
     }
 
-    /// I-3: a refusal writes nothing, but for a debt that is too large, and that only once.
+    /// I-3: a denial writes nothing, except a debt that is too large, and that only once.
     fn denial_is_free(&mut self, before: &State, ask: Ask) -> Result<(), String> {
-        // Leases end by themselves; asking for a permit that nobody holds shows what is left of them.
+        // Leases end by themselves; asking for an unknown permit removes the ended ones.
         let mut before = before.clone();
-        if let Some(nobody) = PermitId::from_number(u64::MAX) {
-            self.limit.release(&mut before, self.at(), nobody);
+        if let Some(unknown) = PermitId::from_number(u64::MAX) {
+            self.limit.release(&mut before, self.at(), unknown);
         }
         let is_new = before == State::default() && self.limit.clear_at(&self.state) == Timestamp::EPOCH;
         if !self.unsettled && !is_new && !self.is_still(&before) {
-            return Err(format!("I-3: a refusal changed {before:?} to {:?}", self.state));
+            return Err(format!("I-3: a denial changed {before:?} to {:?}", self.state));
         }
         let first = self.state.clone();
         let second = self.spend(ask);
         if second.is_allowed() || !self.is_still(&first) {
-            return Err(format!("I-3: a second refusal changed {first:?} to {:?}", self.state));
+            return Err(format!("I-3: a second denial changed {first:?} to {:?}", self.state));
         }
         Ok(())
     }
 
-    /// Whether the state is this one still, or was forgotten because it was clear.
+    /// Returns true if the state is still this one, or was forgotten because it was clear.
     fn is_still(&self, before: &State) -> bool {
         let is_clear = self.limit.clear_at(before) <= self.at();
         self.state == *before || (self.keeper.forgets() && is_clear && self.state == State::default())
@@ -105,7 +108,7 @@ impl<K: Keeper> History<K> {
         Ok(())
     }
 
-    /// I-5: `remaining` passes and one more does not; after `reset_after` the subject is like new.
+    /// I-5: `remaining` passes and one more does not; after `reset_after` the key is full.
     fn figures_are_true(&self, decision: Decision) -> Result<(), String> {
         let (patient, paces) = match self.promise {
             Promise::LeakyBucket { .. } => (true, false),
@@ -121,7 +124,7 @@ impl<K: Keeper> History<K> {
             return Err(format!("I-5: remaining {remaining} is not what passes"));
         }
         if let (Some(then), false) = (self.look_at(decision.reset_after_in_ticks(), Ask::ONE), paces) {
-            self.like_new(
+            self.is_full(
                 self.at().saturating_add(decision.reset_after_in_ticks()),
                 then,
                 "I-5: reset_after",
@@ -130,21 +133,21 @@ impl<K: Keeper> History<K> {
         Ok(())
     }
 
-    /// I-10: from its clear time on a state can be forgotten without anybody noticing.
+    /// I-10: from its clear time on a state can be dropped without any effect on a decision.
     pub(super) fn forgetting_is_safe(&self) -> Result<(), String> {
         let clear_at = self.limit.clear_at(&self.state).max(self.at());
         if clear_at == Timestamp::LAST {
             return Ok(());
         }
-        self.like_new(clear_at, self.limit.peek(&self.state, clear_at, Ask::ONE), "I-10: clear_at")
+        self.is_full(clear_at, self.limit.peek(&self.state, clear_at, Ask::ONE), "I-10: clear_at")
     }
 
-    fn like_new(&self, at: Timestamp, seen: Decision, law: &str) -> Result<(), String> {
+    fn is_full(&self, at: Timestamp, seen: Decision, law: &str) -> Result<(), String> {
         let unseen = self.limit.peek(&State::default(), at, Ask::ONE);
         let figures =
             |decision: Decision| (decision.verdict_in_ticks(), decision.remaining(), decision.reset_after());
         if figures(seen) != figures(unseen) {
-            return Err(format!("{law}: {:?} is not like new: {:?}", figures(seen), figures(unseen)));
+            return Err(format!("{law}: {:?} is not full: {:?}", figures(seen), figures(unseen)));
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ impl Oracle for TokenBucket {
 pub(super) struct LeakyBucket {
     interval: i128,
     places: i128,
-    /// How much ahead delays nobody; none: whatever is ahead.
+    /// The units ahead that cause no delay; `None`: any number.
     undelayed: Option<i128>,
 }
 

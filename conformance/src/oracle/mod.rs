@@ -10,41 +10,41 @@ mod window;
 
 use crate::promise::Promise;
 
-/// One action that was let through (or, where refusals count, refused).
+/// One admitted action (or a denied one, where denials count).
 #[derive(Clone, Copy, Debug)]
 pub struct Admitted {
-    /// When it was asked for, in ticks.
+    /// The time of the ask, in ticks.
     pub asked: i128,
-    /// When it may happen, in ticks.
+    /// The time at which it may act, in ticks.
     pub departs: i128,
-    /// What it cost.
+    /// The cost.
     pub units: i128,
 }
 
 /// The written promise of one limit.
 pub trait Oracle {
-    /// How long an ask would have to wait, if it may be accepted at this instant at all.
+    /// Returns the wait of an ask, if it may be accepted at this instant at all.
     fn delay(&self, admitted: &[Admitted], now: i128, units: i128) -> Option<i128>;
 
-    /// The longest wait that may be promised to anybody.
+    /// Returns the longest wait that may be promised.
     fn longest_delay(&self) -> i128 {
         i128::MAX
     }
 
-    /// Whether this cost can pass at some time from now on, with this max wait.
+    /// Returns true if this cost can pass at some time from now on, with this max wait.
     fn is_possible(&self, admitted: &[Admitted], now: i128, units: i128, max_wait: i128) -> bool;
 
-    /// Whether the promise speaks about refusals too.
+    /// Returns true if denials count too.
     fn counts_refusals(&self) -> bool {
         false
     }
 
-    /// How far a stated span may be off, in ticks.
+    /// Returns the tolerated error of a reported span, in ticks.
     fn tolerance(&self) -> i128 {
         0
     }
 
-    /// Whether an ask would be allowed at this instant.
+    /// Returns true if an ask would be allowed at this instant.
     fn allows(&self, admitted: &[Admitted], now: i128, units: i128, max_wait: i128) -> bool {
         let max_wait = max_wait.min(self.longest_delay());
         self.delay(admitted, now, units).is_some_and(|delay| delay <= max_wait)

@@ -15,7 +15,7 @@ impl Steady {
         Steady { interval: interval(amount, period).into(), savings: savings.into(), own }
     }
 
-    /// What is saved now or, below zero, owed, as time: the least that any stretch of the past leaves.
+    /// Returns the savings now, as time, or the debt if negative: the least that any stretch of the past leaves.
     fn balance(&self, admitted: &[Admitted], now: i128) -> i128 {
         let mut least = self.savings;
         let mut spent = 0;

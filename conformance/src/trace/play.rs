@@ -7,10 +7,10 @@ use tidegate::{Adjusted, PermitId, Ticks, Timestamp};
 use super::{Action, Expected, Step, Trace};
 use crate::arm::{Answer, Arm, Take};
 
-/// How many keys go through a trace that is played in batches, so that every take of it is one of several.
+/// The number of keys for which a trace is played in batches, so that every take of it is one of several.
 const COPIES: usize = 3;
 
-/// What a trace in batches was made of.
+/// The operations of a trace in batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Batches {
     /// Steps that were played.
@@ -21,7 +21,7 @@ pub struct Batches {
     pub largest: usize,
 }
 
-/// Plays a trace, as far as the arm can meet its needs, and says how many steps that were, or at which line
+/// Plays a trace, as far as the arm can meet its needs, and returns the number of steps, or at which line
 /// the arm did something else.
 pub fn play(trace: &Trace, arm: &mut dyn Arm) -> Result<usize, String> {
     let mut player = Player { arm, permits: HashMap::new() };

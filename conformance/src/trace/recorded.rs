@@ -25,8 +25,8 @@ pub fn recorded() -> Vec<(String, Trace)> {
     traces
 }
 
-/// Plays every recorded trace without these actions on an arm, up to the first need that it cannot meet. Returns how many
-/// steps that were.
+/// Plays every recorded trace without these actions on an arm, up to the first need that it cannot meet. Returns the
+/// number of steps.
 ///
 /// # Panics
 /// If an answer is not the written one, or a trace ends before such a need.
@@ -77,7 +77,7 @@ fn all(
     all
 }
 
-/// How many steps come before the first need that cannot be met.
+/// Returns the number of steps before the first need that cannot be met.
 fn steps_before(trace: &Trace, cannot: &[&str]) -> usize {
     let ends = |action: &Action| matches!(action, Action::Needs(need) if cannot.contains(&need.as_str()));
     trace.steps.iter().position(|step| ends(&step.action)).unwrap_or(trace.steps.len())

@@ -12,7 +12,7 @@ pub(super) struct Span {
     before: Option<(Promise, i128)>,
     in_force: Promise,
     admitted: Vec<Admitted>,
-    /// How many of these came before the change.
+    /// The number of these that came before the change.
     old: usize,
     /// Servers with old numbers asked, or a stored state was taken up again: then each limit is judged by itself.
     interrupted: bool,
@@ -63,7 +63,7 @@ impl Span {
     }
 }
 
-/// Whether so many may pass in a time of which one part lies before the change and the other after it.
+/// Returns true if so many may pass in a time of which one part lies before the change and the other after it.
 fn fits(old: &Promise, new: &Promise, passed: i128, before: i128, after: i128) -> bool {
     let most = i128::from(old.most_at_once().max(new.most_at_once()));
     match (*old, *new) {

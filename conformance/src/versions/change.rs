@@ -60,10 +60,10 @@ impl<V: Versions> History<V> {
         if is_known { self.wait_is_short(&was, &is, old) } else { Ok(()) }
     }
 
-    /// Whether no state under an older limit can owe more than that under the limit in force, which counts it.
+    /// Returns true if no state under an older limit can owe more than that under the limit in force, which counts it.
     ///
-    /// Servers with old numbers may have admitted more since; a limit that comes into force again may have a live state,
-    /// to which nothing is carried; and counts of older ones are not carried through it a second time.
+    /// Servers with old numbers may have admitted more since. A limit that comes into force again may have a live
+    /// state, to which nothing is carried, and counts of older ones are not carried through it a second time.
     fn comes_from_newest(&self, from: usize, to: usize, stored: &Stored) -> bool {
         let older = self.order.iter().enumerate().filter(|(_, known)| **known != from && **known != to);
         let mut live = older.filter(|(_, known)| stored.is_live(**known));
@@ -94,8 +94,8 @@ impl<V: Versions> History<V> {
         }
     }
 
-    /// Whether a change to this version knows all limits through which the counts in force have come: up to four are
-    /// looked back at, and one that comes into force again is not its own predecessor.
+    /// Returns true if a change to this version knows all limits through which the counts in force have come: up to
+    /// four are looked back at, and one that comes into force again is not its own predecessor.
     fn comes_from_known(&self, to: usize, stored: &Stored) -> bool {
         let mut live = self.order.iter().enumerate().filter(|(_, index)| stored.is_live(**index));
         let is_dropped = live.clone().any(|(place, _)| place >= 4);
@@ -159,7 +159,7 @@ impl<V: Versions> History<V> {
     }
 }
 
-/// What is known about the counts before a change, beside the answer.
+/// The facts about the counts before a change, beside the reply.
 #[derive(Clone, Copy)]
 struct Used {
     /// Units that both limits count, whatever else they count.
@@ -179,7 +179,7 @@ fn is_full(new: Decision) -> Result<(), &'static str> {
     if full { Ok(()) } else { Err("counts that had ended are carried") }
 }
 
-/// What the answers before and after a change must have in common.
+/// The properties that replies before and after a change must have in common.
 fn used_is_missing(
     (was, is): (&Promise, &Promise),
     old: Decision,
@@ -235,7 +235,7 @@ fn period_of(promise: &Promise) -> u64 {
     if let Promise::Estimate { period, .. } = *promise { period } else { 0 }
 }
 
-/// Whether reservations or late charges have made a debt that takes alone cannot make.
+/// Returns true if reservations or late charges have made a debt that takes alone cannot make.
 fn owes_more_than_burst(promise: &Promise, decision: Decision) -> bool {
     let capacity = match *promise {
         Promise::TokenBucket { amount, period, burst, .. } => burst * interval(amount, period),

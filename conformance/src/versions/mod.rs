@@ -76,8 +76,8 @@ pub trait Versions {
 
 /// The number of servers.
 const SERVERS: usize = 3;
-/// How many admitted asks of each version a message names.
-const TOLD_ASKS: usize = 6;
+/// The number of admitted asks of each version in a message.
+const LISTED_ASKS: usize = 6;
 
 /// The counts of one history, by which a run shows that it met what it is about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,7 +120,7 @@ pub fn keep_their_promises(
         history.step().map_err(|what| {
             let place =
                 format!("operation {operation} of seed {seed} at {}t, {}", history.now, history.arm.name());
-            format!("{what}\n{place}, servers on {:?} of{}", history.on, history.told())
+            format!("{what}\n{place}, servers on {:?} of{}", history.on, history.describe())
         })?;
     }
     Ok(history.met)
@@ -228,7 +228,7 @@ impl<V: Versions> History<V> {
         let limit = promise.limit();
         let known = self.versions.iter().position(|version| version.limit.numbers() == limit.numbers());
         known.unwrap_or_else(|| {
-            // Holders of permits are one set, whoever admitted them.
+            // Holders of permits are one set, whichever server admitted them.
             let holders = self.versions.first().filter(|_| self.kind == "concurrency");
             let admitted = holders.map_or_else(Vec::new, |version| version.admitted.clone());
             self.versions.push(Version {
@@ -269,11 +269,11 @@ impl<V: Versions> History<V> {
         }
     }
 
-    /// Each version with its stored state, for a message; the newest first.
-    fn told(&self) -> String {
-        let told = |index: &usize| {
+    /// Returns each version with its stored state, for a message; the newest first.
+    fn describe(&self) -> String {
+        let line = |index: &usize| {
             let Version { promise, limit, since, lagged, admitted, .. } = &self.versions[*index];
-            let (state, last) = (self.arm.state(limit), admitted.iter().rev().take(TOLD_ASKS));
+            let (state, last) = (self.arm.state(limit), admitted.iter().rev().take(LISTED_ASKS));
             let clear_at = limit.clear_at(&state);
             let last: Vec<_> = last.map(|ask| format!("{} at {}", ask.units, ask.asked)).collect();
             format!(
@@ -281,7 +281,7 @@ impl<V: Versions> History<V> {
                  admitted last {last:?}"
             )
         };
-        self.order.iter().map(told).collect()
+        self.order.iter().map(line).collect()
     }
 
     /// A server with old numbers reads the new ones.

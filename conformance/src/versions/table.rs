@@ -20,7 +20,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// What the key begins with on this server; nothing if it has a live state.
+    /// Returns the states with which the key begins on this server; none if it has a live state.
     fn begun(&self, limit: &Limit, history: &History) -> Begun {
         if limit.clear_at(&Versions::state(self, limit)) > self.now {
             return Begun::FULL;

@@ -12,7 +12,7 @@
 //! assert!(reset_password("ana").is_ok());
 //! assert!(reset_password("ana").is_ok());
 //! let refusal = reset_password("ana").unwrap_err();
-//! println!("{refusal}"); // refused: try again in 29m59…
+//! println!("{refusal}"); // denied: try again in 29m59…
 //! assert!(reset_password("bob").is_ok()); // each key has its own share
 //! ```
 //!
@@ -32,8 +32,9 @@
 //! generic function share it, and so do all types that use a default method of a trait.
 //!
 //! With `limiter`, several functions can share one. With a key it is a [`Limiter`](tidegate::Limiter) or
-//! [`Permits`](tidegate::Permits); without a key a [`DirectLimiter`](tidegate::DirectLimiter), a [`Pacer`](tidegate::Pacer) or a
-//! [`Shaper`](tidegate::Shaper). It may be behind a `LazyLock`, an `Arc` or a reference.
+//! [`Permits`](tidegate::Permits); without a key a [`DirectLimiter`](tidegate::DirectLimiter), a
+//! [`Pacer`](tidegate::Pacer) or a [`Shaper`](tidegate::Shaper). It may be behind a `LazyLock`, an `Arc` or a
+//! reference.
 //!
 //! ```
 //! use std::sync::LazyLock;
@@ -110,7 +111,8 @@
 //!
 //! Without `otherwise` the function returns a `Result` whose error implements `From` of [`Denied`](tidegate::Denied):
 //! that error itself, a `Box<dyn Error>`, or an error of your own. For any other return type, implement
-//! [`FromDenied`](tidegate::FromDenied).
+//! [`FromDenied`](tidegate::FromDenied). On a handler of axum the error is the `DeniedResponse` of `tidegate-tower`, with
+//! its feature `axum`: a denied request then gets 429 with `Retry-After`.
 //!
 //! ```
 //! use tidegate::Denied;
@@ -189,21 +191,26 @@ use proc_macro::TokenStream;
 /// use tidegate::Denied;
 /// use tidegate_macros::rate_limit;
 ///
-/// struct StateKey {
+/// struct Account {
 ///     id: u64,
 /// }
 ///
-/// impl StateKey {
+/// impl Account {
 ///     #[rate_limit("3/d", key = self.id)]
 ///     fn export(&self) -> Result<String, Denied> {
 ///         Ok(format!("everything about {}", self.id))
 ///     }
 /// }
 ///
-/// let account = StateKey { id: 7 };
+/// let account = Account { id: 7 };
 /// let exports = (0..5).filter(|_| account.export().is_ok());
 /// assert_eq!(exports.count(), 3);
 /// ```
+#[doc(alias = "rate limiter")]
+#[doc(alias = "throttle")]
+#[doc(alias = "decorator")]
+#[doc(alias = "client-side rate limiting")]
+#[doc(alias = "semaphore")]
 #[proc_macro_attribute]
 pub fn rate_limit(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand::expand(arguments.into(), item.into()).into()

@@ -1,4 +1,4 @@
-//! A client that respects the limits of an API that somebody else runs.
+//! A client that respects the limits of a third party's API.
 //!
 //! The API allows five calls at once and ten a second, says so in header fields, and refuses the rest. One client
 //! sends as fast as it can; the other goes through `OutboundLimitLayer`, and is never refused.
@@ -24,12 +24,12 @@ const CALLS: usize = 12;
 async fn main() -> Result<(), Error> {
     let client = Client::builder(TokioExecutor::new()).build_http::<Body>();
     let hasty = call(client.clone(), foreign_api().await?).await?;
-    println!("without Outgoing: {hasty} of {CALLS} refused");
+    println!("without the layer: {hasty} of {CALLS} denied");
 
     let polite = ServiceBuilder::new().layer(OutboundLimitLayer::new()).service(client);
     let refused = call(polite, foreign_api().await?).await?;
-    println!("with Outgoing:    {refused} of {CALLS} refused");
-    assert_eq!(refused, 0, "nothing leaves that would be refused");
+    println!("with the layer:    {refused} of {CALLS} denied");
+    assert_eq!(refused, 0, "no call leaves that would be denied");
     Ok(())
 }
 
@@ -51,7 +51,7 @@ where
     Ok(refused)
 }
 
-/// Somebody else's API, here on a port of its own.
+/// Starts the API of the third party, here on a port of its own.
 async fn foreign_api() -> Result<SocketAddr, Error> {
     let limits = RateLimitLayer::new(Limit::per_second(10).burst(5), key::everyone());
     let api = Router::new().route("/", get(|| async { "hello\n" })).layer(limits);

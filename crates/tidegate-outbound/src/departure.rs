@@ -1,4 +1,7 @@
 //! The state that all clones of a layer share, and a call in flight.
+//!
+//! A released call passes three stages: it may leave, it has left, it has ended. Each stage ends by a method or by a
+//! drop, so a call that is cancelled at any point is taken back or counted as a call without a response.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -27,6 +30,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Returns the max wait in ticks; `None` if calls wait as long as necessary.
     pub(crate) fn max_wait(&self) -> Option<Ticks> {
         self.max_wait.map(Ticks::saturating_from)
     }
@@ -36,11 +40,14 @@ impl Settings {
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) queue: WaitQueue<Origins>,
+    /// The key of the numbers for the jitter: other processes draw others.
     random: RandomState,
+    /// The number of numbers drawn so far.
     drawn: AtomicU64,
 }
 
 impl Shared {
+    /// Returns an empty queue with these settings.
     pub(crate) fn new(settings: Settings) -> Shared {
         let queue = WaitQueue::new(Origins::default(), settings.most_waiting.saturating_mul(QUEUES));
         Shared { settings, queue, random: RandomState::new(), drawn: AtomicU64::new(0) }
@@ -67,11 +74,14 @@ impl fmt::Debug for Shared {
 /// A call that may leave, and then a call in flight. Dropping it ends the call without a response.
 pub(crate) struct Departure {
     shared: Arc<Shared>,
+    /// The permission to leave. `None` once the end of the call was recorded.
     exit: Option<Exit>,
+    /// True once the call was sent.
     has_left: bool,
 }
 
 impl Departure {
+    /// Returns a call that has the permission to leave.
     pub(crate) fn new(shared: &Arc<Shared>, exit: Exit) -> Departure {
         Departure { shared: Arc::clone(shared), exit: Some(exit), has_left: false }
     }
@@ -92,14 +102,15 @@ impl Departure {
         self.end(&ServerHints::by(head, self.shared.settings.wall));
     }
 
-    fn end(&mut self, told: &ServerHints) {
+    /// Records the end: of a call that was sent, by the hints of its response; else its release is taken back.
+    fn end(&mut self, hints: &ServerHints) {
         let Some(exit) = self.exit.take() else { return };
         let (shared, id) = (&self.shared, exit.ticket.queue);
         let (terms, chance) = (&shared.settings.terms, shared.chance());
         shared.queue.with(shared, |state, turn| {
             let Some(queue) = state.queue(id) else { return };
             match self.has_left {
-                true => queue.state.ended(terms, turn.now, &exit, told, chance),
+                true => queue.state.ended(terms, turn.now, &exit, hints, chance),
                 false => queue.state.take_back(terms, turn.now, exit),
             }
             state.serve(turn, id);
@@ -108,6 +119,7 @@ impl Departure {
 }
 
 impl Drop for Departure {
+    /// Ends the call without a response, if it has not ended yet.
     fn drop(&mut self) {
         self.end(&ServerHints::default());
     }

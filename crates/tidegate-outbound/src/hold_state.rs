@@ -26,7 +26,9 @@ const A_LITTLE_LATE: Ticks = Ticks::saturating_from(Duration::from_millis(10));
 /// The settings that all servers of a layer share.
 #[derive(Clone, Debug)]
 pub(super) struct PaceConfig {
+    /// The rate at which calls leave; `None` if only servers limit them.
     pub(super) pace: Option<Limit>,
+    /// The upper bound of every hold and reset, before the jitter.
     pub(super) longest_hold: Duration,
     /// The maximum extension of a wait, in percent.
     pub(super) jitter: u8,
@@ -52,12 +54,15 @@ impl PaceConfig {
 /// The state of one server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HoldState {
+    /// The time until which no call leaves.
     hold: Option<Timestamp>,
+    /// The quotas that the server has reported, at most [`MAX_POLICIES`].
     quotas: Vec<Quota>,
     /// The pace, charged for calls that were released.
     pace: State,
     /// The pace, charged for calls that have left.
     left: State,
+    /// The slow start after a hold or a used-up quota.
     opening: Option<SlowStart>,
     /// The number of slow starts so far.
     openings: u64,
@@ -65,11 +70,14 @@ pub(super) struct HoldState {
     is_foreseen: bool,
 }
 
+/// A quota of the server, as it is after the calls that were released since it was reported.
 #[derive(Clone, Debug)]
 struct Quota {
+    /// The name of the quota, by which later reports replace it.
     policy: Box<[u8]>,
     /// Negative if more calls are in flight than the server has quota for.
     left: i128,
+    /// The time at which the server refills it.
     until: Timestamp,
     /// The moment of the queue at which this was learned.
     learned: u64,
@@ -78,28 +86,28 @@ struct Quota {
 /// The decision about the departure of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
+    /// It may leave now.
     Clear,
-    Wait {
-        until: Timestamp,
-        reason: Reason,
-    },
+    /// Not before this time.
+    Wait { until: Timestamp, reason: Reason },
     /// At the latest then; or sooner, when another call gets its response.
-    Perhaps {
-        until: Timestamp,
-    },
+    Perhaps { until: Timestamp },
 }
 
 /// A receipt of a released call.
 #[derive(Debug)]
 pub(super) struct ReleaseReceipt {
+    /// The time of the release.
     at: Timestamp,
+    /// The receipt of the pace, to give it back.
     receipt: Option<Receipt>,
+    /// The number of the slow start in which it was released.
     opening: Option<u64>,
 }
 
 /// A response, with its place in the order of events.
 pub(super) struct Answer<'a> {
-    pub(super) told: &'a ServerHints,
+    pub(super) hints: &'a ServerHints,
     /// The moment of the queue at which its call left.
     pub(super) left_at: u64,
     /// The moment of the queue at which it arrived.
@@ -116,7 +124,7 @@ impl HoldState {
         self.forget(terms, now);
         let used_up = self.quotas.iter().filter(|quota| quota.left <= 0).map(|quota| quota.until);
         if let Some(until) = self.hold.into_iter().chain(used_up).max() {
-            return Look::Wait { until, reason: Reason::Told };
+            return Look::Wait { until, reason: Reason::Reported };
         }
         let paced = terms.pace.as_ref().and_then(|limit| {
             let waits = [&self.pace, &self.left].map(|state| wait_of(limit, state, now));
@@ -182,21 +190,23 @@ impl HoldState {
     /// Updates the state from a response.
     pub(super) fn learn(&mut self, terms: &PaceConfig, now: Timestamp, answer: &Answer<'_>) {
         self.forget(terms, now);
-        if let Some(hold) = answer.told.hold {
+        if let Some(hold) = answer.hints.hold {
             let until = now.saturating_add(terms.wait(hold, answer.chance));
             self.hold = self.hold.max(Some(until));
         }
-        for told in &answer.told.quotas {
+        for reported in &answer.hints.quotas {
             let quota = Quota {
-                policy: told.policy.clone(),
-                left: i128::from(told.left) - i128::from(answer.others),
-                until: now.saturating_add(terms.wait(told.lasts, answer.chance)),
+                policy: reported.policy.clone(),
+                left: i128::from(reported.left) - i128::from(answer.others),
+                until: now.saturating_add(terms.wait(reported.lasts, answer.chance)),
                 learned: answer.learned,
             };
             self.note(quota, answer.left_at);
         }
     }
 
+    /// Stores a quota. If the call left after the last report, the new one replaces it; if the two overlap, the
+    /// stricter stays.
     fn note(&mut self, quota: Quota, left_at: u64) {
         self.opening = self.opening.take().filter(|opening| !opening.is_of(&quota.policy));
         let Some(known) = self.quotas.iter_mut().find(|known| known.policy == quota.policy) else {

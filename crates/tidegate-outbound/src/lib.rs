@@ -1,6 +1,7 @@
 //! Rate limiting of outgoing calls: by a pace of the client, and by the limits that servers report.
 //!
-//! [`OutboundLimitLayer`] is a layer for clients, over any service that sends `http` requests and is `Clone`. It does two things:
+//! [`OutboundLimitLayer`] is a layer for clients, over any service that sends `http` requests and is `Clone`. It does
+//! two things:
 //!
 //! - It paces: calls to one server leave at the rate of any [`Limit`]. The others wait, in FIFO order.
 //! - It obeys servers: after a denial with a retry time, no call leaves for that server before. If a server reports its
@@ -55,7 +56,7 @@
 //! // From now on nothing leaves for this server for 30 s, which is more than anybody here would wait.
 //! let error = client.ready().await.expect("it is ready").call(request()).await.expect_err("held back");
 //! let held = error.downcast_ref::<Throttled>().expect("our own error");
-//! assert!(held.is_told() && held.retry_after() > Some(Duration::from_secs(29)));
+//! assert!(held.is_reported() && held.retry_after() > Some(Duration::from_secs(29)));
 //! # }
 //! ```
 //!
@@ -97,6 +98,16 @@ const MOST_WAITING: usize = 1024;
 /// A layer for clients: paces outgoing calls, and obeys the limits that servers report.
 ///
 /// Clones, and the services that they make, share their state. A setting resets it, so apply settings first.
+///
+/// It is the counterpart of a rate limit of a server: it keeps a client from being denied, in place of denying
+/// requests. Put it inside of retries and caches, so that exactly the requests that reach the network are counted.
+#[doc(alias = "client-side rate limiting")]
+#[doc(alias = "rate limit middleware")]
+#[doc(alias = "throttle")]
+#[doc(alias = "backpressure")]
+#[doc(alias = "Retry-After")]
+#[doc(alias = "RateLimit header")]
+#[doc(alias = "tower middleware")]
 #[derive(Clone)]
 pub struct OutboundLimitLayer {
     by: Arc<dyn Identify>,
@@ -121,6 +132,8 @@ impl OutboundLimitLayer {
     /// # Panics
     /// If the limit is a concurrency limit, which is not a rate: for that there is
     /// [`ConcurrencyLimitLayer`](tidegate_tower::ConcurrencyLimitLayer).
+    #[doc(alias = "throttle")]
+    #[doc(alias = "rate limiter")]
     #[must_use]
     pub fn pace(self, limit: Limit) -> OutboundLimitLayer {
         let is_pace = limit.algorithm() != Algorithm::Concurrency;
@@ -132,15 +145,26 @@ impl OutboundLimitLayer {
     }
 
     /// Sets the key by which calls are limited, in place of the server.
+    ///
+    /// Use it where several hosts share one quota, or where one host has a quota for each account:
+    ///
+    /// ```
+    /// use tidegate_outbound::OutboundLimitLayer;
+    /// use tidegate_tower::key;
+    ///
+    /// let by_account = OutboundLimitLayer::new().per((key::host(), key::header("x-account")));
+    /// # let _ = by_account;
+    /// ```
     #[must_use]
     pub fn per(self, key: impl Identify) -> OutboundLimitLayer {
         OutboundLimitLayer { by: Arc::new(key), ..self.set(|_| ()) }
     }
 
-    /// Sets the max wait: a call that would have to wait longer fails at once, with a [`Throttled`] that contains the time
-    /// to the next try.
+    /// Sets the max wait: a call that would have to wait longer fails at once, with a [`Throttled`] that contains the
+    /// time to the next try.
     ///
     /// Unless set, calls wait as long as necessary. With [`Duration::ZERO`] none waits.
+    #[doc(alias = "timeout")]
     #[must_use]
     pub fn max_wait(self, longest: Duration) -> OutboundLimitLayer {
         self.set(|settings| settings.max_wait = Some(longest))
@@ -148,12 +172,19 @@ impl OutboundLimitLayer {
 
     /// Sets the maximum number of waiters for each server; 16 times as many may wait in all. The default is 1,024. A
     /// call beyond that fails at once.
+    ///
+    /// A queue without a bound would grow as long as calls come faster than they leave. A full queue is backpressure:
+    /// the error is [`Throttled`] with [`is_queue_full`](Throttled::is_queue_full).
+    #[doc(alias = "queue capacity")]
+    #[doc(alias = "backpressure")]
     #[must_use]
     pub fn max_waiters(self, most: usize) -> OutboundLimitLayer {
         self.set(|settings| settings.most_waiting = most)
     }
 
     /// Sets the longest hold that a server may ask for; longer ones are cut to it. The default is an hour.
+    ///
+    /// It bounds the harm of a wrong header field, such as a date in the next year.
     #[must_use]
     pub fn longest_hold(self, longest: Duration) -> OutboundLimitLayer {
         self.set(|settings| settings.terms.longest_hold = longest)
@@ -171,12 +202,16 @@ impl OutboundLimitLayer {
     }
 
     /// Sets the clock.
+    ///
+    /// Tests set a [`ManualClock`](tidegate::ManualClock) and advance it.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> OutboundLimitLayer {
         self.set(|settings| settings.clock = clock)
     }
 
     /// Returns the number of calls that wait now.
+    ///
+    /// It counts the calls to all servers, for metrics. It takes the lock of the queue.
     pub fn waiting(&self) -> usize {
         self.shared.counts().0
     }

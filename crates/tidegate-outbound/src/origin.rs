@@ -1,16 +1,22 @@
 //! The origin of a call: its scheme, host and port.
+//!
+//! Two spellings of one server must not have two paces, so the origin is written in one form: lower case, with the port
+//! of the scheme, without user information and without a trailing dot.
 
 use http::uri::Authority;
 use tidegate_tower::Head;
 use tidegate_tower::key::Part;
 
 /// Returns the origin of a request. Another port or another scheme is another server.
+///
+/// A request without a host has no origin: it shares a queue with all such requests.
 pub(super) fn origin(head: Head<'_>) -> Part<'_> {
     let of_field = || Authority::try_from(head.header(http::header::HOST)?.as_bytes()).ok();
     let authority = head.uri().authority().cloned().or_else(of_field);
     authority.map(|authority| written(head.uri().scheme_str().unwrap_or("http"), &authority)).into()
 }
 
+/// Writes an origin in its one form, such as `https://example.com:443`.
 fn written(scheme: &str, authority: &Authority) -> String {
     let host = authority.host();
     let host = host.strip_suffix('.').unwrap_or(host);

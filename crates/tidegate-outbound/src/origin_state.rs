@@ -25,6 +25,7 @@ pub(crate) struct Exit {
     pub(crate) since: Timestamp,
     /// The moment of the origin at which it was released.
     left_at: u64,
+    /// The receipt of the pace and of slow start.
     let_go: ReleaseReceipt,
 }
 
@@ -47,6 +48,7 @@ pub(crate) struct OriginState {
 }
 
 impl OriginState {
+    /// Advances the counter of events.
     fn next_moment(&mut self) -> u64 {
         self.moment += 1;
         self.moment
@@ -123,25 +125,26 @@ impl OriginState {
         terms: &PaceConfig,
         now: Timestamp,
         exit: &Exit,
-        told: &ServerHints,
+        hints: &ServerHints,
         chance: u64,
     ) {
         if self.on_their_way.remove(&exit.left_at).is_none() {
             self.hanging = self.hanging.saturating_sub(1);
         }
-        self.course.ended(&exit.let_go, told.went);
-        if told.is_nothing() {
+        self.course.ended(&exit.let_go, hints.went);
+        if hints.is_nothing() {
             return;
         }
         self.set_hanging_apart(now);
         // Responses may overtake each other: it is unknown which of the calls in flight this one has counted.
         let others = self.leaving + self.on_their_way.len() as u64;
         self.learned = self.next_moment();
-        let answer = Answer { told, left_at: exit.left_at, learned: self.learned, others, chance };
+        let answer = Answer { hints, left_at: exit.left_at, learned: self.learned, others, chance };
         self.course.learn(terms, now, &answer);
         self.tail = None;
     }
 
+    /// Moves calls that are in flight for more than ten seconds out of those that are subtracted from quotas.
     fn set_hanging_apart(&mut self, now: Timestamp) {
         while let Some(eldest) = self.on_their_way.first_entry() {
             if now.since(*eldest.get()) <= SURELY_COUNTED {

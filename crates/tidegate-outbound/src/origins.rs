@@ -53,6 +53,8 @@ impl QueuePolicy for Origins {
         &shared.settings.clock
     }
 
+    /// Settles the first waiter: it may leave, or it fails because it would wait beyond its deadline. Else returns the
+    /// time to look again.
     fn next(&mut self, turn: &mut QueueTurn<'_, Origins>, queue: &mut KeyQueue<Origins>) -> Next<Origins> {
         let (terms, now) = (&turn.owner.settings.terms, turn.now);
         let Some((number, head)) = queue.head() else { return Next::Wait(None) };
@@ -73,6 +75,7 @@ impl QueuePolicy for Origins {
         Next::Settle(number, result)
     }
 
+    /// Returns the error of a waiter whose max wait is over, with the time that it would have to wait still.
     fn deny(
         &mut self,
         turn: QueueTurn<'_, Origins>,
@@ -86,12 +89,13 @@ impl QueuePolicy for Origins {
         // A response might have come in time; none did.
         let (until, reason) = match queue.state.course.look(&turn.owner.settings.terms, turn.now) {
             Look::Wait { until, reason } => (until, reason),
-            Look::Perhaps { until } => (until, Reason::Told),
+            Look::Perhaps { until } => (until, Reason::Reported),
             Look::Clear => (turn.now, Reason::Paced),
         };
         Throttled::new(reason, Some(until.since(turn.now).to_duration()))
     }
 
+    /// Takes back the release of a waiter that was dropped before it could leave.
     fn give_back(
         state: &mut QueueState<Origins>,
         turn: QueueTurn<'_, Origins>,
@@ -104,10 +108,12 @@ impl QueuePolicy for Origins {
         }
     }
 
+    /// Discards the simulation behind a waiter that has left the queue.
     fn left(&mut self, _: QueueTurn<'_, Origins>, queue: &mut KeyQueue<Origins>, _: &Entry<()>, _: bool) {
         queue.state.tail = None;
     }
 
+    /// Moves the times of all origins with a clock that stepped back, so that holds keep their length.
     fn stepped_back(state: &mut QueueState<Origins>, _: QueueTurn<'_, Origins>, by: Ticks) {
         if by >= STEP {
             state.queues().for_each(|queue| queue.state.step_back(by));
@@ -116,6 +122,9 @@ impl QueuePolicy for Origins {
 }
 
 /// Adds a call: it leaves at once, waits, or fails.
+///
+/// With a max wait the departure of all waiters before it is simulated, so that a call which would wait too long fails
+/// now.
 pub(crate) fn enter(
     state: &mut QueueState<Origins>,
     turn: QueueTurn<'_, Origins>,

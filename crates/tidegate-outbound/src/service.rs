@@ -1,4 +1,12 @@
 //! The service of the layer, and the future of its responses.
+//!
+//! ```text
+//!   identifying -> waiting -> readying -> calling -> response
+//!       `------------`----------`-> failed (Throttled)
+//! ```
+//!
+//! A call with a known key that nothing holds back skips the first three stages. A waiting call
+//! holds no readiness of the inner service, which may be a connection that others could use meanwhile.
 
 use std::fmt;
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -20,9 +28,15 @@ use crate::origins::{self, Origins};
 use crate::throttled::{Reason, Throttled};
 
 /// An error of any type, as layers of tower pass them on.
+///
+/// The error of the inner service, or a [`Throttled`].
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A service whose calls are paced and obey the limits that servers report; made by [`OutboundLimitLayer`](super::OutboundLimitLayer).
+/// A service whose calls are paced and obey the limits that servers report; made by
+/// [`OutboundLimitLayer`](super::OutboundLimitLayer).
+///
+/// Clones share the queue and the state of all servers. The inner service has to be `Clone`, because a waiting call
+/// continues with a clone of it.
 #[derive(Clone)]
 pub struct OutboundLimit<S> {
     inner: S,
@@ -45,10 +59,12 @@ where
     type Error = BoxError;
     type Future = OutboundLimitFuture<S, B>;
 
+    /// Is ready when the inner service is. A call that has to wait does so after it was made.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(context).map_err(Into::into)
     }
 
+    /// Sends the call, queues it, or fails it at once. Calls to one server leave in the order of these calls.
     fn call(&mut self, request: Request<B>) -> OutboundLimitFuture<S, B> {
         let came = match self.by.identify(Head::of(&request)) {
             Identified::Now(parts) => come(&self.shared, &parts),
@@ -102,6 +118,8 @@ fn come(
 
 pin_project! {
     /// A call, from its decision to the head of its response.
+    ///
+    /// Dropping it before the call was sent takes the call back: it spends neither the pace nor a quota.
     pub struct OutboundLimitFuture<S, B>
     where
         S: Service<Request<B>>,
@@ -117,12 +135,14 @@ pin_project! {
     where
         S: Service<Request<B>>,
     {
+        /// The key is awaited.
         Identifying {
             #[pin]
             parts: LaterParts,
             shared: Arc<Shared>,
             pending: Option<(S, Request<B>)>,
         },
+        /// The call is in the queue of its server.
         Waiting {
             waiting: Waiter<Origins>,
             pending: Option<(S, Request<B>)>,
@@ -132,11 +152,13 @@ pin_project! {
             departure: Option<Departure>,
             pending: Option<(S, Request<B>)>,
         },
+        /// The call was sent. Its response updates the state of the server.
         Calling {
             #[pin]
             future: S::Future,
             departure: Option<Departure>,
         },
+        /// The call is not sent. `None` once the error was returned.
         Failed { held: Option<Throttled> },
     }
 }
@@ -212,6 +234,6 @@ impl<S> fmt::Debug for OutboundLimit<S> {
 
 impl<S: Service<Request<B>>, B> fmt::Debug for OutboundLimitFuture<S, B> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("OutgoingFuture")
+        out.write_str("OutboundLimitFuture")
     }
 }

@@ -13,13 +13,17 @@ const MOST_TIMES: usize = 8;
 const LONGEST_PACE: Ticks = Ticks::saturating_from(SECOND.saturating_mul(10 * 365 * 86_400));
 
 impl Inner {
-    /// Returns the decision about an ask, without spending.
+    /// Returns the decision about an ask, without spending. It costs one call, and reads previous states where they
+    /// matter.
     pub(crate) async fn peek(&self, subject: Subject<'_>, ask: Ask) -> Result<Decision, StoreError> {
         let decisions = self.look_at_asks(&[(subject, ask)]).await?;
         decisions.first().copied().ok_or_else(|| Fault::Unreadable("no decision".to_owned()).into())
     }
 
-    /// Charges additional units, or refunds unused ones.
+    /// Charges additional units, or refunds unused ones. A charge is capped at the largest debt of the limit, a refund
+    /// at the units in use; `Capped` reports either. Permits cannot be adjusted: `NeedsPermit`.
+    ///
+    /// Fails as busy if the key has no live state and its initial state expires again and again.
     pub(crate) async fn adjust(
         &self,
         subject: Subject<'_>,
@@ -50,7 +54,8 @@ impl Inner {
     }
 }
 
-/// Returns the debt of a pacer after a charge. For other algorithms a charge adds no more than takes can.
+/// Returns the debt of a pacer after a charge. For other algorithms a charge adds no more than takes can. A charge to a
+/// pacer can last longer than any take, because takes are bounded by the longest wait. The table entry has to cover it.
 fn charged_time(limit: &Limit, adjustment: Adjustment) -> Ticks {
     match (limit.algorithm(), adjustment) {
         (Algorithm::Pacer, Adjustment::Charge(cost)) => {

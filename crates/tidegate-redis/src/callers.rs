@@ -1,4 +1,6 @@
 //! The callers that wait for one call to the server, each until its own deadline.
+//!
+//! One call can serve many callers with different deadlines. The call continues as long as one of them waits.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,10 +15,12 @@ use crate::fault::Fault;
 /// The sender of a reply, or of the fault.
 pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, Fault>>;
 
-/// A caller that waits for a reply.
+/// A caller that waits for a reply. It is removed when its reply is sent.
 #[derive(Debug)]
 pub(crate) struct Caller<T> {
+    /// The deadline after which the caller gets a fault.
     pub(crate) due: Instant,
+    /// The channel to the caller.
     pub(crate) reply: ReplySender<T>,
     /// The permit for a request in flight; `None` for a call outside the decisions.
     pub(crate) permit: Option<InFlightPermit>,
@@ -25,15 +29,19 @@ pub(crate) struct Caller<T> {
 /// The callers that wait for one call, in the order of its asks. Each gets one reply.
 #[derive(Debug)]
 pub(crate) struct Callers<T> {
+    /// The callers by the index of their ask; `None` after the reply.
     waiting: Vec<Option<Caller<T>>>,
+    /// The counters of outcomes.
     counts: Arc<Counts>,
 }
 
 impl<T> Callers<T> {
+    /// Creates an empty list.
     pub(crate) fn new(counts: Arc<Counts>) -> Callers<T> {
         Callers { waiting: Vec::new(), counts }
     }
 
+    /// Appends the caller of the next ask.
     pub(crate) fn push(&mut self, caller: Caller<T>) {
         self.waiting.push(Some(caller));
     }
@@ -48,7 +56,8 @@ impl<T> Callers<T> {
     }
 
     /// Waits for a future while any caller waits. A caller whose deadline passes gets this fault, and the others keep
-    /// waiting. Returns the fault if no caller is left.
+    /// waiting. Returns the fault if no caller is left. If the future is dropped with the last caller, a command that
+    /// was written stays in flight, and its reply is discarded by the driver.
     pub(crate) async fn within<F: Future>(
         &mut self,
         future: F,
@@ -69,7 +78,7 @@ impl<T> Callers<T> {
         Err(late())
     }
 
-    /// Sends the reply to one caller, unless it has one.
+    /// Sends the reply to one caller, unless it has one. The outcome is counted here, so each caller is counted once.
     pub(crate) fn answer(&mut self, place: usize, answer: Result<T, Fault>) {
         if let Some(Caller { reply, permit, .. }) = self.waiting.get_mut(place).and_then(Option::take) {
             self.counts.outcome(answer.as_ref().err()).add();
@@ -88,7 +97,9 @@ impl<T> Callers<T> {
     }
 }
 
-/// A permit of the in-flight limit, released on drop.
+/// A permit of the in-flight limit, released on drop. The count is exact: it is incremented before the comparison, and
+/// a failed attempt decrements it again.
+#[doc(alias = "semaphore")]
 #[derive(Debug)]
 pub(crate) struct InFlightPermit(Arc<AtomicUsize>);
 

@@ -37,15 +37,22 @@ const LONGEST: Ticks = Ticks::saturating_from(SECOND.saturating_mul(10));
 /// The same limit across slots, where another caller may give back a take.
 const LONGEST_ACROSS_SLOTS: Ticks = Ticks::saturating_from(SECOND);
 
-/// The cache of denials, by the name of the state.
+/// The cache of denials, by the name of the state. Its size is bounded: 65,536 entries with names of at most 256 bytes.
+/// A full shard caches nothing more until entries expire.
+#[doc(alias = "negative cache")]
 #[derive(Debug)]
 pub(crate) struct DenialCache {
+    /// The shards, chosen by the upper half of the hash.
     shards: Box<[Mutex<Shard>]>,
+    /// The seeded hasher of names.
     hasher: RandomState,
+    /// The local clock. The server's clock is not needed: only waits are cached, never times.
     clock: CounterClock,
+    /// The longest time for which a denial is cached.
     longest: Ticks,
 }
 
+/// A part of the cache with its own lock.
 #[derive(Debug, Default)]
 struct Shard {
     /// The denials by the hash of the name.
@@ -54,7 +61,9 @@ struct Shard {
     era: u64,
     /// The number of the last request about each name in flight, by the hash of the name. Only its reply is cached.
     asked: ByHash<u64>,
+    /// The number of requests so far.
     questions: u64,
+    /// The time of the last sweep.
     swept_at: Timestamp,
 }
 
@@ -79,17 +88,23 @@ impl Hasher for OwnHash {
     }
 }
 
+/// A cached denial.
 #[derive(Debug)]
 struct KnownDenial {
+    /// The full name, compared on each lookup: a hash may collide.
     name: Box<[u8]>,
+    /// The limit that denied.
     limit: Limit,
+    /// The ask that was denied.
     ask: Ask,
+    /// The reported decision.
     decision: Decision,
     lasting: Lasting,
     /// The time of the request. The server decided later, so a certain denial ends no later than this implies.
     asked_at: Timestamp,
     /// The time of the reply. The server decided earlier, so a wait that starts then is long enough.
     known_at: Timestamp,
+    /// The time until which the entry may be used.
     until: Timestamp,
     /// The epoch of the server's memory that the reply came from.
     seat: Option<MemoryId>,
@@ -111,9 +126,11 @@ pub(crate) enum Lasting {
 pub(crate) struct CacheEpoch {
     /// The hash of the name.
     hash: u64,
+    /// The epoch of the shard.
     number: u64,
     /// The number of the request.
     asked: u64,
+    /// The time of the request.
     asked_at: Timestamp,
     seat: Option<MemoryId>,
 }
@@ -128,6 +145,7 @@ impl DenialCache {
         DenialCache::remembering_for(LONGEST_ACROSS_SLOTS)
     }
 
+    /// Creates a cache with this bound on the age of entries.
     fn remembering_for(longest: Ticks) -> DenialCache {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         DenialCache { shards, hasher: RandomState::new(), clock: CounterClock::new(), longest }
@@ -214,6 +232,7 @@ impl DenialCache {
         }
     }
 
+    /// Locks the shard of a hash.
     fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
         self.shards[(hash >> 32) as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -235,9 +254,9 @@ impl KnownDenial {
     /// wait from the time of the reply.
     fn refusal(&self, limit: &Limit, ask: Ask, now: Timestamp) -> Option<Decision> {
         let is_same = *limit == self.limit;
-        let [certain, told] =
+        let [certain, reported] =
             [self.asked_at, self.known_at].map(|at| is_same.then(|| self.decided(at, ask, now)).flatten());
-        certain.filter(is_denied).and(told).filter(is_denied)
+        certain.filter(is_denied).and(reported).filter(is_denied)
     }
 
     /// Returns the decision for now, assuming that the server decided at time `at`.
@@ -272,6 +291,7 @@ impl KnownDenial {
     }
 }
 
+/// Returns true for a denial with a wait. A cost above the limit has no wait, and is never decided by the cache.
 fn is_denied(decision: &Decision) -> bool {
     matches!(decision.verdict_in_ticks(), Verdict::Denied { .. })
 }

@@ -1,4 +1,7 @@
 //! Connections to a server: address, credentials, encryption.
+//!
+//! Connections use RESP3, because push messages report lost connections and flushes of all data. `TCP_NODELAY` is set.
+//! Replies have no timeout of the driver: each caller has its own deadline.
 
 use std::time::Duration;
 
@@ -12,7 +15,8 @@ use redis::{
 use crate::options::Options;
 use crate::url::{Address, Url};
 
-/// The timeout for the connection and the authentication.
+/// The timeout for the connection and the authentication. It is independent of the deadline of decisions, because
+/// connections are opened in the background.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The maximum number of requests queued for writing on one connection.
 const WRITE_QUEUE: usize = 1024;
@@ -20,12 +24,16 @@ const WRITE_QUEUE: usize = 1024;
 /// The connector for the servers of one URL.
 #[derive(Debug)]
 pub(crate) struct Dialer {
+    /// Protocol, credentials and database, sent when a connection opens.
     settings: RedisConnectionInfo,
+    /// True if connections use TLS.
     is_encrypted: bool,
+    /// The root and client certificates; empty without TLS.
     certificates: TlsCertificates,
 }
 
 impl Dialer {
+    /// Creates a connector with the credentials and the database of the URL.
     pub(crate) fn new(options: &Options) -> Dialer {
         let Url { user, password, database, .. } = &options.url;
         Dialer::with(options, (user.as_deref(), password.as_deref()), *database)
@@ -37,6 +45,7 @@ impl Dialer {
         Dialer::with(options, (user.as_deref(), password.as_deref()), 0)
     }
 
+    /// Creates a connector with these credentials.
     fn with(options: &Options, (user, password): (Option<&str>, Option<&str>), database: u32) -> Dialer {
         let mut settings = RedisConnectionInfo::default()
             .set_protocol(ProtocolVersion::RESP3)
@@ -66,6 +75,9 @@ impl Dialer {
     }
 
     /// Connects to a server and authenticates.
+    ///
+    /// `hears` receives push messages: disconnections, invalidations and published messages. It runs on the connection
+    /// thread and must not block. Fails after [`CONNECT_TIMEOUT`].
     pub(crate) async fn connect(
         &self,
         address: &Address,
@@ -79,8 +91,10 @@ impl Dialer {
         self.client(address)?.get_multiplexed_async_connection_with_config(&config).await
     }
 
+    /// Creates the driver's client for one address. Nothing is sent yet; an invalid certificate fails here.
     fn client(&self, address: &Address) -> Result<Client, RedisError> {
         let (host, port) = (address.host.clone(), address.port);
+        // Host names are verified against the certificate; there is no option to skip that.
         let place = if self.is_encrypted {
             ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None }
         } else {

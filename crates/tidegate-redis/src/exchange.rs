@@ -25,7 +25,7 @@ const MOST_STEPS: u32 = 8;
 /// The pause before a retry while keys migrate to another node.
 const BEFORE_ASKING_AGAIN: Duration = Duration::from_millis(2);
 
-/// A request to a server.
+/// A request to a server. Each question has a single slot, so that one node can answer it.
 #[derive(Clone, Debug)]
 pub(crate) enum Question {
     /// Runs a script.
@@ -37,7 +37,7 @@ pub(crate) enum Question {
 }
 
 impl Question {
-    /// Returns the script that it runs, if any.
+    /// Returns the script that it runs, if any. Only scripts have to be known to the server.
     fn script(&self) -> Option<&'static Script> {
         match self {
             Question::Run(call) => Some(call.script),
@@ -45,7 +45,7 @@ impl Question {
         }
     }
 
-    /// Returns the slot of its keys.
+    /// Returns the slot of its keys. It is used on clusters only.
     fn slot(&self) -> u16 {
         let key = match self {
             Question::Run(call) => call.keys.first(),
@@ -55,6 +55,9 @@ impl Question {
         key.map_or(0, |key| script::slot(key))
     }
 
+    /// Builds the command. A script is sent as `EVALSHA` with its hash, or as `EVAL` with its text if `with_text`.
+    ///
+    /// Keys and arguments are borrowed from the call and copied once, into the command.
     pub(crate) fn command(&self, with_text: bool) -> Cmd {
         match self {
             Question::Forget(keys) => {
@@ -79,6 +82,7 @@ impl Question {
                     command.arg(call.script.sha.as_bytes());
                     command
                 };
+                // The number of keys separates keys from arguments, which a cluster node needs for routing.
                 command.arg(call.keys.len());
                 call.keys.iter().for_each(|key| {
                     command.arg(&**key);
@@ -92,19 +96,26 @@ impl Question {
     }
 }
 
-/// The sender of calls to the server, which passes the replies to their callers.
+/// The sender of calls to the server, which passes the replies to their callers. It runs on the connection thread.
+/// Callers on other threads reach it through the request queue.
 #[derive(Debug)]
 pub(crate) struct Exchange {
+    /// The servers, and the choice between them.
     pub(crate) topology: Topology,
+    /// The counters of the store.
     pub(crate) counts: Arc<Counts>,
+    /// The time that a request has, from its beginning.
     deadline: Duration,
+    /// The maximum number of requests with a waiting caller.
     max_in_flight: usize,
+    /// The number of requests with a waiting caller.
     in_flight: Arc<AtomicUsize>,
     /// The FIFO order in which requests wait for an unknown topology.
     turns: tokio::sync::Mutex<()>,
 }
 
 impl Exchange {
+    /// Creates an exchange without requests.
     pub(crate) fn new(
         topology: Topology,
         counts: Arc<Counts>,
@@ -115,22 +126,24 @@ impl Exchange {
         Exchange { topology, counts, deadline, max_in_flight, in_flight, turns }
     }
 
+    /// Returns the number of requests with a waiting caller. A request whose caller has timed out is not included.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Returns the deadline of a request that begins now.
+    /// Returns the deadline of a request that begins now. All calls of one decision share it.
     pub(crate) fn due(&self) -> Instant {
         Instant::now() + self.deadline
     }
 
     /// Registers a caller for a call. After its deadline, or with too many requests in flight, the caller gets a fault
-    /// immediately.
+    /// immediately. Both faults are retryable, because nothing was sent.
     pub(crate) fn admit<T>(&self, due: Instant, reply: ReplySender<T>, now: Instant) -> Option<Caller<T>> {
         // A decision that needs several calls has one deadline. A call that would certainly time out is not sent.
         let is_late = due <= now;
         let permit = InFlightPermit::take(&self.in_flight, self.max_in_flight).filter(|_| !is_late);
         if permit.is_none() {
+            // The request was not sent, so its outcome is known.
             let late = || Fault::Down("no time is left within the deadline".to_owned());
             let fault = if is_late { late() } else { Fault::Busy };
             self.counts.outcome(Some(&fault)).add();
@@ -148,15 +161,18 @@ impl Exchange {
         callers.answer(0, answer.map(|(answered, _)| answered));
     }
 
-    /// Sends a request outside the decisions: it is neither counted nor limited by `max_in_flight`.
+    /// Sends a request outside the decisions: it is neither counted nor limited by `max_in_flight`. It has the same
+    /// deadline as a decision that begins now. Its callers are background tasks, which retry by themselves.
     pub(crate) async fn ask_beside(&self, question: &Question) -> Result<Answered, Fault> {
         let mut callers = Callers::new(Arc::default());
+        // No caller waits on this channel; the result is returned instead.
         let (reply, _) = oneshot::channel::<Result<Answered, Fault>>();
         callers.push(Caller { due: self.due(), reply, permit: None });
         Ok(self.call(question, &mut callers).await?.0)
     }
 
-    /// Takes several asks in one call, and replies to the caller of each.
+    /// Takes several asks in one call, and replies to the caller of each. Asks that have to be repeated alone are sent
+    /// concurrently.
     pub(crate) async fn take(&self, batch: TakeBatch) {
         let alone = self.take_batch(batch).await;
         if !alone.is_empty() {
@@ -164,12 +180,14 @@ impl Exchange {
         }
     }
 
-    /// Takes one batch. Returns the asks that have to be sent on their own.
+    /// Takes one batch. Returns the asks that have to be sent on their own. The reply is split by asks, and an error in
+    /// the place of one ask is the fault of that ask only. An unreadable reply is the fault of all.
     async fn take_batch(&self, batch: TakeBatch) -> Vec<TakeBatch> {
         let TakeBatch { asks, mut callers, kind, .. } = batch;
         let question = Question::Run(Arc::new(script::take(&asks, kind.time)));
         let fault = match self.call(&question, &mut callers).await {
             Ok((answered, link)) => {
+                // The reply has no names: states are matched to asks by number.
                 let sizes = asks.iter().map(|ask| ask.bids.len());
                 match script::read_takes(answered.value, sizes) {
                     Ok(replies) => {
@@ -189,11 +207,17 @@ impl Exchange {
             callers.fail(&fault);
             return Vec::new();
         }
+        // Callers that have timed out meanwhile are dropped.
         let each = asks.into_iter().zip(callers.split());
         each.filter_map(|(ask, caller)| Some(TakeBatch::alone(kind, ask, caller?))).collect()
     }
 
-    /// Calls the server that has the keys, and follows redirections.
+    /// Calls the server that has the keys, and follows redirections. At most eight steps are made, and each needs time
+    /// within the deadline of some caller. Only a rejected call is repeated, so no call is executed twice:
+    ///
+    /// - `NOSCRIPT`: the same call with the text of the script;
+    /// - `MOVED` and `ASK`: the same call to the other node, after `ASKING` in the second case;
+    /// - `TRYAGAIN`: the same call after a pause, while the keys of the slot are split between two nodes.
     async fn call<T>(
         &self,
         question: &Question,
@@ -205,6 +229,7 @@ impl Exchange {
         let mut asking = false;
         let mut last = Fault::Down("redirected too often".to_owned());
         for _ in 0..MOST_STEPS {
+            // Replies, timeouts and lost connections end the call here.
             let refusal = match self.call_link(&link, question, asking, callers).await {
                 Err(Fault::Refused(refusal)) => refusal,
                 answer => return answer.map(|answered| (answered, link)),
@@ -213,6 +238,7 @@ impl Exchange {
                 Remedy::SendScript => link.unlearn(),
                 Remedy::Moved(to) => {
                     self.counts.redirected.add();
+                    // Outside a cluster there is no other node to follow to.
                     let Some(next) = self.topology.moved(slot, &to) else {
                         return Err(Fault::Refused(refusal));
                     };
@@ -234,14 +260,17 @@ impl Exchange {
         Err(last)
     }
 
-    /// Returns the link to the server of a slot. Waiters continue in FIFO order.
+    /// Returns the link to the server of a slot. Waiters continue in FIFO order. The first requests of a store queue
+    /// here until the topology is known. The lock keeps them in order; a `watch` channel alone would wake them in any
+    /// order.
     async fn link(&self, slot: u16) -> Result<Arc<Link>, Fault> {
         let _turn = self.turns.lock().await;
         self.topology.link(slot).await
     }
 
     /// Calls one server. A script that the server is not known to have is sent as text. Otherwise a `NOSCRIPT` error
-    /// would force a second call, behind requests that came later.
+    /// would force a second call, behind requests that came later. The text is sent once per connection. A server
+    /// restart or `SCRIPT FLUSH` on the same connection is noticed by the `NOSCRIPT` error.
     async fn call_link<T>(
         &self,
         link: &Arc<Link>,

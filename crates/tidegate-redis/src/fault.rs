@@ -1,4 +1,7 @@
 //! Faults of a request to the server: the cause, whether units may have been spent, and the remedy.
+//!
+//! A fault becomes a [`StoreError`]: with an unknown outcome if the request may have been executed, otherwise
+//! unavailable. Messages name the server and the remedy, where they are known.
 
 use std::fmt;
 
@@ -25,14 +28,20 @@ pub(crate) enum Fault {
 }
 
 /// An error reply of a server.
+///
+/// The first word of the reply is the code, the rest is the detail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorReply {
+    /// The server that sent it.
     pub(crate) from: Address,
+    /// The code, such as `MOVED` or `NOPERM`.
     pub(crate) code: String,
+    /// The detail, without the arguments of the rejected command.
     pub(crate) detail: String,
 }
 
-/// The remedy for an error reply.
+/// The remedy for an error reply. It is derived from the code, and the address of a redirection. The store
+/// applies it by itself; the remedy for people is part of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// Send the script as text.
@@ -50,6 +59,7 @@ pub(crate) enum Remedy {
 }
 
 impl ErrorReply {
+    /// Copies an error reply, without arguments that may be secret.
     pub(crate) fn new(from: &Address, error: &ServerError) -> ErrorReply {
         ErrorReply {
             from: from.clone(),
@@ -58,7 +68,9 @@ impl ErrorReply {
         }
     }
 
-    /// Returns true if the error concerns the whole server, not one request.
+    /// Returns true if the error concerns the whole server, not one request. Such an error is shown by the status of
+    /// the store until the server answers a request. `NOPERM` may concern one key pattern only, but usually concerns
+    /// all.
     pub(crate) fn is_of_server(&self) -> bool {
         const CODES: [&str; 10] = [
             "READONLY",
@@ -75,11 +87,14 @@ impl ErrorReply {
         CODES.contains(&self.code.as_str())
     }
 
-    /// Returns true if only another connection can succeed: this one is not authenticated, or leads to a replica.
+    /// Returns true if only another connection can succeed: this one is not authenticated, or leads to a replica. The
+    /// link is then given up, and reconnects.
     pub(crate) fn is_of_connection(&self) -> bool {
         matches!(self.code.as_str(), "NOAUTH" | "READONLY" | "MASTERDOWN")
     }
 
+    /// Returns the remedy that the store applies. A redirection without a readable address is treated as a changed
+    /// topology.
     pub(crate) fn remedy(&self) -> Remedy {
         let there = || Address::of_redirection(self.detail.split_ascii_whitespace().nth(1)?);
         match self.code.as_str() {
@@ -94,12 +109,13 @@ impl ErrorReply {
         }
     }
 
+    /// Returns the address of a redirection. Without a host, it is on the host of the server that sent it.
     fn complete(&self, there: Address) -> Address {
         let host = if there.host.is_empty() { self.from.host.clone() } else { there.host };
         Address { host, ..there }
     }
 
-    /// Returns the remedy as text, if known.
+    /// Returns the remedy as text, if known. The text starts with a semicolon, and is empty for unknown codes.
     fn advice(&self) -> &'static str {
         let is_forbidden = self.code == "NOPERM" || self.detail.contains("user executing the script can't");
         match self.code.as_str() {
@@ -126,17 +142,20 @@ impl ErrorReply {
 }
 
 impl Fault {
+    /// Creates the fault of a connection that was lost before the reply.
     pub(crate) fn of_lost(address: &Address, error: &RedisError) -> Fault {
         Fault::Lost(describe(address, error))
     }
 
-    /// Returns true if a single ask may be the reason why the server rejected the whole call.
+    /// Returns true if a single ask may be the reason why the server rejected the whole call. The asks of the call are
+    /// then repeated one by one. `NOPERM` may be caused by the key of one ask.
     pub(crate) fn may_be_of_one_ask(&self) -> bool {
         matches!(self, Fault::Refused(refusal)
             if refusal.code == "NOPERM" || !refusal.is_of_server() && refusal.remedy() == Remedy::None)
     }
 
-    /// Returns true if the request may have been executed regardless.
+    /// Returns true if the request may have been executed regardless. A charge with an unknown outcome is never
+    /// repeated.
     pub(crate) fn is_unknown(&self) -> bool {
         matches!(self, Fault::TimedOut(_) | Fault::Lost(_) | Fault::Unreadable(_))
     }
@@ -161,12 +180,14 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// Keeps the fault as the source of the error, with the server and the remedy in its message.
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> StoreError {
         if fault.is_unknown() { StoreError::outcome_unknown(fault) } else { StoreError::unavailable(fault) }
     }
 }
 
+/// Describes a server without RESP3.
 fn too_old(address: &Address) -> String {
     format!("{address}: this server is too old, or does not know HELLO; run Redis 6.2 or later, or Valkey")
 }
@@ -176,7 +197,8 @@ fn without_arguments(detail: &str) -> &str {
     detail.split_once(", with args").map_or(detail, |(before, _)| before)
 }
 
-/// Describes why a server was not reached or was lost, with a remedy. The text does not repeat what was sent.
+/// Describes why a server was not reached or was lost, with a remedy. The text does not repeat what was sent. Kinds of
+/// errors are recognized by the driver's classification where there is one, otherwise by the text of the system.
 pub(crate) fn describe(address: &Address, error: &RedisError) -> String {
     let text = error.to_string();
     if let Some(code) = error.code() {
@@ -245,18 +267,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_repeats_is_not_told() {
+    fn arguments_that_a_server_repeats_are_removed() {
         let detail = "unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'default' 'hunter2' ";
         assert_eq!(without_arguments(detail), "unknown command 'HELLO'");
         assert_eq!(without_arguments("plain"), "plain");
     }
 
     #[test]
-    fn a_refusal_is_told_with_what_would_do() {
-        let told = Fault::Refused(refusal("NOPERM", "this user has no permissions")).to_string();
+    fn an_error_reply_is_reported_with_its_remedy() {
+        let message = Fault::Refused(refusal("NOPERM", "this user has no permissions")).to_string();
         assert!(
-            told.starts_with("10.0.0.1:7000: NOPERM this user") && told.contains("tidegate doctor"),
-            "{told}"
+            message.starts_with("10.0.0.1:7000: NOPERM this user") && message.contains("tidegate doctor"),
+            "{message}"
         );
     }
 }

@@ -4,6 +4,19 @@
 //! the server's clock, exactly as the library does. It supports Sentinel and Cluster, gives every decision a deadline,
 //! and fails immediately while the server is down. A [`tidegate::FallbackStore`] around it then decides; under a gate
 //! of `tidegate-rules`, by the `on_store_failure` of each rule.
+//!
+//! Atomicity comes from Lua scripts: each reads the states of all limits of a request, and writes only if all of them
+//! allow. The states use the same algorithms and numbers as in memory, so a decision has the same fields: remaining
+//! quota, retry time and time to full.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`RedisStore`] | the store, which the library calls |
+//! | [`Options`], [`Url`] | its configuration: deadline, prefix, TLS, Sentinel, Cluster |
+//! | [`Status`] | its availability and counters, for health checks and metrics |
+//! | [`doctor`] | a diagnosis of a deployment: version, eviction, permissions, clocks |
+//!
+//! Redis 6.2 or later and Valkey are supported. No module has to be loaded.
 
 mod adjust;
 mod background;

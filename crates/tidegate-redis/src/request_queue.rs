@@ -34,16 +34,20 @@ const MOST_BYTES: usize = 16 << 10;
 
 /// A queued request.
 enum QueuedRequest {
+    /// A take, which can share a call with others.
     Take { ask: TakeAsk, time: Time, due: Instant, reply: ReplySender<AskReply> },
+    /// A request with a call of its own.
     Other { question: Question, due: Instant, reply: ReplySender<Answered> },
 }
 
-/// The queue of requests to the connection thread.
+/// The queue of requests to the connection thread. Any thread can push to it. Its length is not bounded here: each
+/// caller has at most one request in it, and the exchange rejects requests beyond `max_in_flight`.
 pub(crate) struct RequestQueue(Arc<Shared>);
 
 /// The state shared by the callers and the thread.
 #[derive(Default)]
 struct Shared {
+    /// The queue. It is locked for a push or a swap only.
     queued: Mutex<Queued>,
     /// Notified when a request is ready to be sent.
     is_ready: Notify,
@@ -58,6 +62,7 @@ struct Queued {
 }
 
 impl Shared {
+    /// Locks the queue. A panic of another thread leaves it valid, so poisoning is ignored.
     fn queued(&self) -> MutexGuard<'_, Queued> {
         self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,7 +78,8 @@ impl Shared {
     }
 }
 
-/// A guard that wakes the thread on drop, unless the queue is empty by then.
+/// A guard that wakes the thread on drop, unless the queue is empty by then. A caller keeps it until it is polled
+/// again, so that the thread wakes once for all takes of one moment.
 struct WakeOnDrop<'a>(&'a Shared);
 
 impl Drop for WakeOnDrop<'_> {
@@ -88,7 +94,8 @@ impl Drop for WakeOnDrop<'_> {
 struct Drain(Arc<Shared>);
 
 impl Drain {
-    /// Waits for requests, and swaps them for an empty list.
+    /// Waits for requests, and swaps them for an empty list. The two vectors are swapped back and forth, so a queue in
+    /// steady state allocates nothing.
     async fn next(&self, drained: &mut Vec<QueuedRequest>) {
         while drained.is_empty() {
             let is_ready = self.0.is_ready.notified();
@@ -111,7 +118,8 @@ impl Drop for Drain {
     }
 }
 
-/// Yields once, so that the caller is polled again behind all other ready tasks of its executor.
+/// Yields once, so that the caller is polled again behind all other ready tasks of its executor. On a single-threaded
+/// executor, all tasks that were ready have then queued their takes.
 async fn polled_again() {
     let mut is_again = false;
     std::future::poll_fn(|context| {
@@ -125,6 +133,7 @@ async fn polled_again() {
 }
 
 impl RequestQueue {
+    /// Starts the task that sends requests, on the connection thread.
     pub(crate) fn open(exchange: &Arc<Exchange>, handle: &Handle) -> RequestQueue {
         let shared = Arc::<Shared>::default();
         handle.spawn(send_queued(exchange.clone(), Drain(shared.clone())));
@@ -138,7 +147,8 @@ impl RequestQueue {
         replied.await.ok()
     }
 
-    /// Sends a take, which may share a call with others. Returns `None` if the thread has ended.
+    /// Sends a take, which may share a call with others. Returns `None` if the thread has ended. Dropping the future
+    /// does not withdraw the take: it is sent, and its reply is discarded.
     pub(crate) async fn take(
         &self,
         ask: TakeAsk,
@@ -154,7 +164,8 @@ impl RequestQueue {
     }
 }
 
-/// Starts all queued requests before any of them is written.
+/// Starts all queued requests before any of them is written. The loop never waits for a reply. Each call is a task of
+/// its own, which is polled after the loop has drained the queue, in the order of the spawns.
 async fn send_queued(exchange: Arc<Exchange>, queue: Drain) {
     let mut drained = Vec::new();
     loop {
@@ -180,20 +191,28 @@ async fn send_queued(exchange: Arc<Exchange>, queue: Drain) {
     }
 }
 
-/// Takes that share one call.
+/// Takes that share one call. The batch is bounded in asks, in limits and in bytes of names, because a script blocks
+/// the server while it runs.
 pub(crate) struct TakeBatch {
+    /// The asks, in the order of the script.
     pub(crate) asks: Vec<TakeAsk>,
+    /// Their callers, in the same order.
     pub(crate) callers: Callers<AskReply>,
+    /// The properties that all asks share.
     pub(crate) kind: BatchKind,
+    /// The number of limits of all asks.
     limits: usize,
+    /// The size of all names.
     bytes: usize,
 }
 
 /// The key for batching: takes of one slot, as of one time, by one script.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchKind {
+    /// The slot of all states; zero without slots.
     slot: u16,
     pub(crate) time: Time,
+    /// The kind of states, which selects the script.
     states: States,
 }
 
@@ -203,6 +222,7 @@ impl TakeBatch {
         TakeBatch { limits: ask.bids.len(), bytes: ask.name_bytes(), asks: vec![ask], callers, kind }
     }
 
+    /// Returns true if the batch stays within its bounds with this ask. An ask with twins is always alone.
     fn has_room_for(&self, ask: &TakeAsk) -> bool {
         !ask.has_twins
             && self.asks.len() < MOST_ASKS
@@ -216,6 +236,11 @@ impl TakeBatch {
 struct OpenBatches(Vec<TakeBatch>);
 
 impl OpenBatches {
+    /// Adds an ask to an open batch, or opens another one.
+    ///
+    /// Asks for one state must not change their order. Buckets and other algorithms have different scripts and never
+    /// share a state, so their batches are independent. A mixed ask touches both kinds. Everything before it is
+    /// therefore sent first, and everything after it joins the mixed script.
     fn add(&mut self, exchange: &Arc<Exchange>, ask: TakeAsk, time: Time, caller: Caller<AskReply>) {
         let has_slots = exchange.topology.has_slots();
         let slot = ask.bids.first().filter(|_| has_slots).map_or(0, |bid| script::slot(&bid.target.name));

@@ -1,4 +1,7 @@
 //! Resets of a key: under one limit, or under all that its namespace has had.
+//!
+//! A reset also writes a mark, so that receipts of earlier takes refund nothing afterwards. Cached denials of this
+//! process are removed before and after the call; those of other processes expire within seconds.
 
 use redis::Value;
 use tidegate::{StoreError, Subject};
@@ -9,13 +12,15 @@ use crate::script::{self, StateName};
 use crate::store::Inner;
 
 impl Inner {
-    /// Resets a key under every limit of its namespace. Returns true if it had a state under one.
+    /// Resets a key under every limit of its namespace. Returns true if it had a state under one. Two calls are made:
+    /// one reads the table, one removes the states.
     pub(crate) async fn reset(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
         let due = self.due()?;
         self.forget_states(self.names_of(&subject, due).await?, due).await
     }
 
-    /// Returns the names of a key's states under every limit of its namespace.
+    /// Returns the names of a key's states under every limit of its namespace. The given limit is included even if it
+    /// is not listed.
     async fn names_of(&self, subject: &Subject<'_>, due: Instant) -> Result<Vec<StateName>, StoreError> {
         let own = self.target(subject)?.name;
         let listed = self.listed_names(subject.namespace(), due).await?;
@@ -26,13 +31,15 @@ impl Inner {
         Ok(names)
     }
 
-    /// Resets a key under one limit. Returns true if it had a state.
+    /// Resets a key under one limit. Returns true if it had a state. It reads no table. States under previous numbers
+    /// of the limit stay, and may be carried over.
     pub(crate) async fn reset_limit(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
         let name = self.target(&subject)?.name;
         self.forget_states(vec![name], self.due()?).await
     }
 
-    /// Removes all states of a key, and the table of the limits that its namespace has had.
+    /// Removes all states of a key, and the table of the limits that its namespace has had. It is for the doctor's own
+    /// namespace, which no other client uses.
     pub(crate) async fn forget_namespace(&self, subject: Subject<'_>) -> Result<(), StoreError> {
         let due = self.due()?;
         let names = self.names_of(&subject, due).await?;
@@ -45,7 +52,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Removes these states, which share a slot. Returns true if there was one.
+    /// Removes these states, which share a slot. Returns true if there was one. The removal is atomic: no take of the
+    /// key comes in between.
     async fn forget_states(&self, names: Vec<StateName>, due: Instant) -> Result<bool, StoreError> {
         names.iter().for_each(|name| self.forget(name));
         let answer = self.run(script::reset(&names, self.time()), due).await;

@@ -41,6 +41,7 @@ pub(crate) struct Tasks(Arc<AtomicUsize>);
 struct Counted(Arc<AtomicUsize>);
 
 impl Tasks {
+    /// Counts one more task; `None` at the maximum.
     fn enter(&self) -> Option<Counted> {
         let more = |count: usize| (count < MOST_TASKS).then_some(count + 1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
@@ -56,16 +57,20 @@ impl Drop for Counted {
 
 /// A pending release of a permit.
 struct Return {
+    /// The state that has the permit.
     target: Target,
+    /// The permit.
     permit: PermitId,
     /// The time until which the take of the permit may still be in flight.
     doubtful_until: Option<Instant>,
     /// The end of its lease.
     over: Instant,
+    /// The pause after the next failure.
     pause: Duration,
 }
 
 impl Return {
+    /// Creates a release that is tried until the lease is certainly over.
     fn new(target: Target, permit: PermitId, doubtful_until: Option<Instant>) -> Return {
         let from = doubtful_until.unwrap_or_else(Instant::now);
         let over = from + script::longest_use(&target.limit).to_duration();
@@ -76,14 +81,20 @@ impl Return {
 /// The pending releases, by the time of the next attempt.
 #[derive(Default)]
 pub(crate) struct Returns {
+    /// The queue.
     waiting: Mutex<PendingReturn>,
+    /// Notified when a release is queued.
     came: Notify,
 }
 
+/// The queue by time, and the counters that bound it.
 #[derive(Default)]
 struct PendingReturn {
+    /// The releases, by their time and a unique number.
     by_time: BTreeMap<(Instant, u64), Return>,
+    /// The number that was used last.
     last_number: u64,
+    /// The number of releases whose permit may not exist.
     doubtful: usize,
 }
 
@@ -104,7 +115,8 @@ impl Returns {
         true
     }
 
-    /// Removes and returns releases that are due, or returns the time of the first one.
+    /// Removes and returns releases that are due, or returns the time of the first one. At most [`AT_ONCE`] are
+    /// returned, so that a backlog does not flood the server.
     fn due(&self, now: Instant) -> Result<Vec<Return>, Option<Instant>> {
         let mut waiting = self.waiting();
         let mut due = Vec::new();
@@ -124,6 +136,7 @@ impl Returns {
         self.waiting().by_time.len()
     }
 
+    /// Locks the queue.
     fn waiting(&self) -> MutexGuard<'_, PendingReturn> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,9 +144,13 @@ impl Returns {
 
 /// The task that releases the permits of one store.
 pub(crate) struct GiveBack {
+    /// The queue.
     pub(crate) returns: Arc<Returns>,
+    /// The sender of calls.
     pub(crate) exchange: Arc<Exchange>,
+    /// The counters of the store.
     pub(crate) counts: Arc<Counts>,
+    /// The clock that replaces that of the server.
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
@@ -154,6 +171,7 @@ impl GiveBack {
         }
     }
 
+    /// Tries one release, and queues it again if the server did not answer or the permit may still be acquired.
     async fn give_back(&self, mut one: Return) {
         let call = script::release(&one.target, one.permit, time_by(self.clock.as_ref()));
         let answer = self.exchange.ask_beside(&Question::Run(Arc::new(call))).await;
@@ -178,7 +196,7 @@ impl GiveBack {
 }
 
 impl Inner {
-    /// Runs a task on the connection thread.
+    /// Runs a task on the connection thread. The task is dropped if too many run, or if the store was never used.
     pub(crate) fn go_on_with(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         // A store that has not started has no work to complete.
         let (Some(running), Some(counted)) = (self.started(), self.tasks.enter()) else { return };
@@ -193,6 +211,7 @@ impl Inner {
         self.return_place(Return::new(target, permit, None));
     }
 
+    /// Queues a release for now. A full queue leaves the permit to its lease, and counts that.
     fn return_place(&self, one: Return) {
         if !self.returns.put(one, Instant::now()) {
             self.counts.not_returned.add();
@@ -202,11 +221,14 @@ impl Inner {
 
 /// The permits of a take in flight. Unless they are claimed, they are released on drop.
 pub(crate) struct Unclaimed<'a> {
+    /// The store.
     inner: &'a Inner,
+    /// The permits that the take may get.
     places: Vec<(Target, PermitId)>,
 }
 
 impl<'a> Unclaimed<'a> {
+    /// Collects the permits of concurrency limits. For other algorithms the list is empty, and a drop does nothing.
     pub(crate) fn of(inner: &'a Inner, bids: &[Bid]) -> Unclaimed<'a> {
         let place = |bid: &Bid| bid.permit().map(|permit| (bid.target.clone(), permit));
         Unclaimed { inner, places: bids.iter().filter_map(place).collect() }

@@ -1,12 +1,35 @@
 //! The status of a store.
+//!
+//! All counters start at zero when the store is opened and never decrease. They use relaxed atomics: two fields of one
+//! status may differ by requests that ended in between.
 
 use crate::store::Inner;
 
 /// The availability of the server, and counters since the store was opened.
+///
+/// The fields `answered`, `timed_out`, `lost`, `refused`, `unreachable`, `overloaded` and `unreadable` partition the
+/// requests by outcome: each request is counted in exactly one of them.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate_redis::{Options, RedisStore};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = RedisStore::open(Options::new("redis://127.0.0.1:6379".parse()?))?;
+/// let status = store.status();
+/// assert!(!status.is_available, "no request was made yet");
+/// assert_eq!((status.answered, status.connects), (0, 0));
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "metrics")]
+#[doc(alias = "health")]
+#[doc(alias = "statistics")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// True if decisions can be made now.
+    /// True if decisions can be made now. On a cluster, every slot needs an owner that answers.
     pub is_available: bool,
     /// A one-line description: the server in use, or the fault and its remedy.
     pub what: String,
@@ -14,15 +37,17 @@ pub struct Status {
     pub answered: u64,
     /// Denials from the cache, without a request.
     pub cached: u64,
-    /// Requests without a reply before the deadline.
+    /// Requests without a reply before the deadline. The server may have executed them.
     pub timed_out: u64,
-    /// Requests whose connection was lost before the reply.
+    /// Requests whose connection was lost before the reply. The server may have executed them.
     pub lost: u64,
-    /// Requests that the server rejected with an error.
+    /// Requests that the server rejected with an error. A script that was unknown to the server is not counted: it is
+    /// sent again as text.
     pub refused: u64,
     /// Requests that were not sent, because there was no connection.
     pub unreachable: u64,
-    /// Requests that were not sent, because too many were in flight.
+    /// Requests that were not sent, because too many were in flight. See
+    /// [`Options::max_in_flight`](crate::Options::max_in_flight).
     pub overloaded: u64,
     /// Replies that could not be parsed.
     pub unreadable: u64,
@@ -44,13 +69,14 @@ pub struct Status {
 }
 
 impl Status {
+    /// Reads the counters. A store that was not used yet is unavailable, because nothing is known about its server.
     pub(crate) fn of(inner: &Inner) -> Status {
         let running = inner.started();
         let health = running.map(|running| running.exchange.topology.health());
         let counts = &inner.counts;
         Status {
             is_available: health.as_ref().is_some_and(|health| health.is_up),
-            what: health.map_or_else(|| "nobody has asked yet".to_owned(), |health| health.what),
+            what: health.map_or_else(|| "no request was made yet".to_owned(), |health| health.what),
             answered: counts.answered.get(),
             cached: counts.cached.get(),
             timed_out: counts.timed_out.get(),

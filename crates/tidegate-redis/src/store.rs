@@ -1,4 +1,7 @@
 //! The store: translates between the library and the calls to the server.
+//!
+//! [`RedisStore`] implements [`tidegate::Store`]. It holds no logic of an algorithm: `script` builds the calls,
+//! `exchange` sends them, and `take`, `adjust` and `reset` combine them to operations.
 
 use std::fmt;
 use std::pin::Pin;
@@ -46,37 +49,69 @@ use crate::url::Deployment;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Every operation fails within [`Options::deadline`]. An error says whether units may have been spent:
+/// [`StoreError::is_retryable`] is true if the failed call was certainly not executed. The store itself never repeats a
+/// call that was sent and not answered.
+#[doc(alias = "redis")]
+#[doc(alias = "valkey")]
+#[doc(alias = "distributed rate limiter")]
+#[doc(alias = "shared store")]
+#[doc(alias = "backend")]
 #[derive(Clone)]
 pub struct RedisStore {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// The state of a store, shared by its clones.
 pub(crate) struct Inner {
+    /// The validated options.
     pub(crate) options: Options,
+    /// The counters that [`RedisStore::status`] reports.
     pub(crate) counts: Arc<Counts>,
+    /// The cache of denials; `None` if it is switched off.
     pub(crate) refusals: Option<DenialCache>,
     /// The unique number by which prepared limits identify this store.
     pub(crate) number: u64,
     /// The limits that are listed in their tables.
     pub(crate) listings: Arc<Listings>,
+    /// The server's clock, for decisions about when tables have to be written.
     pub(crate) server_time: Arc<ServerTime>,
+    /// The order of takes that need more than one call.
     pub(crate) turns: Turns,
+    /// The tasks of abandoned requests that still run.
     pub(crate) tasks: Tasks,
+    /// The permits that are released in the background.
     pub(crate) returns: Arc<Returns>,
     /// A clock that replaces that of the server.
     pub(crate) clock: Option<Arc<dyn Clock>>,
+    /// The connections, once a request has started them; or the reason why no thread could be started.
     running: OnceLock<Result<Running, String>>,
 }
 
+/// The connection thread of a store, and its handles for callers.
 pub(crate) struct Running {
+    /// The sender of calls, for tasks that run on the connection thread.
     pub(crate) exchange: Arc<Exchange>,
+    /// The thread itself. It ends when the last clone of the store is dropped.
     pub(crate) background: Background,
+    /// The queue through which callers on other threads send requests.
     requests: RequestQueue,
 }
 
 impl RedisStore {
     /// Opens a store on the server of these options. Returns an error if the options are invalid; the server is not
     /// contacted.
+    ///
+    /// A store can be opened before the server runs. Requests fail immediately with a retryable error until it is
+    /// reached, and the store keeps trying in the background.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the prefix, the deadline, the number in flight or a certificate is invalid. The message
+    /// contains the value and the remedy.
+    #[doc(alias = "connect")]
+    #[doc(alias = "client")]
     pub fn open(options: Options) -> Result<RedisStore, OpenError> {
         RedisStore::with_clock(options, None)
     }
@@ -84,9 +119,10 @@ impl RedisStore {
     /// Opens a store with another clock, in whole microseconds, for tests that control the time.
     #[doc(hidden)]
     pub fn with_given_time(options: Options, clock: Arc<dyn Clock>) -> Result<RedisStore, OpenError> {
-        RedisStore::with_clock(Options { caches_denials: false, ..options }, Some(clock))
+        RedisStore::with_clock(options.caches_denials(false), Some(clock))
     }
 
+    /// Opens a store; `clock` replaces the time of the server in every script.
     fn with_clock(options: Options, clock: Option<Arc<dyn Clock>>) -> Result<RedisStore, OpenError> {
         check(&options)?;
         let new = match options.url.place {
@@ -117,6 +153,16 @@ impl RedisStore {
     }
 
     /// Waits until the server is reached, or returns the reason why it was not.
+    ///
+    /// An application calls it at startup to report an unreachable server at once. It is not required: decisions work
+    /// as soon as the server is reached.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the first attempt to connect failed. Its source names the server, the fault and the remedy.
+    /// Attempts continue in the background.
+    #[doc(alias = "health check")]
+    #[doc(alias = "ping")]
     pub async fn ready(&self) -> Result<(), StoreError> {
         let running = self.inner.running()?;
         let exchange = running.exchange.clone();
@@ -132,6 +178,11 @@ impl RedisStore {
     }
 
     /// Returns the availability of the server, and the counters since the store was opened.
+    ///
+    /// The call reads atomics and locks briefly. It contacts no server, so it is cheap enough for each scrape of
+    /// metrics.
+    #[doc(alias = "metrics")]
+    #[doc(alias = "health check")]
     pub fn status(&self) -> Status {
         Status::of(&self.inner)
     }
@@ -159,16 +210,21 @@ impl RedisStore {
     }
 
     /// Returns the URL of the server.
+    ///
+    /// Its `Display` output contains no password.
     pub fn url(&self) -> &crate::Url {
         &self.inner.options.url
     }
 }
 
 impl Inner {
+    /// Returns the connections if a request has started them.
     pub(crate) fn started(&self) -> Option<&Running> {
         self.running.get()?.as_ref().ok()
     }
 
+    /// Returns the connections, and starts them if there are none. A system that refuses a thread is reported by every
+    /// request.
     pub(crate) fn running(&self) -> Result<&Running, Fault> {
         let running = self.running.get_or_init(|| self.start().map_err(|error| error.to_string()));
         running.as_ref().map_err(|error| {
@@ -176,6 +232,8 @@ impl Inner {
         })
     }
 
+    /// Starts the connection thread, and on it the topology, the request queue, the upkeep of tables and the release of
+    /// permits.
     fn start(&self) -> std::io::Result<Running> {
         let background = Background::start()?;
         let trunk = Arc::new(LinkContext {
@@ -198,10 +256,12 @@ impl Inner {
         Ok(Running { exchange, background, requests })
     }
 
+    /// Returns the prefix of all key names.
     pub(crate) fn prefix(&self) -> &[u8] {
         self.options.prefix.as_bytes()
     }
 
+    /// Returns the clock for the next call: the server's, or the given one.
     pub(crate) fn time(&self) -> Time {
         time_by(self.clock.as_ref())
     }
@@ -227,6 +287,7 @@ impl Inner {
         Ok(self.running()?.exchange.due())
     }
 
+    /// Runs a script and returns its reply. The call is queued behind all takes that were queued before.
     pub(crate) async fn run(&self, call: Call, due: Instant) -> Result<Value, StoreError> {
         Ok(self.ask(Question::Run(Arc::new(call)), due).await?.value)
     }
@@ -270,15 +331,19 @@ pub(crate) fn unfit(unsupported: &Unsupported) -> StoreError {
     StoreError::unfit(unsupported.to_string())
 }
 
+/// Converts a parse error to a store error. Units may have been spent, so the error is not retryable.
 pub(crate) fn read<T, E: fmt::Display>(read: Result<T, E>) -> Result<T, StoreError> {
     Ok(read.map_err(|error| Fault::Unreadable(error.to_string()))?)
 }
 
 impl Store for RedisStore {
+    /// The future sends nothing before it is polled. If it is dropped after that, permits of the take are released in
+    /// the background; other units stay spent.
     fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> StoreFuture<'a, Decisions> {
         self.inner.take(asks)
     }
 
+    /// Reads the state without a change, so a denial is not counted and no lease begins.
     fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> StoreFuture<'a, Decision> {
         StoreFuture::later(self.inner.peek(subject, ask))
     }
@@ -313,6 +378,7 @@ impl Store for RedisStore {
         self.inner.go_on_with(task);
     }
 
+    /// The limit is listed first, because a renewed lease can outlast the entry in the table.
     fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
         StoreFuture::later(async move {
             let limit = self.inner.stored(&subject).map_err(|error| unfit(&error))?;
@@ -332,6 +398,7 @@ impl Store for RedisStore {
         StoreFuture::later(self.inner.reset_limit(subject))
     }
 
+    /// Rates above one per microsecond and counts above 2^52 are unsupported: numbers in a script are doubles.
     fn supports(&self, limit: &Limit) -> Result<(), String> {
         script::supports(limit).map_err(|unsupported| unsupported.reason())
     }

@@ -1,4 +1,19 @@
 //! The attributes of a request.
+//!
+//! An attribute is a name with one or more values. A frontend fills in what it knows about a request; a rule reads only
+//! the names that it mentions. Names are compared byte by byte, except for header fields:
+//!
+//! ```text
+//! ip             the client address; typed, so that networks match and addresses can be grouped
+//! path           the path of the request, with or without its query
+//! host, method   of an HTTP request
+//! header.NAME    a header field; NAME in any case
+//! cookie.NAME    a cookie            query.NAME   a parameter of the query
+//! any other      a name that the caller chooses, such as user, tenant or plan
+//! ```
+//!
+//! Values are bytes. They are not decoded or validated here: [`crate::Policy`] normalizes the values that its rules
+//! use.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -23,6 +38,13 @@ const HEADER: &str = "header.";
 /// assert_eq!(request.get("header.x-plan"), Some(&b"free"[..]));
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
+///
+/// Names and values are borrowed where possible, so a set for one request costs one allocation for its list.
+/// [`Attributes::cleared`] reuses that allocation for the next request of a connection.
+///
+/// An attribute has one value if it was [set](Attributes::set), and possibly several if it was
+/// [added](Attributes::add). A rule that counts by an attribute with several values follows its `on_repeated`, because
+/// a backend may read any of them.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes<'a> {
     ip: Option<IpAddr>,
@@ -33,16 +55,23 @@ pub struct Attributes<'a> {
 }
 
 /// The value of an attribute, in bytes.
+///
+/// It is made from text or bytes, borrowed or owned. Values that are not UTF-8 are allowed; patterns compare bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value<'a>(pub(crate) Cow<'a, [u8]>);
 
 impl<'a> Attributes<'a> {
     /// Creates an empty set of attributes.
+    ///
+    /// Its cost is 1, and the caller accepts any delay that the rules grant.
     pub fn new() -> Attributes<'a> {
         Attributes::default()
     }
 
     /// Sets the client address. An IPv4-mapped IPv6 address becomes the IPv4 address.
+    ///
+    /// Use it in place of `set("ip", …)` when the address is known already: nothing has to be parsed. The address has
+    /// to be that of the client, not of a proxy in front; a rule cannot know the difference.
     #[must_use]
     pub fn ip(self, ip: IpAddr) -> Attributes<'a> {
         Attributes { ip: Some(ip.to_canonical()), ..self }
@@ -55,12 +84,26 @@ impl<'a> Attributes<'a> {
 
     /// Groups the address by these prefix lengths, also under rules with longer prefixes. Rules with shorter prefixes
     /// keep theirs. Conditions match the whole address.
+    ///
+    /// A frontend uses it when its operator wants larger groups than a rule does.
+    ///
+    /// ```
+    /// use tidegate_rules::{Attributes, Grouping};
+    ///
+    /// let grouping = Grouping { ipv4_bits: 24, ..Grouping::default() };
+    /// let request = Attributes::new().ip("192.0.2.7".parse()?).grouped(grouping);
+    /// assert_eq!(request.address(), Some("192.0.2.7".parse()?)); // conditions see the whole address
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
     #[must_use]
     pub fn grouped(self, grouping: Grouping) -> Attributes<'a> {
         Attributes { grouping: Some(grouping), ..self }
     }
 
     /// Sets the request path, without the query.
+    ///
+    /// A query or fragment is accepted and ignored. Percent-encoding, `//`, `.` and `..` need no handling by the
+    /// caller: rules see the normalized path, and every other reading that a backend may have of it.
     #[must_use]
     pub fn path(self, path: &'a str) -> Attributes<'a> {
         self.set("path", path)
@@ -68,6 +111,16 @@ impl<'a> Attributes<'a> {
 
     /// Sets an attribute, and replaces its value if it exists. An invalid address removes `ip`, as if it were missing;
     /// see [`Attributes::try_set`].
+    ///
+    /// All values that were [added](Attributes::add) before are replaced.
+    ///
+    /// ```
+    /// use tidegate_rules::Attributes;
+    ///
+    /// let request = Attributes::new().set("user", "ana").set("user", "bob").set("ip", "localhost");
+    /// assert_eq!(request.get("user"), Some(&b"bob"[..]));
+    /// assert!(!request.has("ip"));
+    /// ```
     #[must_use]
     pub fn set(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) -> Attributes<'a> {
         let _ = self.put(name.into(), value.into());
@@ -75,6 +128,9 @@ impl<'a> Attributes<'a> {
     }
 
     /// Sets an attribute, but returns an error if `ip` is not a valid address.
+    ///
+    /// # Errors
+    /// [`NoAddress`] if the name is `ip` and the value is no address. Any other attribute accepts every value.
     pub fn try_set(
         mut self,
         name: impl Into<Cow<'a, str>>,
@@ -84,6 +140,21 @@ impl<'a> Attributes<'a> {
     }
 
     /// Inserts an attribute that does not exist yet, in place.
+    ///
+    /// Use it for attributes from a client, where a second value is an error and must not replace the first.
+    ///
+    /// # Errors
+    /// [`NotInserted::Twice`] if the attribute exists, [`NotInserted::NoAddress`] if it is `ip` and the value is no
+    /// address. The attributes are unchanged then.
+    ///
+    /// ```
+    /// use tidegate_rules::{Attributes, NotInserted};
+    ///
+    /// let mut request = Attributes::new();
+    /// assert_eq!(request.insert_new("user", "ana"), Ok(()));
+    /// assert_eq!(request.insert_new("user", "bob"), Err(NotInserted::Twice));
+    /// assert_eq!(request.insert_new("ip", "192.0.2.7:80"), Err(NotInserted::NoAddress));
+    /// ```
     pub fn insert_new(
         &mut self,
         name: impl Into<Cow<'a, str>>,
@@ -103,6 +174,8 @@ impl<'a> Attributes<'a> {
         Ok(())
     }
 
+    /// Replaces all values of an attribute by one. An invalid address removes the address, so that no older one is
+    /// used.
     fn put(&mut self, name: Cow<'a, str>, value: Value<'a>) -> Result<(), NoAddress> {
         let name = canonical(name);
         if name == IP {
@@ -140,6 +213,8 @@ impl<'a> Attributes<'a> {
     }
 
     /// [`Attributes::add`] in place.
+    ///
+    /// For loops over the header fields of a request. An invalid address removes `ip`, as in [`Attributes::set`].
     pub fn append(&mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) {
         let (name, value) = (canonical(name.into()), value.into());
         if name == IP {
@@ -153,18 +228,25 @@ impl<'a> Attributes<'a> {
     }
 
     /// Sets the cost of the request; 1 by default.
+    ///
+    /// Each rule multiplies it by its own `cost`. A cost above the capacity of a limit can never pass, and its verdict
+    /// is [`Verdict::Impossible`](tidegate::Verdict::Impossible).
     #[must_use]
     pub fn cost(self, cost: Cost) -> Attributes<'a> {
         Attributes { cost, ..self }
     }
 
     /// Sets the longest delay that the caller accepts. By default the rules decide.
+    ///
+    /// It is an upper bound: a rule may grant less. Zero accepts no delay, so that a request is allowed now or denied.
     #[must_use]
     pub fn max_wait(self, longest: Duration) -> Attributes<'a> {
         Attributes { max_wait: Some(longest), ..self }
     }
 
     /// Clears all attributes for the next request, and reuses the allocation.
+    ///
+    /// The cost, the max wait and the address are reset as well.
     #[must_use]
     pub fn cleared<'b>(mut self) -> Attributes<'b> {
         self.each.clear();
@@ -173,6 +255,9 @@ impl<'a> Attributes<'a> {
     }
 
     /// Returns a copy that owns its names and values.
+    ///
+    /// Use it to move a request into a task that outlives the buffers of its connection. It copies every borrowed name
+    /// and value.
     #[must_use]
     pub fn into_owned(self) -> Attributes<'static> {
         let owned = |(name, Value(value)): (Cow<'a, str>, Value<'a>)| {
@@ -183,6 +268,8 @@ impl<'a> Attributes<'a> {
     }
 
     /// Returns the value of an attribute other than `ip`; the first of several.
+    ///
+    /// Names of header fields are compared in any case. The value is as it was set, not normalized.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let name = canonical(Cow::Borrowed(name));
         self.each.iter().find(|(of, _)| *of == name).map(|(_, value)| &*value.0)
@@ -211,12 +298,16 @@ impl<'a> Attributes<'a> {
         self.ip.map(|_| IP).into_iter().chain(each)
     }
 
+    /// Returns each name with one value, in the order in which they were added. A repeated attribute occurs several
+    /// times.
     pub(crate) fn each(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
         self.each.iter().map(|(name, value)| (&**name, &*value.0))
     }
 }
 
 /// The error for an `ip` attribute that is not a valid address.
+///
+/// Its message says what an address looks like. A port, a host name and an empty value are the usual causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoAddress;
 

@@ -1,4 +1,7 @@
 //! The differences between two policies, as human-readable text.
+//!
+//! The text is for people who are about to replace a policy, and for the log when it has been replaced. It says what
+//! happens to the counts, because that is what a diff of two files does not show.
 
 use std::collections::HashMap;
 
@@ -6,6 +9,19 @@ use crate::policy::Policy;
 use crate::rule::{Action, Limited, Mode, Rule, RuleParams, StaticVerdict};
 
 /// Returns a line for each difference: `+ rule "a"`, `- rule "b"`, `~ rule "c": limit 1/s -> 2/s`.
+///
+/// Policies that differ only in their conditions' notation, such as `/a//b` and `/a/b`, have no differences.
+///
+/// ```
+/// use tidegate_rules::{Policy, differences};
+///
+/// let old = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '1/s'\n")?;
+/// let new = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '2/s'\n[[rule]]\nname = 'b'\nlimit = '9/s'\n")?;
+/// assert_eq!(differences(&old, &new), ["~ rule \"a\": 1/s -> 2/s", "+ rule \"b\": 9/s"]);
+/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// ```
+#[doc(alias = "diff")]
+#[doc(alias = "reload preview")]
 pub fn differences(old: &Policy, new: &Policy) -> Vec<String> {
     let by_name =
         |policy| -> HashMap<_, _> { Policy::rules(policy).iter().map(|rule| (rule.name(), rule)).collect() };
@@ -39,6 +55,7 @@ pub fn differences(old: &Policy, new: &Policy) -> Vec<String> {
     lines
 }
 
+/// Describes the action of a rule by its limit and cost, or its decision, and its mode.
 fn in_short(rule: &Rule) -> String {
     let shadow = if rule.mode == Mode::Shadow { ", in shadow" } else { "" };
     match &rule.action {
@@ -48,6 +65,7 @@ fn in_short(rule: &Rule) -> String {
     }
 }
 
+/// Describes a limit, with its cost unless that is 1.
 fn terms(terms: &RuleParams) -> String {
     let cost = if terms.cost == 1 { String::new() } else { format!(", cost {}", terms.cost) };
     format!("{}{cost}", terms.limit)
@@ -160,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_that_refuses_nobody_any_more_is_told() {
+    fn a_decision_that_only_runs_in_shadow_from_now_on_is_listed() {
         let deny = "[[rule]]\nname = 'a'\ndecision = 'deny'\n";
         let shadow = format!("{deny}mode = 'shadow'\n");
         assert_eq!(between(deny, &shadow), ["~ rule \"a\": deny -> deny, in shadow"]);
@@ -168,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_whom_a_candidate_stands_is_told() {
+    fn the_rule_that_a_candidate_would_replace_is_listed() {
         let rules = "[[rule]]\nname = 'a'\nlimit = '1/s'\n[[rule]]\nname = 'b'\nlimit = '1/s'\n";
         let with = |base: &str| format!("{rules}[[rule]]\nname = 'c'\nlimit = '2/s'\n{base}\n");
         for (old, new, line) in [
@@ -181,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn another_order_is_told_beside_other_changes_and_not_for_rules_that_came_or_went() {
+    fn another_order_is_listed_beside_other_changes_and_not_for_added_or_removed_rules() {
         let rule = |name: &str| format!("[[rule]]\nname = '{name}'\nlimit = '1/s'\n");
         let all = |names: &[&str]| names.iter().map(|name| rule(name)).collect::<String>();
         assert_eq!(

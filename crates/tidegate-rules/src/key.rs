@@ -1,4 +1,10 @@
 //! The key of a rule: the parts of a request by which the rule counts.
+//!
+//! A key is the encoded sequence of the values of its parts. Each value is preceded by its length, so no value can
+//! imitate the boundary between two parts: `("a", "b:c")` and `("a:b", "c")` are different keys.
+//!
+//! A part may be missing, or repeated with different values. Both are marked in the key itself, in front of the parts,
+//! so that no value that a client sends can reach the shared count of such requests.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,9 +19,13 @@ use crate::normalized::{NormalizedRequest, Slot};
 pub(crate) const MAX_PARTS: usize = 8;
 
 /// The maximum number of keys that are examined for a request with several values of its parts.
+///
+/// A request with more combinations is treated as if one of them were denied.
 const MAX_KEYS_OF_VALUES: usize = 64;
 
 /// The parts of a key, with the rules for grouping and for missing or repeated parts.
+///
+/// Rules with equal parts compute the key of a request once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyParts {
     pub(crate) parts: Box<[Part]>,
@@ -43,7 +53,21 @@ pub(crate) struct Part {
 }
 
 /// The prefix lengths by which client addresses are grouped.
+///
+/// A client with a network of its own would otherwise have a count for each of its addresses.
+///
+/// ```
+/// use tidegate_rules::Grouping;
+///
+/// let grouping = Grouping { ipv4_bits: 24, ..Grouping::default() };
+/// assert_eq!(grouping.group("192.0.2.7".parse()?).to_string(), "192.0.2.0/24");
+/// assert_eq!(grouping.group("2001:db8:1:2:3::4".parse()?).to_string(), "2001:db8:1:2::/64");
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias = "subnet")]
+#[doc(alias = "CIDR")]
+#[doc(alias = "prefix length")]
 pub struct Grouping {
     /// The prefix length for IPv4; 32 by default.
     pub ipv4_bits: u8,
@@ -52,12 +76,17 @@ pub struct Grouping {
 }
 
 /// The behavior for requests in which a part of the key is missing.
+///
+/// A frontend does not decide this: the same request may be counted by one rule and skipped by another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMissing {
     /// All requests without it are counted together.
     #[default]
     Share,
     /// The rule does not apply.
+    ///
+    /// A client that can leave the part out can then evade the rule, so a second rule should count by something that
+    /// is always there, such as the address.
     Skip,
 }
 
@@ -93,6 +122,8 @@ impl KeyParts {
     /// Returns the key by which a request is counted.
     ///
     /// A key with a missing or repeated part starts with a marker, so it never equals another key.
+    ///
+    /// A rule without parts has one key for all requests. `on_repeated = "deny"` is evaluated before `on_missing`.
     pub(crate) fn key(&self, seen: &NormalizedRequest<'_>) -> Keyed {
         if self.parts.is_empty() {
             return Keyed::By(Key::from_parts::<PartValue<'_>>([]));
@@ -123,6 +154,8 @@ impl KeyParts {
 
     /// Returns one key for each combination of the values of repeated parts, if all such requests are counted together.
     /// `None` if there are more than [`MAX_KEYS_OF_VALUES`].
+    ///
+    /// Used to find an override that denies one of the values, so that a second value does not hide the first.
     pub(crate) fn keys_of_values(&self, seen: &NormalizedRequest<'_>) -> Option<Vec<Key>> {
         if self.on_repeated != OnRepeated::Share || self.repeated(seen).next().is_none() {
             return Some(Vec::new());
@@ -164,6 +197,8 @@ impl KeyParts {
         self.parts.iter().map(|part| (&*part.name, self.value(part, seen).map(text))).collect()
     }
 
+    /// Returns the value of a part as it is counted: the group of the address, the last value under `on_repeated =
+    /// "last"`, the first one otherwise.
     #[inline]
     fn value<'s>(&self, part: &Part, seen: &'s NormalizedRequest<'_>) -> Option<PartValue<'s>> {
         match part.slot {
@@ -178,6 +213,8 @@ impl KeyParts {
 }
 
 /// The value of a part of a key.
+///
+/// A group that is a single address is encoded in binary, any other group as text such as `192.0.2.0/24`.
 #[derive(Clone, Copy, Debug)]
 enum PartValue<'s> {
     Bytes(&'s [u8]),
@@ -202,6 +239,8 @@ impl Grouping {
     }
 
     /// Returns the group of an address.
+    ///
+    /// The host bits of the result are zero. An IPv4-mapped IPv6 address is grouped as the IPv4 address.
     pub fn group(self, ip: IpAddr) -> AddressGroup {
         match ip.to_canonical() {
             IpAddr::V4(ip) if self.ipv4_bits < 32 => {
@@ -224,6 +263,8 @@ impl Grouping {
 }
 
 /// Addresses that are counted as one: an address, or a network such as `192.0.2.0/24`.
+///
+/// It displays as an address, or as a network with its prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressGroup {
     first: IpAddr,
@@ -259,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_part_is_one_key_and_nobody_elses() {
+    fn a_missing_part_is_one_key_that_no_value_has() {
         let mut slots = Slots::default();
         let both = parts(&mut slots, &["a", "b"], OnMissing::Share);
         let key = |request: Attributes<'_>| by(both.key(&slots.see(&request)));
@@ -292,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_repeats_a_part_gets_no_key_of_his_own_by_it() {
+    fn a_repeated_part_gives_a_client_no_key_of_its_own() {
         let mut slots = Slots::default();
         let shared = parts(&mut slots, &["a"], OnMissing::Share);
         let said = |on_repeated| KeyParts { on_repeated, ..shared.clone() };

@@ -16,11 +16,11 @@
 //!     limit = "5/60s sliding-log"
 //!     "#,
 //! )?;
-//! let gate = Gate::new(policy, Zone::new(1 << 20));
+//! let gate = Gate::new(policy, Zone::new(1 << 20))?;
 //! let request = Attributes::new().path("/login").set("method", "POST").set("ip", "192.0.2.7");
-//! let answer = gate.admit_now(&request).expect("a store in memory cannot fail");
+//! let answer = gate.admit(&request).now()?; // with a remote store: .await?
 //! assert!(answer.is_allowed() && answer.rule() == Some("login"));
-//! # Ok::<(), tidegate_rules::PolicyError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod attributes;
@@ -38,10 +38,10 @@ mod top;
 
 pub use attributes::{Attributes, NoAddress, NotInserted, Value};
 pub use condition::Condition;
-pub use config::PolicyError;
+pub use config::{PolicyBuilder, PolicyError, RuleBuilder, ScheduleWindow};
 pub use differences::differences;
 pub use gate::{
-    Admission, Batch, Binding, Charges, Explanation, Gate, GateStore, HeldPermit, Instead,
+    Admission, Batch, Binding, Charges, Explanation, Gate, GateBuilder, GateStore, HeldPermit, Instead,
     MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
     OverrideWarning, Prepared, PutOverride, RuleCounts, RuleExplained, ShadowCounts, Stretch, SystemCalendar,
     UnsupportedPolicy, WallClock,

@@ -3,6 +3,19 @@
 //! A path or a host has many equivalent spellings. Rules see a normalized one, so that a spelling cannot bypass a rule.
 //! A backend may read a path differently: keep `%2F` or `..`, drop what follows a `;`, or stop at a NUL. In these cases
 //! rules see each of the spellings.
+//!
+//! ```text
+//!   request target          what rules see, the first one is the value in a key
+//!   /a/b?x=1                /a/b
+//!   /a//./b/                /a/b/, and the target as received
+//!   /a/%62                  /a/b, and the target as received
+//!   /a%2Fb                  /a/b, and /a%2Fb as one segment
+//!   /a;v=1/b                /a/b, /a;v=1/b
+//!   http://shop/a           /a, and the target as received
+//! ```
+//!
+//! Attributes are numbered once per policy. A request is compared by numbers and not by names, and attributes that no
+//! rule uses cost one bit test each.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -18,6 +31,8 @@ use crate::key::Grouping;
 const FEW: usize = 6;
 
 /// The number of an attribute in a policy.
+///
+/// The address has no number, because it is typed and is never looked up by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Slot {
     /// The address.
@@ -37,6 +52,8 @@ impl Slot {
 }
 
 /// The attributes that the rules of a policy use.
+///
+/// It is built while rules are validated, and is immutable in a policy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slots {
     values: QuickMap<Box<str>, (u32, Plain)>,
@@ -49,14 +66,21 @@ pub(crate) struct Slots {
 /// The normalization of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plain {
+    /// Compared byte by byte.
     AsItIs,
+    /// Without its query, decoded and resolved; several spellings if backends may read it differently.
     Path,
+    /// In lower case, without a port and without a final dot.
     Host,
+    /// In upper case, and as received if it was not: a backend may accept either.
     Method,
 }
 
 impl Slots {
     /// Returns the number of this attribute, and assigns one if it has none.
+    ///
+    /// Numbers are assigned in the order of first use, so they depend on the order of the rules and are valid only
+    /// within one policy.
     pub(crate) fn of(&mut self, name: &str) -> Slot {
         if name == IP {
             self.has_ip = true;
@@ -82,6 +106,9 @@ impl Slots {
         names.into()
     }
 
+    /// Borrows every value that is normalized already, as nearly all are. Up to six values need no allocation.
+    ///
+    /// Cost: one bit test per attribute that no rule uses, one hash per attribute that some rule uses.
     pub(crate) fn see<'a>(&self, attributes: &'a Attributes<'_>) -> NormalizedRequest<'a> {
         let mut values = SmallVec::new();
         let mut last_of_several: Vec<(Slot, usize)> = Vec::new();
@@ -112,12 +139,17 @@ impl Slots {
 }
 
 /// Returns the bit of a name, from its length and its first byte.
+///
+/// Two names may share a bit. The filter has no false negatives, and a false positive costs one hash lookup.
 fn name_bit(name: &str) -> u64 {
     let first = name.as_bytes().first().copied().unwrap_or_default();
     1 << ((name.len() + 7 * usize::from(first)) % 64)
 }
 
 /// A request as the rules of a policy see it.
+///
+/// It borrows from the [`Attributes`]. A repeated attribute, a path with several readings and a lower-case method have
+/// several values under one slot.
 #[derive(Clone, Debug)]
 pub(crate) struct NormalizedRequest<'a> {
     ip: Option<IpAddr>,
@@ -128,6 +160,7 @@ pub(crate) struct NormalizedRequest<'a> {
 }
 
 impl NormalizedRequest<'_> {
+    /// Returns the client address, if the request has one.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         self.ip
     }
@@ -142,11 +175,14 @@ impl NormalizedRequest<'_> {
         self.values.iter().filter(move |(of, _)| *of == slot).map(|(_, value)| &**value)
     }
 
+    /// Returns the first value of an attribute, normalized. Keys use it unless a rule says `on_repeated = "last"`.
     pub(crate) fn value(&self, slot: Slot) -> Option<&[u8]> {
         self.values.iter().find(|(of, _)| *of == slot).map(|(_, value)| &**value)
     }
 
     /// Returns the last value of an attribute.
+    ///
+    /// For an attribute with one value that is the first spelling of it, as for [`NormalizedRequest::value`].
     pub(crate) fn last(&self, slot: Slot) -> Option<&[u8]> {
         match self.last_of_several.iter().find(|(of, _)| *of == slot) {
             Some((_, at)) => self.values.get(*at).map(|(_, value)| &**value),
@@ -155,16 +191,21 @@ impl NormalizedRequest<'_> {
     }
 
     /// Returns true if an attribute has several values.
+    ///
+    /// Several spellings of one value do not count: only a second value that the request carries.
     pub(crate) fn is_repeated(&self, slot: Slot) -> bool {
         self.last_of_several.iter().any(|(of, _)| *of == slot)
     }
 
+    /// Returns every spelling of every value with its slot, for a lookup in the index.
     pub(crate) fn values(&self) -> impl Iterator<Item = (Slot, &[u8])> {
         self.values.iter().map(|(slot, value)| (*slot, &**value))
     }
 }
 
 /// Returns a path without its query, with `%41` decoded to `A`, `//` merged to `/`, and `.` and `..` resolved.
+///
+/// Used for patterns of rules. A path that does not begin with a slash is returned unchanged.
 pub(crate) fn plain_path(path: &[u8]) -> Cow<'_, [u8]> {
     let path = without_query(path);
     let is_plain = !path.contains(&b'%') && !path.windows(2).any(|two| matches!(two, b"//" | b"/."));
@@ -174,6 +215,7 @@ pub(crate) fn plain_path(path: &[u8]) -> Cow<'_, [u8]> {
     walked(&decoded(path)).into()
 }
 
+/// Returns the path before its query or fragment.
 fn without_query(path: &[u8]) -> &[u8] {
     let end = path.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(path.len());
     &path[..end]
@@ -181,6 +223,9 @@ fn without_query(path: &[u8]) -> &[u8] {
 
 /// Calls `see` with every reading of a request's path, each once. The first is the one that keys use: that of the
 /// backend that drops most. The last is the path as received.
+///
+/// Servers disagree about `;` (a servlet container drops what follows), `%2F` (a separator or a byte of a segment) and
+/// NUL (the end of a C string). All combinations are visited: at most eight, and the target as received.
 fn each_spelling<'a>(path: &'a [u8], mut see: impl FnMut(Cow<'a, [u8]>)) {
     if has_one_spelling(path) {
         return see(Cow::Borrowed(path));
@@ -228,6 +273,8 @@ fn has_one_spelling(path: &[u8]) -> bool {
 }
 
 /// The bytes that end a path, begin an encoding or parameters, or may follow a scheme.
+///
+/// A table lookup per byte keeps the check of an ordinary path at one pass without branches.
 const IS_ODD: [bool; 256] = {
     let mut table = [false; 256];
     let odd = b"?#%;:\0";
@@ -241,6 +288,8 @@ const IS_ODD: [bool; 256] = {
 
 /// Returns the path of a target with a host, such as `http://example.com/login`. Any other target is returned
 /// unchanged.
+///
+/// A proxy receives such targets ("absolute form", RFC 9112 section 3.2.2).
 fn without_authority(target: &[u8]) -> &[u8] {
     let Some(colon) = target.iter().position(|byte| *byte == b':') else { return target };
     let (scheme, rest) = target.split_at(colon);
@@ -253,6 +302,8 @@ fn without_authority(target: &[u8]) -> &[u8] {
 }
 
 /// Cuts each segment of a path at its first `;`, as servlet containers do.
+///
+/// Parameters belong to a segment, so each segment is cut on its own: `/a;x/b;y` is `/a/b`.
 fn without_parameters(path: &[u8]) -> Vec<u8> {
     let pieces = path.split(|byte| *byte == b'/');
     let bare = pieces.map(|piece| piece.split(|byte| *byte == b';').next().unwrap_or_default());
@@ -265,6 +316,8 @@ fn until_nul(path: &[u8]) -> &[u8] {
 }
 
 /// Returns a decoded path in which `%2F` stays within its segment; `None` if it has no `%2F`.
+///
+/// A backend that decodes after it splits the path sees such a segment with a slash in it.
 fn with_slashes_kept(path: &[u8]) -> Option<Vec<u8>> {
     let is_coded = |three: &[u8]| three.eq_ignore_ascii_case(b"%2F");
     path.windows(3).any(is_coded).then(|| {
@@ -297,6 +350,9 @@ pub(crate) fn plain_beginning(path: &[u8]) -> Vec<u8> {
 }
 
 /// Resolves `.`, `..` and empty segments in a decoded path that begins with a slash.
+///
+/// `..` at the root stays at the root, as RFC 3986 section 5.2.4 says. A path that ended in `.` or `..` ends in a
+/// slash.
 fn walked(path: &[u8]) -> Vec<u8> {
     let mut pieces: Vec<&[u8]> = Vec::new();
     let mut all = path.get(1..).unwrap_or_default().split(|byte| *byte == b'/').peekable();
@@ -322,6 +378,8 @@ fn walked(path: &[u8]) -> Vec<u8> {
 }
 
 /// Returns a host in lower case, without a port and without a trailing dot.
+///
+/// The port of an IPv6 address is found behind its brackets. The host is not validated.
 pub fn plain_host(host: &[u8]) -> Cow<'_, [u8]> {
     let end = match host.first() {
         Some(b'[') => host.iter().position(|byte| *byte == b']').map_or(host.len(), |at| at + 1),

@@ -1,4 +1,7 @@
 //! A policy: all rules in force, and the search for those that apply.
+//!
+//! A policy is immutable. Its index finds the rules of a request by the values that the request has, so the cost of a
+//! decision depends on the rules that apply and hardly on the number of all rules.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,6 +33,8 @@ const MAX_COMPARED: usize = 4_000_000;
 /// # Ok::<(), tidegate_rules::PolicyError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[doc(alias = "rules file")]
+#[doc(alias = "configuration")]
 pub struct Policy {
     rules: Box<[Rule]>,
     zones: Box<[NamedZone]>,
@@ -41,6 +46,7 @@ pub struct Policy {
 
 /// A zone that rules can name.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NamedZone {
     /// The name of the zone.
     pub name: Box<str>,
@@ -95,6 +101,18 @@ impl Policy {
     }
 
     /// Returns the rules that apply to a request, in the order of the file, without candidates.
+    ///
+    /// For tests of a policy and for tools. It allocates; a gate uses the index directly.
+    ///
+    /// ```
+    /// use tidegate_rules::{Attributes, Policy};
+    ///
+    /// let rule = |name, path| format!("[[rule]]\nname = '{name}'\nwhen = {{ path = '{path}' }}\nlimit = '1/s'\n");
+    /// let policy = Policy::from_toml(&[rule("all", "/{*rest}"), rule("api", "/api/{*rest}")].concat())?;
+    /// let names: Vec<_> = policy.matching(&Attributes::new().path("/x")).iter().map(|rule| rule.name()).collect();
+    /// assert_eq!(names, ["all"]);
+    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// ```
     pub fn matching(&self, attributes: &Attributes<'_>) -> Vec<&Rule> {
         let seen = self.see(attributes);
         self.applying(&seen).into_iter().map(|id| self.rule(id)).collect()

@@ -1,4 +1,7 @@
 //! One rule of a policy: its conditions and its action.
+//!
+//! Rules are created by the reader of a policy file or by [`Rule::builder`], and are immutable. A rule with a decision
+//! allows or denies without counting. A rule with a limit counts by its key; its parameters may change by a schedule.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +15,18 @@ use crate::key::{Grouping, KeyParts, OnMissing, OnRepeated};
 use crate::schedule::Timetable;
 
 /// A rule: a name, its conditions, and the action for requests that match all of them.
+///
+/// All numbers are those outside the schedule unless the name of a method says otherwise.
+///
+/// ```
+/// use tidegate_rules::{Mode, Policy};
+///
+/// let policy = Policy::from_toml("[[rule]]\nname = 'api'\nkey = ['user']\nlimit = '10/s'\nmode = 'shadow'\n")?;
+/// let rule = &policy.rules()[0];
+/// assert_eq!((rule.name(), rule.mode(), rule.decision()), ("api", Mode::Shadow, None));
+/// assert_eq!(rule.key().collect::<Vec<_>>(), ["user"]);
+/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub(crate) name: Arc<str>,
@@ -30,7 +45,12 @@ pub(crate) enum Action {
 }
 
 /// A decision that a rule makes without counting.
+///
+/// Of the rules with a decision the first one in the file that applies decides, before any limit is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias = "allow list")]
+#[doc(alias = "deny list")]
+#[doc(alias = "blocklist")]
 pub enum StaticVerdict {
     /// Allows the request; no limit applies.
     Allow,
@@ -39,7 +59,11 @@ pub enum StaticVerdict {
 }
 
 /// The mode of a rule: enforced or shadow (dry run).
+///
+/// A shadow rule is evaluated only for requests that all enforced rules allow, as it would be if it were enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(alias = "dry run")]
+#[doc(alias = "report only")]
 pub enum Mode {
     /// A denial by the rule denies the request.
     #[default]
@@ -49,6 +73,8 @@ pub enum Mode {
 }
 
 /// The parameters of a rule with a limit.
+///
+/// The limits, costs and modes of all times are in `usual` and `schedule`; the rest never changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Limited {
     pub(crate) key: KeyParts,
@@ -75,6 +101,8 @@ pub(crate) struct RuleParams {
 }
 
 /// The time windows in which a rule uses other parameters.
+///
+/// The first window that covers the current time is in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Schedule {
     pub(crate) timetable: Timetable,
@@ -84,6 +112,7 @@ pub(crate) struct Schedule {
 
 /// The parameters of a rule in one window of its schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Scheduled<'a> {
     /// The window as human-readable text.
     pub window: String,
@@ -99,6 +128,8 @@ pub struct Scheduled<'a> {
 
 impl Rule {
     /// Returns the name of the rule. Counts are stored under this name.
+    ///
+    /// A rule that is renamed starts with full quotas.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -122,6 +153,8 @@ impl Rule {
     }
 
     /// Returns the index in the file of the rule that this candidate would replace, or `None` if it is no candidate.
+    ///
+    /// It is measured beside that rule, for requests that the rule decides, and denies no request.
     pub fn candidate_for(&self) -> Option<usize> {
         self.limited().and_then(|limited| limited.candidate_for).map(|base| base as usize)
     }
@@ -199,6 +232,7 @@ impl Rule {
         }
     }
 
+    /// Returns the parameters of a rule with a limit; `None` if it has a fixed decision.
     pub(crate) fn limited(&self) -> Option<&Limited> {
         match &self.action {
             Action::Limit(limited) => Some(limited),

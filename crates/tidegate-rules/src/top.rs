@@ -145,6 +145,9 @@ pub(crate) enum TopOutcome {
 
 /// A key with many requests or many denials.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(alias = "heavy hitter")]
+#[doc(alias = "top talker")]
 pub struct HotKey {
     /// The rule that decided.
     pub rule: String,

@@ -1,4 +1,8 @@
 //! Adds attributes to a request, for every front.
+//!
+//! HTTP, RESP and `tidegate explain` share these checks, so that one request means the same on every front: a name
+//! is UTF-8 and at most [`MAX_NAME_BYTES`] long, `ip` is an address, and only header fields, cookies and query
+//! parameters have several values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,12 +15,15 @@ pub(crate) const MAX_NAME_BYTES: usize = 128;
 /// The reason why an attribute is invalid. The front puts the name of the attribute before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
+    /// The name is not UTF-8.
     NameIsNoText,
     /// The length of the name, in bytes.
     NameIsLong(usize),
+    /// The attribute occurs twice, and requests have one value of it.
     Twice,
     /// The attribute occurs twice in a format that writes several values as a list.
     NoList,
+    /// The value of `ip` is not an IP address. An address with a port is not one either.
     NoAddress,
 }
 
@@ -26,6 +33,8 @@ pub(crate) fn name(bytes: &[u8]) -> Result<Cow<'_, str>, Wrong> {
 }
 
 /// Inserts an attribute. A second value of the same name is an error, because it is ambiguous.
+///
+/// A rule could otherwise read the first value while another system trusts the last one.
 pub(crate) fn put<'a>(
     attributes: &mut Attributes<'a>,
     name: Cow<'a, str>,
@@ -40,6 +49,8 @@ pub(crate) fn put<'a>(
 
 /// Adds a value. A request may have several values of one header field, cookie or query parameter. Any other attribute
 /// may occur once.
+///
+/// A rule decides by its `on_repeated` setting what several values of a key part mean.
 pub(crate) fn add<'a>(
     attributes: &mut Attributes<'a>,
     name: Cow<'a, str>,
@@ -58,6 +69,7 @@ pub(crate) fn may_repeat(name: &str) -> bool {
     ["header.", "cookie.", "query."].iter().any(|kind| name.starts_with(kind))
 }
 
+/// Returns an error if a name is longer than any name in a rule can be.
 fn check_length(name: &str) -> Result<(), Wrong> {
     if name.len() > MAX_NAME_BYTES { Err(Wrong::NameIsLong(name.len())) } else { Ok(()) }
 }

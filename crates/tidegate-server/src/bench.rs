@@ -16,22 +16,24 @@ use crate::engine::Engine;
 use crate::settings::Settings;
 use crate::worker::WorkerContext;
 
+/// A runtime and a worker context for tests of connections.
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) runtime: Runtime,
-    pub(crate) post: Arc<WorkerContext>,
+    pub(crate) worker: Arc<WorkerContext>,
     /// Keeps the channel open, so that the server counts as running.
     _stop: watch::Sender<bool>,
 }
 
 impl Bench {
+    /// Creates an engine on a small zone in memory, with a clock that stands still.
     pub(crate) fn new(settings: Settings) -> Bench {
         let settings = Settings { threads: NonZeroUsize::MIN, ..settings };
         let zone = Zone::with_clock(1 << 20, Arc::new(ManualClock::new()));
         let engine = Engine::new(settings, zone, None).expect("there is memory");
         let (stop, stopped) = watch::channel(false);
         let runtime = Builder::new_current_thread().enable_all().build().expect("a thread can wait");
-        Bench { runtime, post: Arc::new(WorkerContext::new(engine, 0, stopped)), _stop: stop }
+        Bench { runtime, worker: Arc::new(WorkerContext::new(engine, 0, stopped)), _stop: stop }
     }
 }
 

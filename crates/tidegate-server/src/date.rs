@@ -1,13 +1,20 @@
 //! Formats and parses dates as RFC 3339 text.
+//!
+//! Dates are whole seconds since 1970 (Unix time) everywhere else in the server. Overrides, schedules and
+//! explanations use this text form.
 
 use jiff::Timestamp;
 
 /// Formats seconds since 1970. A number that no calendar date represents is formatted as the number.
+///
+/// The text is in UTC, as in `2026-11-15T12:00:00Z`.
 pub(crate) fn written(seconds: i64) -> String {
     Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |date| date.to_string())
 }
 
 /// Parses a date into seconds since 1970, rounded up. Returns `None` for any other text, also without a time zone.
+///
+/// Rounding up keeps an end in force until all of it has passed.
 pub(crate) fn read(text: &str) -> Option<i64> {
     let date: Timestamp = text.parse().ok()?;
     Some(date.as_second() + i64::from(date.subsec_nanosecond() > 0))

@@ -1,4 +1,8 @@
 //! Decision fields in the units of the protocols: whole milliseconds and seconds, rounded up.
+//!
+//! Both fronts write replies from this one type, so that a decision has the same numbers over HTTP and RESP.
+//! Rounding up keeps the promise of a retry: a client that waits as long as it reads never comes too early. The
+//! clock and the store count in ticks, which are finer than milliseconds.
 
 use tidegate::{Adjusted, DecidedBy, Decision, Ticks, Verdict};
 use tidegate_rules::Admission;
@@ -9,15 +13,23 @@ use crate::engine::Decided;
 /// The fields of a reply about a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DecisionFields<'a> {
+    /// The verdict. With a delay it is allowed as well, after the delay.
     pub(crate) is_allowed: bool,
+    /// The most that can pass at one instant from rest, in units of cost; `None` if nothing was counted.
     pub(crate) limit: Option<u64>,
+    /// The largest cost that would pass now; `None` if nothing was counted.
     pub(crate) remaining: Option<u64>,
     /// `None` if the request was allowed, or can never be.
+    /// Milliseconds until the same request passes if no other request spends meanwhile.
     pub(crate) retry_after_ms: Option<u64>,
+    /// Milliseconds until the quota is full again; `None` if nothing was counted.
     pub(crate) reset_after_ms: Option<u64>,
     /// `None` if the request was denied.
+    /// Milliseconds to wait before the action; 0 under limits that do not queue.
     pub(crate) delay_ms: Option<u64>,
+    /// The rule that the decision is about; `None` for a limit that came with the request.
     pub(crate) rule: Option<&'a str>,
+    /// The source of the decision: memory, the remote store, or the fallback.
     pub(crate) decided_by: DecidedBy,
 }
 
@@ -25,14 +37,15 @@ pub(crate) struct DecisionFields<'a> {
 /// remaining quota.
 impl From<Decided> for DecisionFields<'static> {
     fn from(Decided { decision, by: decided_by }: Decided) -> DecisionFields<'static> {
-        let told = DecisionFields { decided_by, ..DecisionFields::from(decision) };
-        if decided_by == DecidedBy::Open && told.is_allowed {
-            return DecisionFields { limit: None, remaining: None, reset_after_ms: None, ..told };
+        let fields = DecisionFields { decided_by, ..DecisionFields::from(decision) };
+        if decided_by == DecidedBy::Open && fields.is_allowed {
+            return DecisionFields { limit: None, remaining: None, reset_after_ms: None, ..fields };
         }
-        told
+        fields
     }
 }
 
+/// Fields of a decision by the memory of this server, without a rule.
 impl From<Decision> for DecisionFields<'static> {
     fn from(decision: Decision) -> DecisionFields<'static> {
         DecisionFields {
@@ -51,6 +64,8 @@ impl From<Decision> for DecisionFields<'static> {
     }
 }
 
+/// Fields of a decision by rules. They are those of the binding rule: the one with the longest wait, or else with
+/// the smallest fraction remaining. Without a binding rule there are no counts.
 impl<'a> From<&'a Admission> for DecisionFields<'a> {
     fn from(admission: &'a Admission) -> DecisionFields<'a> {
         let (is_allowed, rule) = (admission.is_allowed(), admission.rule());
@@ -81,6 +96,9 @@ impl<'a> From<&'a Admission> for DecisionFields<'a> {
 }
 
 /// Returns the word for the outcome of an adjustment.
+///
+/// `whole`: all of it was charged or refunded. `capped`: only a part, since a refund returns at most what is still
+/// owed. `needs-permit`: permits are released by their own text.
 pub(crate) fn adjusted(adjusted: Adjusted) -> &'static str {
     match adjusted {
         Adjusted::Whole => "whole",

@@ -1,4 +1,8 @@
 //! The operations behind every front.
+//!
+//! Fronts call the [`Engine`] and nothing below it. The engine knows two paths. If the store is in memory, a take
+//! is a function call, and many takes are decided in one pass. If the store is remote, a take is a future, and the
+//! `FallbackStore` decides while the store is down. Rules have their own gate, on the same store.
 
 use std::error::Error as _;
 use std::num::NonZeroU64;
@@ -23,6 +27,9 @@ use crate::unfinished::Unfinished;
 const NAMESPACE: &str = "";
 
 /// The shared state of all workers: store, rules, settings and meters.
+///
+/// One engine serves all workers behind an `Arc`. Everything in it is either immutable, atomic, or locked for a
+/// moment.
 #[derive(Debug)]
 pub(crate) struct Engine {
     /// The store of limits that come with requests.
@@ -32,32 +39,49 @@ pub(crate) struct Engine {
     /// The memory of this server: the store itself, or the fallback of the remote store.
     zone: Zone,
     /// The remote store, for its status.
+    /// Cloned from the store inside the fallback, so that both report the same connection.
     redis: Option<RedisStore>,
+    /// The rules in force. A reload replaces them; it does not replace the settings below.
     rules: Rules,
+    /// The settings of the start. Its policy is empty: the policy is moved into `rules`.
     settings: Settings,
+    /// The counters of limits that came with requests, and of connections, one set per thread.
     meters: Meters,
+    /// The bytes of unfinished requests of all connections.
     unfinished: Arc<Unfinished>,
+    /// The start of the server, for the uptime.
     started: Timestamp,
+    /// True from the stop signal on. It never becomes false again.
     stopping: AtomicBool,
 }
 
 /// One take under a limit that came with the request.
+///
+/// The fronts build it for several takes that are decided all or none.
 #[derive(Clone, Debug)]
 pub(crate) struct TakeRequest {
+    /// The key to count by.
     pub(crate) key: Key,
+    /// The limit, prepared once by [`Engine::accept`].
     pub(crate) limit: PreparedLimit,
+    /// The cost, and the longest acceptable wait.
     pub(crate) ask: Ask,
 }
 
 /// A decision, and its source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decided {
+    /// The verdict with its numbers, and a permit under a concurrency limit.
     pub(crate) decision: Decision,
+    /// The store that decided, or the policy that replaced it.
     pub(crate) by: DecidedBy,
 }
 
 impl Decided {
     /// Returns the decision about the ask at index `place`.
+    ///
+    /// Returns `None` if the store decided about fewer asks. The callers reply with an error then: a missing reply
+    /// would shift all later replies of a pipeline.
     pub(crate) fn at(place: usize, decisions: &Decisions) -> Option<Decided> {
         Some(Decided { decision: *decisions.each().get(place)?, by: decisions.decided_by(place) })
     }
@@ -65,6 +89,9 @@ impl Decided {
 
 impl Engine {
     /// Creates an engine on the shared store of its settings, or else on this zone.
+    ///
+    /// Moves the policy out of `settings`. Returns an error if the store does not support a rule, for example if a
+    /// zone has no memory or a state file belongs to another process. A remote store need not be reachable.
     pub(crate) fn new(
         mut settings: Settings,
         zone: Zone,
@@ -98,12 +125,16 @@ impl Engine {
     }
 
     /// Prepares a limit that came with a request. Returns an error if the store does not support it.
+    ///
+    /// The preparation computes what all takes under this limit have in common, so callers cache the result.
     pub(crate) fn accept(&self, limit: Limit) -> Result<PreparedLimit, String> {
         self.store.supports(&limit).map_err(|why| format!("limit \"{limit}\": {why}"))?;
         Ok(PreparedLimit::dynamic(NAMESPACE, limit))
     }
 
     /// Returns true if every operation completes at once, because the store is in memory.
+    ///
+    /// The fronts use it to poll a reply once instead of boxing its future.
     #[inline]
     pub(crate) fn answers_at_once(&self) -> bool {
         self.many.is_some()
@@ -111,6 +142,9 @@ impl Engine {
 
     /// Decides about many asks at once, and reports each decision. Returns false, and decides nothing, if the store is
     /// not in memory.
+    ///
+    /// The asks may repeat a key: they are decided in order, at one instant. The iterator is cloned, so it has to
+    /// be cheap to clone.
     #[inline]
     pub(crate) fn take_each<'l, K: IntoKey>(
         &self,
@@ -128,6 +162,9 @@ impl Engine {
     }
 
     /// Decides about asks all or none. Spends only if all are allowed.
+    ///
+    /// A denial spends nothing under any of the limits. The meter of the remote store counts the whole request
+    /// once, by the source of its first decision.
     pub(crate) async fn take_all(&self, asks: &[TakeRequest]) -> Result<Decisions, StoreError> {
         let subjects = asks.iter().map(|TakeRequest { key, limit, ask }| (limit.subject(key), *ask));
         let decisions = self.store.take(&subjects.collect::<Vec<_>>()).await?;
@@ -138,6 +175,8 @@ impl Engine {
     }
 
     /// Decides about one ask, and spends if it is allowed. A store in memory is called directly.
+    ///
+    /// After an error whose outcome is unknown, the cost may have been spent. The error is then not retryable.
     pub(crate) async fn take(
         &self,
         key: &[u8],
@@ -153,6 +192,8 @@ impl Engine {
     }
 
     /// Returns the decision that a take would get, without spending.
+    ///
+    /// The fallback does not answer peeks: while the remote store is down, a peek is an error.
     pub(crate) async fn peek(
         &self,
         key: &Key,
@@ -165,6 +206,8 @@ impl Engine {
     }
 
     /// Charges more units, or returns some. Returns the outcome and the state afterwards.
+    ///
+    /// Costs two store requests: the adjustment, and a peek for the remaining quota.
     pub(crate) async fn adjust(
         &self,
         key: &Key,
@@ -182,6 +225,8 @@ impl Engine {
 
     /// Resets a key under every limit. Returns true if the store had state of it. Returns an error while the store has
     /// not listed all limits.
+    ///
+    /// The limit of the subject is not used: a reset by key removes the states of all limits of the namespace.
     pub(crate) fn reset<'a>(&'a self, key: &'a Key) -> StoreFuture<'a, bool> {
         const ANY: &Limit = &Limit::per_second(1);
         self.store.reset(Subject::new(NAMESPACE, key, ANY))
@@ -193,16 +238,22 @@ impl Engine {
     }
 
     /// Releases a permit. Returns true if it was still in flight.
+    ///
+    /// A permit that was released before, or whose lease has expired, is not in flight any more.
     pub(crate) fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
         self.store.release(subject, permit)
     }
 
     /// Releases a permit without waiting for the reply.
+    ///
+    /// For permits of clients that are gone. If the remote store is down, the lease expires by itself.
     pub(crate) fn release_later(&self, subject: Subject<'_>, permit: PermitId) {
         self.store.release_later(subject, permit);
     }
 
     /// Renews the lease of a permit. Returns true if it was still in flight.
+    ///
+    /// The lease starts anew with its full length.
     pub(crate) fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> StoreFuture<'a, bool> {
         self.store.renew(subject, permit)
     }
@@ -223,27 +274,35 @@ impl Engine {
     }
 
     /// Returns the memory of this server.
+    ///
+    /// With a remote store it is the fallback zone; its counts are those of outages only.
     pub(crate) fn zone(&self) -> &Zone {
         &self.zone
     }
 
     /// Returns true if states are kept in a file.
+    ///
+    /// A file next to a shared store is rejected when settings are read.
     pub(crate) fn is_in_file(&self) -> bool {
         self.answers_at_once() && self.settings.store.file.is_some()
     }
 
+    /// Returns the rules in force, and their file.
     pub(crate) fn rules(&self) -> &Rules {
         &self.rules
     }
 
+    /// Returns the gate that decides by the rules.
     pub(crate) fn gate(&self) -> &Gate {
         &self.rules.gate
     }
 
+    /// Returns the settings of the start. A reload changes none of them.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
+    /// Returns the counters of all threads.
     #[inline]
     pub(crate) fn meters(&self) -> &Meters {
         &self.meters
@@ -259,21 +318,28 @@ impl Engine {
         CounterClock::new().now().since(self.started).to_duration()
     }
 
+    /// Returns the token that clients must send, if the server has one.
     pub(crate) fn token(&self) -> Option<&Token> {
         self.settings.token.as_ref()
     }
 
     /// Marks the server as not ready for new clients.
+    ///
+    /// Readiness checks fail from now on, so that a load balancer sends new clients to other servers.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
+    /// Returns true after [`Engine::stop`]. Connections finish the requests that have begun, and then close.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 }
 
 /// Opens the shared store of these settings, and starts to connect.
+///
+/// Returns an error for invalid settings only. An unreachable Redis is not an error: the server starts and decides
+/// by the fallback until the connection is made.
 pub(crate) fn open(shared: &SharedSettings) -> Result<RedisStore, OpenError> {
     let store = shared.open()?;
     // Connect now, so that the first request does not have to wait.
@@ -281,6 +347,8 @@ pub(crate) fn open(shared: &SharedSettings) -> Result<RedisStore, OpenError> {
     Ok(store)
 }
 
+/// Returns the remote store with this zone as its fallback. Each of `nodes` servers decides by its part of a limit
+/// during an outage.
 fn with_fallback(redis: &RedisStore, shared: &SharedSettings, zone: &Zone) -> FallbackStore {
     let nodes = NonZeroU64::try_from(shared.nodes).unwrap_or(NonZeroU64::MAX);
     let store = FallbackStore::new(Arc::new(redis.clone()), zone);
@@ -288,6 +356,9 @@ fn with_fallback(redis: &RedisStore, shared: &SharedSettings, zone: &Zone) -> Fa
 }
 
 /// Returns the error text for a caller whose store request failed.
+///
+/// The text tells the caller if a retry is safe. After a timeout the request may have been executed, and a blind
+/// retry could spend twice.
 #[cold]
 pub(crate) fn not_available(error: &StoreError) -> String {
     let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);

@@ -1,4 +1,7 @@
 //! The explanation of a decision, serialized for programs. HTTP and the command line share it.
+//!
+//! `POST /v1/explain` and `tidegate explain --json` print this type, so both have the same members. Explaining
+//! spends nothing. Spans are whole milliseconds, rounded up; dates are RFC 3339 text.
 
 use std::time::Duration;
 
@@ -10,58 +13,88 @@ use tidegate_support::{in_ms, retry_after};
 use crate::date;
 
 /// The explanation of a decision: the verdict, and the part of every rule.
+///
+/// It borrows from the explanation of the gate, and copies only what has to be formatted.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct Explained<'a> {
+    /// The verdict of all enforced rules together.
     allowed: bool,
     /// The rule that the reply would name.
     rule: Option<&'a str>,
+    /// Every rule of the policy in the order of the file, also those that do not apply.
     rules: Vec<RulePart<'a>>,
 }
 
 /// The part of one rule in a decision.
 #[derive(Debug, serde::Serialize)]
 struct RulePart<'a> {
+    /// The name of the rule.
     name: &'a str,
+    /// True if all conditions are met and no key part makes the rule skip the request.
     applies: bool,
+    /// The conditions with the value that the request has.
     when: Vec<Condition<'a>>,
+    /// `enforce` or `shadow`, at the date of the decision: a schedule window can change it.
     mode: &'static str,
+    /// The static verdict, for a rule without a limit.
     decision: Option<&'static str>,
+    /// The key parts with their values; `None` for a part that the request does not have.
     key: Parts<'a, Option<String>>,
     /// The key parts of which the request has several values.
     repeated: &'a [String],
+    /// The limit in force, with schedule and override applied.
     limit: Option<String>,
+    /// The schedule window that is active, if any.
     window: Option<&'a str>,
+    /// The next date at which a schedule changes the limit.
     changes_at: Option<String>,
+    /// True if an override of this key replaces the limit or the decision.
     overridden: bool,
+    /// The units that the request costs under this rule: the cost of the rule, multiplied by that of the request.
     cost: u64,
+    /// The largest cost that would pass now; `None` without a limit.
     remaining: Option<u64>,
+    /// Milliseconds until the request passes this rule; `None` if it passes now, or never.
     retry_after_ms: Option<u64>,
+    /// Milliseconds until the quota of the key is full again.
     reset_after_ms: Option<u64>,
     /// The verdict of this rule alone; `None` if it does not apply.
     allowed: Option<bool>,
+    /// The rule that this one is measured beside, for a candidate.
     candidate_for: Option<&'a str>,
+    /// The worst case of the limit, for capacity planning.
     worst_case: Option<WorstCaseFields>,
 }
 
+/// One condition of a rule, and its result for this request.
 #[derive(Debug, serde::Serialize)]
 struct Condition<'a> {
+    /// The condition as in the file.
     condition: &'a str,
+    /// The value of the attribute; `None` if the request does not have it.
     value: Option<&'a str>,
+    /// True if the condition is met. A condition on a missing attribute is not met.
     holds: bool,
 }
 
 /// Named parts of a key.
+///
+/// Serialized as an object in the order of the rule's key.
 #[derive(Debug)]
 pub(crate) struct Parts<'a, T>(pub(crate) &'a [(String, T)]);
 
 /// The worst case of a limit: the most that it allows in any interval of a length, and the memory of a key.
 #[derive(Debug, serde::Serialize)]
 struct WorstCaseFields {
+    /// The most at one instant; for a concurrency limit, the most in flight.
     instant: Option<u64>,
+    /// The most in any second.
     second: Option<u64>,
+    /// The most in any minute.
     minute: Option<u64>,
     /// The most in the time after which the quota is full again.
     period: Option<u64>,
+    /// The most bytes of memory that one key takes.
     bytes_per_key: usize,
     /// The bytes of a key in the files of the store; `None` without a file.
     disk_bytes_per_key: Option<usize>,
@@ -73,33 +106,34 @@ impl<'a> Explained<'a> {
         Explained {
             allowed: explanation.is_allowed,
             rule: explanation.rule.as_deref(),
-            rules: explanation.rules.iter().map(|told| RulePart::new(told, is_in_file)).collect(),
+            rules: explanation.rules.iter().map(|explained| RulePart::new(explained, is_in_file)).collect(),
         }
     }
 }
 
 impl<'a> RulePart<'a> {
-    fn new(told: &'a RuleExplained, is_in_file: bool) -> RulePart<'a> {
+    /// Creates the part of one rule. The bytes on disk are computed only if the store is in a file.
+    fn new(explained: &'a RuleExplained, is_in_file: bool) -> RulePart<'a> {
         RulePart {
-            name: told.rule.name(),
-            applies: told.applies,
-            when: told.conditions.iter().map(condition).collect(),
-            mode: mode(told.mode),
-            decision: told.rule.decision().map(decision),
-            key: Parts(&told.key),
-            repeated: &told.repeated,
-            limit: told.limit.map(|limit| limit.to_string()),
-            window: told.window.as_deref(),
-            changes_at: told.changes_at.map(date::written),
-            overridden: told.is_overridden,
-            cost: told.cost,
-            remaining: told.decision.map(|decision| decision.remaining()),
-            retry_after_ms: told.decision.as_ref().and_then(retry_after).map(in_ms),
-            reset_after_ms: told.decision.map(|decision| in_ms(decision.reset_after_in_ticks())),
-            allowed: allowed(told),
-            candidate_for: told.candidate_for.as_deref(),
-            worst_case: told.limit.as_ref().map(|limit| {
-                let disk = is_in_file.then(|| disk_bytes_per_key(told.rule.name(), limit)).flatten();
+            name: explained.rule.name(),
+            applies: explained.applies,
+            when: explained.conditions.iter().map(condition).collect(),
+            mode: mode(explained.mode),
+            decision: explained.rule.decision().map(decision),
+            key: Parts(&explained.key),
+            repeated: &explained.repeated,
+            limit: explained.limit.map(|limit| limit.to_string()),
+            window: explained.window.as_deref(),
+            changes_at: explained.changes_at.map(date::written),
+            overridden: explained.is_overridden,
+            cost: explained.cost,
+            remaining: explained.decision.map(|decision| decision.remaining()),
+            retry_after_ms: explained.decision.as_ref().and_then(retry_after).map(in_ms),
+            reset_after_ms: explained.decision.map(|decision| in_ms(decision.reset_after_in_ticks())),
+            allowed: allowed(explained),
+            candidate_for: explained.candidate_for.as_deref(),
+            worst_case: explained.limit.as_ref().map(|limit| {
+                let disk = is_in_file.then(|| disk_bytes_per_key(explained.rule.name(), limit)).flatten();
                 WorstCaseFields::new(limit, disk)
             }),
         }
@@ -107,17 +141,19 @@ impl<'a> RulePart<'a> {
 }
 
 /// Returns the verdict of a rule alone. A denying override has a limit and no decision.
-fn allowed(told: &RuleExplained) -> Option<bool> {
-    let decided = told.rule.decision().map(|fixed| fixed == StaticVerdict::Allow);
-    let counted = || told.decision.is_some_and(|decision| decision.is_allowed());
-    told.applies.then(|| decided.unwrap_or_else(counted))
+fn allowed(explained: &RuleExplained) -> Option<bool> {
+    let decided = explained.rule.decision().map(|fixed| fixed == StaticVerdict::Allow);
+    let counted = || explained.decision.is_some_and(|decision| decision.is_allowed());
+    explained.applies.then(|| decided.unwrap_or_else(counted))
 }
 
+/// Returns a condition with its result.
 fn condition(matched: &Match) -> Condition<'_> {
     Condition { condition: &matched.condition, value: matched.value.as_deref(), holds: matched.holds }
 }
 
 impl WorstCaseFields {
+    /// Computes the worst case of a limit.
     fn new(limit: &Limit, disk_bytes_per_key: Option<usize>) -> WorstCaseFields {
         WorstCaseFields {
             instant: match limit.worst_case(Duration::ZERO) {
@@ -160,6 +196,8 @@ const USUAL_KEY_BYTES: usize = 24;
 
 /// Returns the most bytes that one key of a rule takes in the files of the store. Returns `None` if that exceeds a
 /// state file.
+///
+/// The length of the rule's name counts, since it is a part of the stored key.
 pub(crate) fn disk_bytes_per_key(rule: &str, limit: &Limit) -> Option<usize> {
     limit.file_bytes_per_key(rule.len() + USUAL_KEY_BYTES)
 }

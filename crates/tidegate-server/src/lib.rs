@@ -2,6 +2,15 @@
 //!
 //! A front only translates: it parses bytes into a request to the engine, and serializes the decision.
 //! Every resource that a connection can use has a limit in [`settings::Bounds`].
+//!
+//! ```text
+//!   clients --RESP, HTTP--> front --> engine --> store: memory, file, or Redis with a fallback
+//!                                        |
+//!                         rules file --> gate
+//! ```
+//!
+//! The binary `tidegate` is [`command::run`]. A program that embeds a server uses [`Server`] and [`Settings`]. The
+//! algorithms and stores are in the crate `tidegate`, the rules in `tidegate-rules`.
 
 mod accept;
 mod attribute;

@@ -1,4 +1,7 @@
 //! Checks that this machine has the memory that settings ask for.
+//!
+//! The check reads `MemTotal` and not the free memory: caches make the free memory meaningless. Containers with a
+//! smaller cgroup limit are not detected.
 
 use std::fs;
 
@@ -8,6 +11,8 @@ use crate::settings::Settings;
 
 /// Rejects a store and zones that exceed the physical memory. Otherwise the OOM killer would end the process later.
 /// Zones in files need not be resident as a whole, so they do not count.
+///
+/// Returns the error text with a remedy. Where the physical memory is not known, every size is accepted.
 pub(crate) fn suffices_for(settings: &Settings) -> Result<(), String> {
     let (store, zones) = in_memory(settings);
     match all() {
@@ -25,6 +30,7 @@ fn in_memory(settings: &Settings) -> (usize, usize) {
     (settings.store.size, zones)
 }
 
+/// Returns the error text. It names the sizes that are too large, and the setting to change.
 fn too_much(store: usize, zones: usize, all: usize) -> String {
     let mebibytes = Bytes(all >> 20 << 20);
     let (wanted, remedy) = match (Bytes(store), Bytes(zones)) {
@@ -40,8 +46,8 @@ fn too_much(store: usize, zones: usize, all: usize) -> String {
 
 /// Returns the bytes of physical memory, if `/proc/meminfo` reports them.
 fn all() -> Option<usize> {
-    let told = fs::read_to_string("/proc/meminfo").ok()?;
-    let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: usize = total.trim().strip_suffix(" kB")?.parse().ok()?;
     kibibytes.checked_mul(1 << 10)
 }
@@ -62,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_refused_is_told_what_is_too_large() {
+    fn the_error_names_the_size_that_is_too_large() {
         for (store, zones, said) in [
             (2 << 30, 0, "a store of 2 GiB: this machine has 1 GiB of memory; choose a smaller --store-size"),
             (0, 2 << 30, "zones of 2 GiB: this machine has 1 GiB of memory; write smaller sizes of zones"),

@@ -2,6 +2,8 @@
 //!
 //! A thread adds to its own counters with a load and a store. No other thread writes them, so no atomic
 //! read-modify-write is needed, and no cache line is contended.
+//!
+//! The sum over all threads is computed when metrics are read. Counters wrap after 2^64 events.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,19 +15,27 @@ pub(crate) struct Meters(Box<[Meter]>);
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Meter {
+    /// Allowed takes under limits that came with the request. Rules have counters of their own.
     pub(crate) allowed: Count,
+    /// Denied takes under such limits.
     pub(crate) denied: Count,
+    /// Takes whose cost exceeds the limit, so that no retry can succeed.
     pub(crate) impossible: Count,
     /// Denied because the store had no room for another key.
     pub(crate) store_full: Count,
+    /// Accepted RESP connections.
     pub(crate) resp_connections: Count,
+    /// Accepted HTTP connections.
     pub(crate) http_connections: Count,
+    /// Executed RESP commands, including rejected ones.
     pub(crate) resp_commands: Count,
+    /// HTTP requests with a complete head.
     pub(crate) http_requests: Count,
     /// Requests with an error of the caller.
     pub(crate) bad_requests: Count,
     /// Connections that the server closed: for invalid input, for sending too slowly, or for not reading replies.
     pub(crate) cut_off: Count,
+    /// Connections of both fronts that have ended. Opened minus closed is the number of open connections.
     pub(crate) closed: Count,
 }
 
@@ -40,12 +50,14 @@ impl Count {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
     }
 
+    /// Returns the count. Another thread may be one event behind.
     fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 impl Meters {
+    /// Creates the counters of this many threads, all 0.
     pub(crate) fn new(threads: usize) -> Meters {
         Meters((0..threads).map(|_| Meter::default()).collect())
     }
@@ -66,6 +78,7 @@ impl Meters {
 }
 
 impl Meter {
+    /// Counts a decision by its verdict.
     #[inline]
     pub(crate) fn decided(&self, decision: &tidegate::Decision) {
         let count = match decision.verdict_in_ticks() {

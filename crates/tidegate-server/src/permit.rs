@@ -9,6 +9,9 @@
 //! ```
 //!
 //! One request may take permits under several rules: their texts are joined by a plus.
+//!
+//! The server keeps no table of the permits that it has handed out: the text is the handle. Any server of a
+//! deployment can release a permit of the shared store.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -29,8 +32,11 @@ const LOCAL: &str = "l";
 /// One permit: its key, its limit and its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permit {
+    /// The key, and what it was counted under.
     pub(crate) holder: Holder,
+    /// The limit at the time of the take. A later change of the rule does not change it.
     pub(crate) limit: Limit,
+    /// The number of the permit in the store.
     pub(crate) id: PermitId,
     /// True if this server holds the permit in its local store, because the remote store was down.
     pub(crate) is_local: bool,
@@ -55,11 +61,15 @@ pub(crate) enum Lease {
 }
 
 /// All permits of one request.
+///
+/// The text form is one word of visible ASCII, so it fits into JSON, RESP and a shell without quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permits(Vec<Permit>);
 
 impl Permits {
     /// Returns the permit of a decision about one key, if it has one.
+    ///
+    /// Only a concurrency limit has permits.
     pub(crate) fn of_key(key: &[u8], limit: &Limit, decided: &Decided) -> Option<Permits> {
         let is_local = decided.by == DecidedBy::Local;
         let permit = |id| Permit { holder: Holder::AdHoc(key.to_vec()), limit: *limit, id, is_local };
@@ -91,6 +101,9 @@ impl Permits {
     }
 
     /// Releases or renews all permits. Returns true if every one was still in flight.
+    ///
+    /// Costs one store request per permit. If some of them fail, the first error is returned after all of them were
+    /// processed.
     pub(crate) async fn change(&self, lease: Lease, engine: &Engine) -> Result<bool, StoreError> {
         // Every permit is processed, even after one that was lost or failed.
         let mut all = Ok(true);
@@ -110,6 +123,8 @@ impl Permits {
 }
 
 impl Permit {
+    /// Parses one permit. Returns `None` unless its limit is a concurrency limit, and its key is valid for its
+    /// holder.
     fn parse(text: &str) -> Option<Permit> {
         let (id, rest) = text.split_once('.')?;
         let (limit, rest) = rest.split_once('.')?;
@@ -126,6 +141,7 @@ impl Permit {
         (limit.algorithm() == Algorithm::Concurrency).then_some(Permit { holder, limit, id, is_local })
     }
 
+    /// Releases or renews this permit, in the store that holds it.
     async fn change(&self, lease: Lease, engine: &Engine) -> Result<bool, StoreError> {
         let limit = engine.accept(self.limit).map_err(StoreError::unfit)?;
         match &self.holder {
@@ -147,6 +163,7 @@ impl Permit {
         }
     }
 
+    /// Releases this permit in the background. A limit that the store does not support has no permit to release.
     fn release_later(&self, engine: &Engine) {
         match (&self.holder, engine.accept(self.limit)) {
             (Holder::Rule(rule, key), _) => engine.gate().release_later(&[self.held(rule, key)]),
@@ -158,9 +175,10 @@ impl Permit {
         }
     }
 
+    /// Returns the permit in the form that the gate takes.
     fn held(&self, rule: &Arc<str>, key: &Key) -> HeldPermit {
         let Permit { limit, id, is_local, .. } = *self;
-        HeldPermit { rule: rule.clone(), key: key.clone(), limit, id, is_local }
+        HeldPermit::new(rule.clone(), key.clone(), limit, id).in_local_store(is_local)
     }
 }
 
@@ -218,7 +236,7 @@ mod tests {
             }
             let held = |rule: &str, is_local| {
                 let (rule, key) = (rule.into(), Key::new((key, "x")));
-                HeldPermit { rule, key, limit, id, is_local }
+                HeldPermit::new(rule, key, limit, id).in_local_store(is_local)
             };
             let permits = Permits::held(&[held("uploads", false), held("a.b/c", true)]).unwrap();
             assert_eq!(Permits::parse(permits.to_string().as_bytes()), Some(permits));

@@ -7,10 +7,14 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hasher as _};
 
 /// A strong entity tag: a 128-bit hash of the bytes. It is not collision-resistant against an adversary.
+///
+/// It identifies a version of a text, and does not protect it: an operator who may change the rules has no reason
+/// to forge one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag([u64; 2]);
 
 impl Tag {
+    /// Returns the tag of these bytes. It is the same in every process of this build.
     pub(crate) fn of(bytes: &[u8]) -> Tag {
         Tag([0, 1].map(|half: u8| {
             let mut hasher = DefaultHasher::new();
@@ -31,7 +35,9 @@ impl fmt::Display for Tag {
 /// The preconditions of a change: `If-Match` and `If-None-Match`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Precondition {
+    /// `If-Match`: the change requires one of these tags.
     pub(crate) if_match: Option<Tags>,
+    /// `If-None-Match`: the change requires that none of these tags matches.
     pub(crate) if_none_match: Option<Tags>,
 }
 
@@ -65,11 +71,15 @@ impl Precondition {
     }
 
     /// Returns true if the change may replace any current text, even an unseen one.
+    ///
+    /// `If-Match: *` is how an operator overwrites a change that was made by hand.
     pub(crate) fn is_for_anything(&self) -> bool {
         self.if_match == Some(Tags::Any)
     }
 
     /// Checks the preconditions against the tag of the current text, if there is one.
+    ///
+    /// `If-Match` is checked first, as RFC 9110 requires. `there` is `None` if the resource does not exist.
     pub(crate) fn check(&self, there: Option<Tag>) -> Result<(), Unmet> {
         match (&self.if_match, there) {
             (Some(_), None) => return Err(Unmet::Absent),

@@ -2,18 +2,26 @@
 //!
 //! One lock serializes reads and writes of the file, which are slow. A second lock guards the shared state and is held
 //! only briefly. A query of that state therefore never waits for a read of the file.
+//!
+//! ```text
+//!   file --read--> text --load--> policy --prepare--> prepared --put in force--> gate
+//!                    |              |                     |
+//!                    '--------------+----- an error: the rules in force stay, and the error is reported
+//! ```
+//!
+//! A reload is all or nothing: either every rule of the new file is in force, or none. Counts of keys survive it,
+//! also if the numbers of a rule change.
 
 mod outcome;
 mod write;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tidegate::{MAX_PREDECESSORS, StoreError, Zone};
 use tidegate_rules::{
-    Admission, Attributes, Batch, Gate, GateStore, Policy, Prepared, Stretch, SystemCalendar,
-    UnsupportedPolicy, differences,
+    Admission, Attributes, Batch, Gate, GateStore, Policy, Prepared, Stretch, UnsupportedPolicy, differences,
 };
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
@@ -28,15 +36,22 @@ use crate::settings::{Loaded, Settings, SettingsError, Source};
 /// The rules in force, their source, and the outcome of the last reload.
 #[derive(Debug)]
 pub(crate) struct Rules {
+    /// Decides by the rules. It swaps policies without blocking decisions.
     pub(crate) gate: Gate,
+    /// True if the store answers at once. Another policy does not change that.
+    is_in_memory: bool,
+    /// Serializes reads and writes of the file. Held for as long as they take.
     turn: Mutex<()>,
+    /// The text in force and the outcome of the last reload. Held for moments only.
     known: Mutex<KnownText>,
     /// The listener for reports about reloads, if one is registered.
     tell: OnceLock<ReportListener>,
 }
 
+/// The source of the rules, and the last outcome.
 #[derive(Debug, Default)]
 struct KnownText {
+    /// The file, the flags and the variables that settings are loaded from; `None` if a reload is not possible.
     source: Option<Source>,
     /// The text whose rules are in force.
     text: Option<String>,
@@ -44,10 +59,12 @@ struct KnownText {
     tag: Option<Tag>,
     /// The settings of the last reload; `None` before the first.
     settings: Option<Settings>,
+    /// The outcome of all reloads.
     status: Status,
 }
 
 impl KnownText {
+    /// Sets the text in force, and its tag.
     fn set_text(&mut self, text: Option<String>) {
         self.tag = text.as_deref().map(|text| Tag::of(text.as_bytes()));
         self.text = text;
@@ -60,9 +77,10 @@ impl Rules {
         settings: &mut Settings,
         store: impl Into<GateStore>,
     ) -> Result<Rules, UnsupportedPolicy> {
-        let calendar = Arc::new(SystemCalendar);
-        let gate = Gate::try_new(std::mem::take(&mut settings.policy), store, calendar)?;
-        Ok(Rules { gate, turn: Mutex::default(), known: Mutex::default(), tell: OnceLock::new() })
+        let gate = Gate::new(std::mem::take(&mut settings.policy), store)?;
+        let is_in_memory = gate.is_in_memory();
+        let (turn, known, tell) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Ok(Rules { gate, is_in_memory, turn, known, tell })
     }
 
     /// Sets the source for reloads, and the listener for reports. A pipe or a device cannot be read twice, so it
@@ -77,6 +95,8 @@ impl Rules {
     }
 
     /// Decides about a request.
+    ///
+    /// Spends under every rule that applies, or under none of them. A denial releases the permits of shadow rules.
     pub(crate) async fn admit(&self, request: &Attributes<'_>) -> Result<Admission, StoreError> {
         let admission = self.gate.admit(request).await?;
         self.settle(std::slice::from_ref(&admission)).await;
@@ -85,15 +105,22 @@ impl Rules {
 
     /// Decides about a request if the store answers at once, as a store in memory does. Otherwise decides nothing and
     /// returns `None`.
+    ///
+    /// The fronts call it first: it needs no future, and the attributes are not copied.
     pub(crate) fn admit_at_once(&self, request: &Attributes<'_>) -> Option<Admission> {
-        let admission = self.gate.admit_in_memory(request);
-        if let Some(admission) = admission.as_ref().filter(|admission| !admission.permits().is_empty()) {
-            at_once(self.settle(std::slice::from_ref(admission)));
+        if !self.is_in_memory {
+            return None;
         }
-        admission
+        let admission = self.gate.admit(request).now().ok()?;
+        if !admission.permits().is_empty() {
+            at_once(self.settle(std::slice::from_ref(&admission)));
+        }
+        Some(admission)
     }
 
     /// Decides about one request of a batch.
+    ///
+    /// Requests of one stretch are sent to a remote store together. Each is decided after those before it.
     pub(crate) async fn admit_in(
         &self,
         stretch: &Stretch<'_>,
@@ -105,6 +132,8 @@ impl Rules {
     }
 
     /// Decides about a batch, all or none.
+    ///
+    /// All requests are decided at one instant. If one is denied, nothing is spent under any of them.
     pub(crate) async fn admit_all(
         &self,
         batch: &Batch,
@@ -116,6 +145,8 @@ impl Rules {
     }
 
     /// Releases all permits of these admissions if one of them is a denial, including permits of shadow rules.
+    ///
+    /// The client of a denied request has no permit text, so it could not release them.
     async fn settle(&self, admissions: &[Admission]) {
         if admissions.iter().all(Admission::is_allowed) {
             return;
@@ -126,6 +157,7 @@ impl Rules {
         }
     }
 
+    /// Returns the outcome of all reloads since the start.
     pub(crate) fn status(&self) -> Status {
         self.known().status.clone()
     }
@@ -154,6 +186,9 @@ impl Rules {
     }
 
     /// Reads the file again, and puts its rules in force if it is valid. A missing or unreadable file is invalid.
+    ///
+    /// Blocks on file I/O, so it runs on its own thread. `now` are the settings of the start, for the list of
+    /// settings that need a restart. The result is also reported to the listener.
     pub(crate) fn reload(&self, now: &Settings, occasion: Occasion) -> Reloaded {
         let _turn = lock(&self.turn);
         let Some(source) = self.known().source.clone() else {
@@ -205,6 +240,8 @@ impl Rules {
     /// to match. Otherwise the next start would fail.
     ///
     /// An empty text does not replace rules: it is more often the result of a full disk or a slip than intended.
+    ///
+    /// Nothing is in force yet: the caller decides if the prepared policy replaces the current one.
     fn load(&self, source: &Source, text: &str) -> Result<(Loaded, Prepared), SettingsError> {
         if text.trim().is_empty() && self.gate.with_policy(|policy| !policy.rules().is_empty()) {
             let file = source.path().display();
@@ -222,6 +259,8 @@ impl Rules {
     }
 
     /// Puts what was read in force, unless the text is in force already, and reports it.
+    ///
+    /// A text that equals the one in force is not put in force again, but it ends an earlier complaint.
     fn take_over(
         &self,
         source: &Source,
@@ -237,7 +276,7 @@ impl Rules {
             let changes = Changes { differences, ..Changes::default() };
             self.known().status.wrong = None;
             if was_wrong {
-                self.say_list(&format!("{file} holds again, and is as it was before"), &changes);
+                self.say_list(&format!("{file} is valid again and unchanged"), &changes);
             } else if is_asked || !changes.differences.is_empty() {
                 let nothing = if changes.differences.is_empty() { ": nothing has changed" } else { "" };
                 self.say_list(&format!("{file} was read again{nothing}"), &changes);
@@ -246,7 +285,7 @@ impl Rules {
         }
         let first = match self.text() {
             None => format!("{file} is there now, and was read"),
-            Some(_) if was_wrong => format!("{file} holds again"),
+            Some(_) if was_wrong => format!("{file} is valid again"),
             Some(_) => format!("{file} was read again"),
         };
         let changes = self.replace(loaded, prepared, now);
@@ -256,6 +295,8 @@ impl Rules {
     }
 
     /// Puts other rules in force. Returns the differences and warnings.
+    ///
+    /// Cannot fail: all checks were made by [`Rules::load`]. The new rules decide from the next request on.
     fn replace(&self, loaded: Loaded, prepared: Prepared, now: &Settings) -> Changes {
         let Loaded { settings, text, mut warnings, .. } = loaded;
         let before = self.gate.zones();
@@ -277,16 +318,21 @@ impl Rules {
     }
 
     /// Returns a line for each setting that takes effect only after a restart and has changed since the last read.
+    ///
+    /// Compares with the last read as well as with the start, so that each change is reported once and a change
+    /// back is not reported.
     fn other_settings(&self, read: &Settings, now: &Settings) -> Vec<String> {
         let mut known = self.known();
         let changed = known.settings.as_ref().unwrap_or(now).different_from(read);
         let mut waiting = now.different_from(read);
         waiting.retain(|name| changed.contains(name));
         known.settings = Some(Settings { policy: Policy::default(), ..read.clone() });
-        waiting.iter().map(|name| format!("~ {name}: holds after the next start only")).collect()
+        waiting.iter().map(|name| format!("~ {name}: takes effect after a restart")).collect()
     }
 
     /// Records that a file is invalid. The same complaints are reported once, however often they recur.
+    ///
+    /// Counts only new complaints, so the counter of rejected files grows once per broken version.
     fn reject(&self, source: &Source, error: &SettingsError, is_asked: bool) -> Reloaded {
         let file = source.path().display();
         let wrong = error.to_string();
@@ -301,7 +347,7 @@ impl Rules {
                 tell.rejected(&file.to_string(), error);
             }
         } else if is_asked {
-            self.say(&format!("{file} does not hold, as before; the rules before it stay in force"));
+            self.say(&format!("{file} is still invalid; the previous rules stay in force"));
         }
         if is_new { Reloaded::Rejected } else { Reloaded::Same }
     }
@@ -323,16 +369,19 @@ impl Rules {
         }
     }
 
+    /// Reports one line.
     fn say(&self, line: &str) {
         self.say_list(line, &Changes::default());
     }
 
+    /// Reports one line, with differences and warnings. Without a listener nothing is reported.
     fn say_list(&self, first: &str, changes: &Changes) {
         if let Some(tell) = self.tell.get() {
             tell.list(first, &changes.differences, &changes.warnings);
         }
     }
 
+    /// Returns true if this is the text in force; `None` stands for rules without a file.
     fn is_in_force(&self, text: Option<&str>) -> bool {
         self.known().text.as_deref() == text
     }
@@ -343,6 +392,7 @@ impl Rules {
         lock(&self.turn)
     }
 
+    /// Locks the known text. The guard must not be held during file I/O.
     fn known(&self) -> MutexGuard<'_, KnownText> {
         lock(&self.known)
     }
@@ -357,6 +407,7 @@ fn not_read(source: &Source, error: &io::Error) -> SettingsError {
     })
 }
 
+/// Locks a mutex. A panic of another holder does not poison it: the guarded state is valid after every statement.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,12 @@
 //! The running server: its listeners, its workers, and its shutdown.
+//!
+//! ```text
+//!   Server::start: bind --> store --> engine --> workers --> accept loops, watchers
+//!   Server::stop:  not ready --> stop accepting --> drain --> join --> flush
+//! ```
+//!
+//! The listeners are bound before anything else, so that an address in use is reported without side effects. With
+//! port 0 the system picks a free port; [`Server::resp`] and [`Server::http`] return it.
 
 use std::error::Error;
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -47,11 +55,20 @@ const KEEP_TIME_EVERY: Duration = Duration::from_secs(1);
 /// server.stop();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Several servers can run in one process. Each has its own threads.
+#[doc(alias = "rate limiter")]
+#[doc(alias = "redis-cell")]
+#[doc(alias = "CL.THROTTLE")]
 #[derive(Debug)]
 pub struct Server {
+    /// The bound addresses, with the ports that the system picked.
     addresses: Vec<(Front, SocketAddr)>,
+    /// The state that all workers share.
     engine: Arc<Engine>,
+    /// Set to true to stop. Connections and tasks watch it.
     stop: watch::Sender<bool>,
+    /// The worker threads; there is at least one.
     workers: Vec<Worker>,
 }
 
@@ -61,6 +78,9 @@ impl Server {
     ///
     /// Returns a [`StartError`] if a port cannot be bound, a token is missing, the rules do not fit, or a thread cannot
     /// start.
+    ///
+    /// Blocks for a moment. A remote store is opened but not awaited. The server accepts connections when this
+    /// returns.
     pub fn start(settings: Settings, zone: Zone) -> Result<Server, StartError> {
         let listeners = bind(&settings)?;
         let addresses = listeners.iter().map(|(front, _, address)| (*front, *address)).collect();
@@ -72,12 +92,12 @@ impl Server {
             .map(|number| Worker::start(number, engine.clone(), stopped.clone()))
             .collect();
         let workers = workers.map_err(StartError::Threads)?;
-        let seats: Vec<_> = workers.iter().map(|worker| worker.seat.clone()).collect();
+        let handles: Vec<_> = workers.iter().map(|worker| worker.handle.clone()).collect();
         for (front, listener, _) in listeners {
-            let (seats, engine) = (seats.clone(), engine.clone());
+            let (handles, engine) = (handles.clone(), engine.clone());
             workers[0].spawn(async move {
                 if let Ok(listener) = TcpListener::from_std(listener) {
-                    accept::run(front, listener, seats, engine).await;
+                    accept::run(front, listener, handles, engine).await;
                 }
             });
         }
@@ -86,6 +106,8 @@ impl Server {
     }
 
     /// Enables reloads: a watcher reads the rules from `source` whenever a look finds that the file has changed.
+    ///
+    /// `text` is the text that the rules in force were read from, if they came from a file. Called at most once.
     pub(crate) fn read_rules_from(
         &self,
         source: Source,
@@ -99,6 +121,8 @@ impl Server {
 
     /// Waits for the first connection attempt and returns the status of the remote store, if there is one. Reports
     /// later changes to `tell`.
+    ///
+    /// Blocks for at most half a second. Returns `None` if the store is in memory.
     pub(crate) fn watch_store(&self, tell: impl Fn(&str) + Send + Sync + 'static) -> Option<Status> {
         let store = self.engine.redis()?.clone();
         let engine = self.engine.clone();
@@ -126,11 +150,15 @@ impl Server {
     }
 
     /// Returns the address of the RESP port, if RESP is on.
+    ///
+    /// It differs from the address in the settings if that has port 0.
     pub fn resp(&self) -> Option<SocketAddr> {
         self.address(Front::Resp)
     }
 
     /// Returns the address of the HTTP port, if HTTP is on.
+    ///
+    /// It differs from the address in the settings if that has port 0.
     pub fn http(&self) -> Option<SocketAddr> {
         self.address(Front::Http)
     }
@@ -140,6 +168,7 @@ impl Server {
         self.engine.clone()
     }
 
+    /// Returns the bound address of a front.
     fn address(&self, front: Front) -> Option<SocketAddr> {
         self.addresses.iter().find(|(of, _)| *of == front).map(|(_, address)| *address)
     }
@@ -147,6 +176,9 @@ impl Server {
     /// Shuts the server down: reports not ready, stops accepting, drains requests in flight and flushes the zones.
     ///
     /// Blocks until all workers have ended. They wait for open connections for at most the shutdown timeout.
+    ///
+    /// Requests that have begun are answered, also those that wait for a remote store. After the shutdown timeout
+    /// the remaining connections are dropped.
     pub fn stop(self) {
         self.engine.stop();
         self.stop.send_replace(true);
@@ -167,8 +199,10 @@ async fn keep_time(engine: Arc<Engine>) {
     }
 }
 
+/// A front, its listener, and the address that the listener got.
 type Bound = (Front, StdListener, SocketAddr);
 
+/// Binds the ports of all fronts that are on. Without a token only loopback addresses are allowed.
 fn bind(settings: &Settings) -> Result<Vec<Bound>, StartError> {
     let wanted = [(Front::Resp, settings.resp), (Front::Http, settings.http)];
     let wanted: Vec<_> = wanted.into_iter().filter_map(|(front, address)| Some((front, address?))).collect();
@@ -183,6 +217,7 @@ fn bind(settings: &Settings) -> Result<Vec<Bound>, StartError> {
     wanted.into_iter().map(|(front, address)| listen(front, address)).collect()
 }
 
+/// Binds one port, nonblocking and with a long backlog.
 fn listen(front: Front, address: SocketAddr) -> Result<Bound, StartError> {
     let listening = || {
         let listener = StdListener::bind(address)?;
@@ -196,6 +231,8 @@ fn listen(front: Front, address: SocketAddr) -> Result<Bound, StartError> {
 }
 
 /// The reason why a server did not start. Displays the fault and a remedy.
+///
+/// [`std::error::Error::source`] returns the error of the operating system, if there is one.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
@@ -245,6 +282,7 @@ impl fmt::Display for StartError {
     }
 }
 
+/// Writes the fault and a remedy. The proposed flag has an address that is likely to work.
 fn cannot_listen(
     out: &mut fmt::Formatter<'_>,
     front: Front,
@@ -255,7 +293,10 @@ fn cannot_listen(
     match why {
         io::ErrorKind::AddrInUse => {
             let next = with_port(address.port().checked_add(1).unwrap_or(0));
-            write!(out, "{address} is taken; stop who has it, or choose another port: --{front} {next}")
+            write!(
+                out,
+                "{address}: address already in use; stop the process that uses it, or choose another port: --{front} {next}"
+            )
         }
         io::ErrorKind::PermissionDenied => {
             let higher = with_port(address.port().saturating_add(8000));

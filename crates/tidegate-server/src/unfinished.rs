@@ -2,6 +2,10 @@
 //!
 //! The first bytes of a connection are not counted. They are few, and `max_connections` bounds them. A connection whose
 //! requests fit in them never touches the shared counter.
+//!
+//! Without such a limit, many clients that each send most of a large request and then pause could exhaust the
+//! memory. The client that exceeds the limit is cut off, not the one that has waited longest: no client can
+//! displace another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,11 +16,14 @@ pub(crate) const UNCOUNTED_BYTES: usize = 16 << 10;
 /// The bytes of unfinished requests of all connections.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
+    /// The sum of all shares.
     held: AtomicUsize,
+    /// The common limit, in bytes.
     at_most: usize,
 }
 
 impl Unfinished {
+    /// Creates an account without shares.
     pub(crate) fn new(at_most: usize) -> Arc<Unfinished> {
         Arc::new(Unfinished { held: AtomicUsize::new(0), at_most })
     }
@@ -33,9 +40,13 @@ impl Unfinished {
 }
 
 /// The bytes that one connection holds. Dropping it returns them.
+///
+/// A connection updates its share after each read, and when a request is complete.
 #[derive(Debug)]
 pub(crate) struct Share {
+    /// The account that the bytes are counted in.
     of: Arc<Unfinished>,
+    /// The bytes of this share that are counted; 0 up to [`UNCOUNTED_BYTES`].
     counted: usize,
 }
 
@@ -48,12 +59,15 @@ pub(crate) struct TooMuch {
 
 impl Share {
     /// Sets the number of bytes that the connection holds. On error, the previous number stays counted.
+    ///
+    /// The usual call compares two numbers. Only connections with long requests change the shared counter.
     #[inline]
     pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), TooMuch> {
         let wanted = if bytes <= UNCOUNTED_BYTES { 0 } else { bytes };
         if wanted == self.counted { Ok(()) } else { self.count(wanted) }
     }
 
+    /// Changes the number of counted bytes. It never exceeds the common limit, not even for a moment.
     #[cold]
     fn count(&mut self, wanted: usize) -> Result<(), TooMuch> {
         let Unfinished { held, at_most } = &*self.of;

@@ -1,5 +1,9 @@
 //! A worker: a thread with its own single-threaded runtime. A connection stays on its worker; there is no work
 //! stealing.
+//!
+//! A single-threaded runtime needs no locks between the tasks of a thread, and its wakers stay on one core. The
+//! accept loops run on the first worker, so that a server with one thread works as well. The thread is named
+//! `tidegate-` and its number.
 
 use std::io;
 use std::net::TcpStream as StdStream;
@@ -23,16 +27,22 @@ const LOOKS: Duration = Duration::from_millis(5);
 /// A thread that serves connections.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub(crate) seat: WorkerHandle,
+    /// The handle that accept loops use.
+    pub(crate) handle: WorkerHandle,
+    /// The thread, joined at shutdown.
     thread: JoinHandle<()>,
 }
 
 /// The worker context of a connection: the engine, the meter and the stop signal.
 #[derive(Debug)]
 pub(crate) struct WorkerContext {
+    /// The engine that all workers share.
     pub(crate) engine: Arc<Engine>,
+    /// The index of the worker, and of its meter.
     number: usize,
+    /// Becomes true when the server stops.
     stopped: watch::Receiver<bool>,
+    /// Open connections of both fronts.
     connections: AtomicUsize,
     /// Connections above `max_connections`, for health checks.
     health_connections: AtomicUsize,
@@ -45,6 +55,7 @@ impl WorkerContext {
         WorkerContext { engine, number, stopped, connections, health_connections }
     }
 
+    /// Returns the counter of connections of this scope.
     fn connections(&self, scope: Scope) -> &AtomicUsize {
         match scope {
             Scope::All => &self.connections,
@@ -59,6 +70,8 @@ impl WorkerContext {
     }
 
     /// Resolves when the server stops.
+    ///
+    /// The future owns its receiver, so it can outlive the borrow of the context.
     pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut stopped = self.stopped.clone();
         async move {
@@ -69,6 +82,7 @@ impl WorkerContext {
 }
 
 impl Worker {
+    /// Starts the thread and its runtime. Returns an error if the system has no descriptors or threads left.
     pub(crate) fn start(
         number: usize,
         engine: Arc<Engine>,
@@ -76,18 +90,20 @@ impl Worker {
     ) -> io::Result<Worker> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let handle = runtime.handle().clone();
-        let post = Arc::new(WorkerContext::new(engine, number, stopped));
-        let own = post.clone();
+        let worker = Arc::new(WorkerContext::new(engine, number, stopped));
+        let own = worker.clone();
         let thread = thread::Builder::new()
             .name(format!("tidegate-{number}"))
             .spawn(move || runtime.block_on(own.watch()))?;
-        Ok(Worker { seat: WorkerHandle { handle, post }, thread })
+        Ok(Worker { handle: WorkerHandle { runtime: handle, worker }, thread })
     }
 
     /// Runs a task until it ends, or until the server stops.
+    ///
+    /// For the tasks of the server itself: accept loops and watchers. Connections end by themselves.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let stopped = self.seat.post.stopped();
-        self.seat.handle.spawn(async move {
+        let stopped = self.handle.worker.stopped();
+        self.handle.runtime.spawn(async move {
             tokio::select! {
                 () = task => {}
                 () = stopped => {}
@@ -95,6 +111,7 @@ impl Worker {
         });
     }
 
+    /// Waits until the thread has ended: after all connections, or after the shutdown timeout.
     pub(crate) fn join(self) {
         // A thread that panicked has printed its message.
         let _ = self.thread.join();
@@ -103,6 +120,8 @@ impl Worker {
 
 impl WorkerContext {
     /// Runs until the server has stopped and all connections have ended, or until the shutdown timeout.
+    ///
+    /// When it returns, the runtime drops the tasks that are left.
     async fn watch(&self) {
         self.stopped().await;
         let ended = async {
@@ -118,37 +137,44 @@ impl WorkerContext {
 /// A handle through which the accept loops assign connections to a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerHandle {
-    handle: Handle,
-    post: Arc<WorkerContext>,
+    /// The runtime of the worker.
+    runtime: Handle,
+    /// The context that its connections get.
+    worker: Arc<WorkerContext>,
 }
 
 impl WorkerHandle {
-    pub(crate) fn taken(&self, scope: Scope) -> usize {
-        self.post.connections(scope).load(Ordering::Relaxed)
+    /// Returns the number of open connections of this scope.
+    pub(crate) fn connections(&self, scope: Scope) -> usize {
+        self.worker.connections(scope).load(Ordering::Relaxed)
     }
 
     /// Serves a connection on this worker.
+    ///
+    /// Counts the connection before the task starts, so that the next accept sees it.
     pub(crate) fn serve(&self, front: Front, stream: StdStream, scope: Scope) {
-        self.post.connections(scope).fetch_add(1, Ordering::Relaxed);
-        let taken = ConnectionGuard { post: self.post.clone(), scope };
-        self.handle.spawn(async move {
+        self.worker.connections(scope).fetch_add(1, Ordering::Relaxed);
+        let guard = ConnectionGuard { worker: self.worker.clone(), scope };
+        self.runtime.spawn(async move {
             // Only a runtime that is shutting down returns an error here.
             if let Ok(stream) = TcpStream::from_std(stream) {
-                front.serve(stream, taken.post.clone(), scope).await;
+                front.serve(stream, guard.worker.clone(), scope).await;
             }
-            drop(taken);
+            drop(guard);
         });
     }
 }
 
 /// A guard that decrements the connection count on drop, however the connection ended.
+///
+/// A panic of the task drops it as well, so the connection limit cannot leak.
 struct ConnectionGuard {
-    post: Arc<WorkerContext>,
+    worker: Arc<WorkerContext>,
     scope: Scope,
 }
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.post.connections(self.scope).fetch_sub(1, Ordering::Relaxed);
+        self.worker.connections(self.scope).fetch_sub(1, Ordering::Relaxed);
     }
 }

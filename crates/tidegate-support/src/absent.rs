@@ -9,6 +9,7 @@
 const MAX_PARTS: usize = 8;
 
 /// The parts of a key that are missing in a request, or present more than once.
+#[doc(alias = "missing key")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AbsentParts([u8; 2]);
 

@@ -1,4 +1,7 @@
 //! Complaints about a text: all of them at once, each with its place and a remedy.
+//!
+//! A checker of a configuration file collects complaints instead of failing at the first fault. So a file is corrected
+//! in one pass. The output has the form of a compiler's.
 
 use std::ops::Range;
 
@@ -9,7 +12,9 @@ pub const MAX_COMPLAINTS: usize = 100;
 /// The largest number of complaints that are kept, enough to select the first ones.
 const MAX_KEPT: usize = 10 * MAX_COMPLAINTS;
 
-/// A fault of a text, or a probable mistake.
+/// A fault of a text, or a probable mistake. Errors and warnings have the same type.
+#[doc(alias = "diagnostic")]
+#[doc(alias = "error message")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
     /// The bytes of the text that it concerns; `None` if it concerns no place.
@@ -30,7 +35,8 @@ impl Complaint {
     }
 
     /// Returns file, line and column, the fault, and the line with carets under the place. Without a place, only the
-    /// fault.
+    /// fault. Control characters of the line are shown as spaces. A line of more than 160 bytes is left out, for
+    /// example a certificate.
     pub fn shown(&self, file: &str, text: &str) -> String {
         let Some((place, mut shown)) = self.place(text).map(|place| {
             let shown = format!("{file}:{}:{}: {}", place.line, place.column, self.what);
@@ -75,11 +81,14 @@ pub struct TextPlace<'t> {
     pub line: usize,
     /// The column of its first character, from 1.
     pub column: usize,
+    /// The whole line, without its end.
     whole: &'t str,
+    /// The number of characters to mark, at least one.
     carets: usize,
 }
 
-/// The line ends of a text, for many lookups.
+/// The line ends of a text, for many lookups. A lookup is a bisection, so the lines of many values cost one pass over
+/// the text.
 #[derive(Debug)]
 pub struct Lines(Vec<usize>);
 

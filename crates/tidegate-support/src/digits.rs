@@ -1,4 +1,7 @@
 //! Decimal digits of numbers, without `core::fmt`.
+//!
+//! Header fields contain several numbers per response. `core::fmt` handles padding and signs that they never need, at
+//! several times the cost.
 
 /// The largest number of digit pairs of a number.
 const MOST: usize = 10;
@@ -13,10 +16,21 @@ pub(crate) const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// The decimal digits of a number.
+/// The decimal digits of a number. It is copied without an allocation. A number of 64 bits has at most 20 digits.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate_support::Digits;
+///
+/// assert_eq!(Digits::of(1_234).as_bytes(), b"1234");
+/// ```
+#[doc(alias = "itoa")]
 #[derive(Clone, Copy, Debug)]
 pub struct Digits {
+    /// The digits in pairs, aligned to the end. Pairs before `start` are unspecified.
     pairs: [[u8; 2]; MOST],
+    /// The index of the first digit.
     start: usize,
 }
 
@@ -48,12 +62,15 @@ impl Digits {
 #[cfg(feature = "http")]
 #[derive(Debug)]
 pub(crate) struct FromEnd<const SIZE: usize> {
+    /// The text, aligned to the end.
     bytes: [u8; SIZE],
+    /// The index of its first byte.
     start: usize,
 }
 
 #[cfg(feature = "http")]
 impl<const SIZE: usize> FromEnd<SIZE> {
+    /// Creates an empty text.
     #[inline]
     pub(crate) fn new() -> FromEnd<SIZE> {
         FromEnd { bytes: [0; SIZE], start: SIZE }
@@ -72,7 +89,7 @@ impl<const SIZE: usize> FromEnd<SIZE> {
         self.bytes[self.start..self.start + LENGTH].copy_from_slice(&bytes);
     }
 
-    /// Puts a text before the existing bytes.
+    /// Puts a text before the existing bytes. Panics if there is no room.
     #[inline]
     pub(crate) fn put_text(&mut self, text: &str) {
         self.start -= text.len();

@@ -1,12 +1,34 @@
 //! A span of time, as text: `90s`, `1m30s`, `500ms`.
+//!
+//! The units are those of limits (`us`, `ms`, `s`, `m`, `h`, `d`, `w`), so a file has one notation for time. A number
+//! without a unit is an error, because seconds and milliseconds are mistaken for each other too easily.
 
 use std::time::Duration;
 
 use tidegate::attribute::TIME_UNITS;
 
-/// The longest duration.
+/// The longest duration. A longer one is probably a typing error.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Parses whole numbers with units, and returns their sum. Fails with a message if it is invalid or longer than a year.
+///
+/// Parts may be in any order and repeat: `30s1m` is 90 seconds. Spaces are not allowed.
+///
+/// # Errors
+///
+/// Returns a message with the fault and a valid spelling, without the place in the file.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use tidegate_support::duration;
+///
+/// assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+/// assert_eq!(duration("10sec").unwrap_err(), "unknown unit \"sec\"; write \"10s\"");
+/// ```
+#[doc(alias = "timeout")]
+#[doc(alias = "parse")]
 pub fn duration(text: &str) -> Result<Duration, String> {
     if text.is_empty() {
         return Err("there is nothing here; write something like \"10s\"".to_owned());
@@ -21,6 +43,8 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a duration that is not zero.
+///
+/// It is for settings where zero has no meaning, such as a timeout.
 pub fn positive(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("no time at all; write something like \"10s\"".to_owned()),
@@ -48,6 +72,7 @@ fn part(text: &str) -> Result<(Duration, &str), String> {
     Ok((Duration::from_micros(micros.saturating_mul(number)), rest))
 }
 
+/// Returns the message about a unit. Common spellings of other tools get the right one as a suggestion.
 fn unknown_unit(number: &str, written: &str) -> String {
     let unit = written.trim();
     if TIME_UNITS.iter().any(|(name, _)| *name == unit) {
@@ -79,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_what_would_do() {
+    fn an_invalid_duration_is_reported_with_a_remedy() {
         for (text, expected) in [
             ("", "there is nothing here; write something like \"10s\""),
             ("s", "a time begins with a whole number; write something like \"10s\""),

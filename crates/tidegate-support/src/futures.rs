@@ -1,11 +1,16 @@
 //! Futures without a runtime.
+//!
+//! Libraries of this workspace run under any executor, so they use neither tasks nor timers of one. A crate of
+//! combinators would be a dependency for two functions.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 /// Returns the outputs of all futures in their order, once each is ready. They are first polled in this order, and none
-/// waits for another.
+/// waits for another. Each wake polls every pending future again, so it is meant for tens of futures, not thousands. If
+/// it is dropped, all pending futures are.
+#[doc(alias = "concurrency")]
 pub async fn join_all<F: Future + Unpin>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut each: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
     poll_fn(|context| {
@@ -22,7 +27,10 @@ pub async fn join_all<F: Future + Unpin>(futures: impl IntoIterator<Item = F>) -
     each.into_iter().filter_map(|(_, output)| output).collect()
 }
 
-/// Polls a future once. Returns its output, or `None` if it is pending.
+/// Polls a future once. Returns its output, or `None` if it is pending. The future is dropped if it is pending, so its
+/// work is lost. It is for futures that are ready in practice, such as those of a store in memory.
+#[doc(alias = "now_or_never")]
+#[doc(alias = "poll once")]
 #[inline]
 pub fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {

@@ -3,6 +3,14 @@
 //!
 //! The crate is published because the other crates need it, and has no stability guarantee: any version may change or
 //! remove anything. Programs use `tidegate`, `tidegate-rules`, `tidegate-tower` or `tidegate-redis` instead.
+//!
+//! | part | content |
+//! |---|---|
+//! | [`duration()`], [`size()`] | text of configuration files: `1m30s`, `64MiB` |
+//! | [`Complaint`], [`nearest()`] | messages with a place, a fault and a remedy |
+//! | `Dialect`, `Problem` | HTTP replies of a rate limiter (feature `http`) |
+//! | [`in_seconds`], [`in_ms`] | waits, rounded up |
+//! | [`join_all`], [`at_once`] | futures without a runtime |
 
 mod absent;
 mod complaint;

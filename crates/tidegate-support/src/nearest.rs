@@ -2,10 +2,22 @@
 
 use tidegate::attribute::distance;
 
-/// The largest edit distance of a suggestion.
+/// The largest edit distance of a suggestion. It covers a transposition, and a missing or doubled letter.
 const MAX_DISTANCE: usize = 2;
 
 /// Returns the known word with the smallest edit distance, if it is near enough. The case of `word` is ignored.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate_support::nearest;
+///
+/// assert_eq!(nearest("brust", ["burst", "rate"]), Some("burst"));
+/// assert_eq!(nearest("colour", ["burst", "rate"]), None);
+/// ```
+#[doc(alias = "did you mean")]
+#[doc(alias = "spell check")]
+#[doc(alias = "suggestion")]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = &word.to_lowercase();
     let letters = word.chars().count();
@@ -15,7 +27,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (near.0 <= MAX_DISTANCE.min(letters / 2)).then_some(near.1)
 }
 
-/// Returns the message about an unknown name, with a suggestion if there is one.
+/// Returns the message about an unknown name, with a suggestion if there is one. Without a suggestion, the message
+/// lists all known names.
 pub fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
     match nearest(name, known.clone()) {
         Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),

@@ -1,13 +1,19 @@
 //! Percent-encoding: `%41` for `A`.
+//!
+//! Decoding never fails: a text that is not percent-encoded is itself. A caller that has to reject such a text checks
+//! it with [`is_percent_encoded`] first. The result is bytes, and may be invalid UTF-8.
 
 use std::borrow::Cow;
 
-/// Decodes `%41` to `A`; a `%` without two hexadecimal digits is kept.
+/// Decodes `%41` to `A`; a `%` without two hexadecimal digits is kept. Without a `%`, the text is borrowed and nothing
+/// is allocated.
+#[doc(alias = "urldecode")]
 pub fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     decode(text, b'%')
 }
 
-/// Decodes a name or a value of a query, in which `+` is a space.
+/// Decodes a name or a value of a query, in which `+` is a space. It is the format of HTML forms,
+/// `application/x-www-form-urlencoded`.
 pub fn decoded_query(text: &[u8]) -> Cow<'_, [u8]> {
     decode(text, b'+')
 }

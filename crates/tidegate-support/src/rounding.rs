@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use tidegate::{Decision, Ticks, Verdict};
 
+/// A tick is a sixteenth of a nanosecond.
 const TICKS_PER_MS: u64 = 16_000_000;
 const TICKS_PER_SECOND: u64 = 1000 * TICKS_PER_MS;
 const NANOS_PER_MS: u128 = 1_000_000;
 
 /// Returns whole milliseconds, rounded up.
+///
+/// Zero stays zero; one tick is a millisecond.
 #[inline]
 pub fn in_ms(span: Ticks) -> u64 {
     span.get().div_ceil(TICKS_PER_MS)
@@ -31,6 +34,7 @@ pub fn ceil_seconds(span: Duration) -> u64 {
 }
 
 /// Returns the wait until the same ask passes; `None` if it was allowed or can never pass.
+#[doc(alias = "Retry-After")]
 #[inline]
 pub fn retry_after(decision: &Decision) -> Option<Ticks> {
     match decision.verdict_in_ticks() {

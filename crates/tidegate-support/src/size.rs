@@ -1,12 +1,27 @@
 //! Sizes in bytes, as text: `64MiB`.
+//!
+//! Units are binary (`KiB`, `MiB`, `GiB`). Decimal units and single letters are errors with a suggestion, because `M`
+//! means different sizes in different tools.
 
 use std::fmt;
 
-/// The smallest size of a store.
+/// The smallest size of a store. A smaller one could not hold the headers of a store.
 const SMALLEST: usize = 4 << 10;
+/// The units, largest first.
 const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
-/// Parses the size of a store. Fails with a message below 4 KiB.
+/// Parses the size of a store. Fails with a message below 4 KiB. Any other size is valid here; the store checks the
+/// upper bound by allocating.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate_support::size;
+///
+/// assert_eq!(size("64MiB"), Ok(64 << 20));
+/// assert!(size("64M").is_err());
+/// ```
+#[doc(alias = "bytesize")]
 pub fn size(text: &str) -> Result<usize, String> {
     match byte_count(text)? {
         bytes if bytes < SMALLEST => {
@@ -16,7 +31,8 @@ pub fn size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses a number of bytes, as in `64MiB`.
+/// Parses a number of bytes, as in `64MiB`. A number without a unit is in bytes. Fails with a message if it does not
+/// fit into an address space.
 pub fn byte_count(text: &str) -> Result<usize, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = (&text[..digits], text[digits..].trim_start());
@@ -33,6 +49,7 @@ pub fn byte_count(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "no machine has so much memory; write something like \"64MiB\"".to_owned())
 }
 
+/// Returns the number of bytes of a unit, or a message with the unit that was probably meant.
 fn scale(number: &str, unit: &str) -> Result<usize, String> {
     if let Some((_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) {
         return Ok(*scale);
@@ -44,7 +61,8 @@ fn scale(number: &str, unit: &str) -> Result<usize, String> {
     })
 }
 
-/// A number of bytes in the largest unit that divides it.
+/// A number of bytes in the largest unit that divides it. A number that no unit divides is shown in bytes: `4097
+/// bytes`.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes(pub usize);
 
@@ -72,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_what_would_do() {
+    fn an_invalid_size_is_reported_with_a_remedy() {
         for (text, expected) in [
             ("", "a size begins with a number; write something like \"64MiB\""),
             ("MiB", "a size begins with a number; write something like \"64MiB\""),
@@ -92,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_told_in_the_unit_that_fits() {
+    fn bytes_are_shown_in_the_largest_whole_unit() {
         for (bytes, expected) in
             [(4097, "4097 bytes"), (6 << 10, "6 KiB"), (64 << 20, "64 MiB"), (1 << 30, "1 GiB")]
         {

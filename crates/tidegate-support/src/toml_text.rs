@@ -1,4 +1,7 @@
 //! Messages about TOML files.
+//!
+//! The parser's errors name a token that was expected. These messages name the value that was probably meant, because
+//! rules are written by people who know another format.
 
 use std::ops::Range;
 
@@ -8,6 +11,9 @@ use toml::de::{DeInteger, DeValue};
 use crate::complaint::Complaint;
 
 /// Returns the complaint about a syntax error, with a remedy.
+///
+/// The text is needed to recognize other languages (JSON, YAML) and to quote the value. Without a known remedy, the
+/// message is that of the parser.
 pub fn syntax(error: &toml::de::Error, text: &str) -> Complaint {
     let mut what = error.message().trim().replace('\n', ", ");
     // Only the error about a key that is nested too deep comes without a place.
@@ -28,7 +34,8 @@ pub fn syntax(error: &toml::de::Error, text: &str) -> Complaint {
     Complaint::at(span, what)
 }
 
-/// Returns the language of a text that is not TOML, by its first line that is neither empty nor a comment.
+/// Returns the language of a text that is not TOML, by its first line that is neither empty nor a comment. A first line
+/// with a brace is JSON. `---`, or a bare name with a colon and a space, is YAML.
 fn another_language(text: &str) -> Option<&'static str> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let first = lines.next()?;
@@ -41,7 +48,8 @@ fn another_language(text: &str) -> Option<&'static str> {
     (first == "---" || entry.is_some_and(is_entry)).then_some("YAML")
 }
 
-/// Returns the place of the key with the most dots.
+/// Returns the place of the key with the most dots. The parser rejects such a key by its depth, without a place.
+/// Returns an empty range at the start if no line has a dot.
 fn deepest_key(text: &str) -> Range<usize> {
     let (mut start, mut most, mut found) = (0, 0, 0..0);
     for line in text.split_inclusive('\n') {
@@ -68,6 +76,7 @@ fn in_quotes(text: &str, span: Range<usize>) -> String {
     }
 }
 
+/// Returns true for a name that needs no quotes in TOML.
 fn is_bare(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
@@ -77,7 +86,8 @@ fn is_lone(value: &str) -> bool {
     !value.is_empty() && !value.contains(['"', '\'', '[', ']', '{', '}', '#', ',', '=', '\\'])
 }
 
-/// Returns a whole number in decimal digits.
+/// Returns a whole number in decimal digits. A number in another base, such as `0xff`, is converted. One beyond 128
+/// bits is returned as it was written.
 pub fn decimal(number: &DeInteger<'_>) -> String {
     match i128::from_str_radix(number.as_str(), number.radix()) {
         Ok(number) => number.to_string(),
@@ -85,7 +95,7 @@ pub fn decimal(number: &DeInteger<'_>) -> String {
     }
 }
 
-/// Returns the kind of a value, in words.
+/// Returns the kind of a value, in words. It is for messages about a value of the wrong kind.
 pub fn kind_of(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
@@ -98,7 +108,8 @@ pub fn kind_of(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// Returns a value without quotes as text; `None` for text, lists and tables.
+/// Returns a value without quotes as text; `None` for text, lists and tables. A setting that expects text can then
+/// accept `port = 6379` without quotes, or suggest the quotes.
 pub fn written_as_text(value: &Spanned<DeValue<'_>>) -> Option<String> {
     match value.get_ref() {
         DeValue::Integer(number) => Some(decimal(number)),

@@ -1,4 +1,4 @@
-//! An API on axum with rules: so much for each user, and so much for each address whoever uses it.
+//! An API on axum with rules: a limit for each user, and one for each address, whichever user it has.
 //!
 //! The server runs on a free port, and a client of its own shows what becomes of requests. A refusal by one rule
 //! costs the other nothing.
@@ -34,7 +34,7 @@ type Error = Box<dyn std::error::Error>;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let gate = Gate::new(Policy::from_toml(RULES)?, Zone::new(1 << 20));
+    let gate = Gate::new(Policy::from_toml(RULES)?, Zone::new(1 << 20))?;
     let limits = RateLimitLayer::rules(gate.clone())
         .peer(key::peer_in(|info: &ConnectInfo<SocketAddr>| info.0.ip()))
         .attribute("user", key::header("x-user")); // put what your login has checked here

@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Whoever connects, where tonic notes it.
+/// Returns an extractor of the peer address, which tonic adds to the request.
 fn peer() -> impl key::Extract {
     key::peer_in(|info: &TcpConnectInfo| info.remote_addr().map(|address| address.ip()))
 }

@@ -1,4 +1,10 @@
 //! The body of a response: that of the service, or that of a denial.
+//!
+//! A layer changes the body type of a service, because a denial has a body of its own. [`Answered`] is that type: an
+//! enum of the two, which implements [`Body`] with the data and error types of the service.
+//!
+//! A permit that lasts until a response is over travels in the body. The body is the only part of a response that is
+//! dropped exactly when the response has ended, or when the client has disconnected.
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,6 +20,9 @@ pub(crate) type Held = Box<dyn Send + Sync>;
 
 pin_project! {
     /// The body of a response from a layer of this crate: that of the service, or that of a denial.
+    ///
+    /// It implements [`Body`] for every body whose data can be made of [`Bytes`], such as those of axum, hyper and
+    /// tonic. A denial is one frame without trailers, so it has an exact size.
     pub struct Answered<B> {
         #[pin]
         body: Kind<B>,
@@ -33,7 +42,9 @@ pin_project! {
 pin_project! {
     #[project = RareProjection]
     enum Rare<B> {
+        /// The body of a denial; empty once it was read.
         Ours { bytes: Bytes },
+        /// A body of the service, with a value that is dropped when the body ends. `None` once it has ended.
         Holding { #[pin] body: B, held: Option<Held> },
     }
 }
@@ -59,6 +70,7 @@ impl<B> Answered<B> {
         }
     }
 
+    /// Returns a boxed variant, which costs one allocation.
     fn rare(rare: Rare<B>) -> Answered<B> {
         Answered { body: Kind::Rare { rare: Box::pin(rare) } }
     }
@@ -75,6 +87,9 @@ impl<B> Answered<B> {
     }
 
     /// Returns true if this is the body of a denial, for which the service was not called.
+    ///
+    /// An outer layer can use it, for example to log denials apart from errors of the service. An empty body that was
+    /// made by `default` is one, too.
     pub fn is_denial(&self) -> bool {
         self.of_service().is_err()
     }
@@ -98,6 +113,7 @@ where
     type Data = B::Data;
     type Error = B::Error;
 
+    /// Polls the body. The end of the body, and an error of it, release the value that is held; so does a drop.
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,4 +1,7 @@
 //! A timer by a clock, on any runtime.
+//!
+//! The limiters of the library wake their waiters by the same means. So a layer needs neither a runtime's timer nor a
+//! feature for each runtime, and tests advance a manual clock in place of sleeping.
 
 use std::io;
 use std::pin::Pin;
@@ -17,6 +20,8 @@ pub(crate) struct Delay {
 
 impl Delay {
     /// Returns a delay until this time.
+    ///
+    /// A time in the past makes a delay that is over at its first poll.
     pub(crate) fn until(clock: Arc<dyn Clock>, until: Timestamp) -> Delay {
         Delay { clock, until }
     }
@@ -31,6 +36,7 @@ impl Delay {
 impl Future for Delay {
     type Output = io::Result<()>;
 
+    /// Registers the waker again at each poll, because another task may poll the delay by then.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             if self.clock.now() >= self.until {

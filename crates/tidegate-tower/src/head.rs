@@ -1,6 +1,9 @@
 //! The heads of requests and responses: everything but the body.
 //!
 //! Functions that a program passes to a layer receive heads only, so they do not depend on a body type.
+//!
+//! Both types are small and `Copy`. They borrow from the request, so an extractor can return a part of a key without
+//! copying it.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,6 +17,17 @@ const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 const MAX_TIMEOUT_DIGITS: usize = 8;
 
 /// The head of a request: method, URI, header fields and extensions.
+///
+/// ```
+/// use http::Request;
+/// use tidegate_tower::Head;
+///
+/// let request = Request::get("http://example.com/a?b=1").header("x-user", "ana").body(())?;
+/// let head = Head::of(&request);
+/// assert_eq!((head.path(), head.host()), ("/a", Some(&b"example.com"[..])));
+/// assert_eq!(head.header("x-user").map(|value| value.as_bytes()), Some(&b"ana"[..]));
+/// # Ok::<(), http::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Head<'r> {
     method: &'r Method,
@@ -47,6 +61,9 @@ impl<'r> Head<'r> {
     }
 
     /// Returns the path, without the query.
+    ///
+    /// It is not decoded: `/a%20b` stays as it was written. In a nested router of axum it lacks the prefix of the outer
+    /// router.
     pub fn path(self) -> &'r str {
         self.uri.path()
     }
@@ -58,6 +75,9 @@ impl<'r> Head<'r> {
     }
 
     /// Returns the first value of a header field.
+    ///
+    /// The value may be any bytes that HTTP allows, not only UTF-8. A client can send several lines of one field; those
+    /// after the first are in [`headers`](Self::headers).
     pub fn header(self, name: impl AsHeaderName) -> Option<&'r HeaderValue> {
         self.headers.get(name)
     }
@@ -75,6 +95,8 @@ impl<'r> Head<'r> {
     }
 
     /// Returns the host as it was written: the authority of the URI, or else the `Host` header field.
+    ///
+    /// It may contain a port and any mixture of cases: [`key::host`](crate::key::host) returns it in one form.
     pub fn host(self) -> Option<&'r [u8]> {
         let written = self.uri.authority().map(|authority| authority.as_str().as_bytes());
         // The user information (`name:password@`) does not identify the host.
@@ -90,6 +112,9 @@ impl<'r> Head<'r> {
     }
 
     /// Returns the timeout of a gRPC call, read from `grpc-timeout`; `None` if the field is absent or invalid.
+    ///
+    /// It is the time from the start of the call, as the client has set it. It has at most eight digits, as gRPC
+    /// specifies.
     pub fn timeout(self) -> Option<Duration> {
         timeout(self.header(GRPC_TIMEOUT)?.as_bytes())
     }
@@ -114,6 +139,10 @@ impl fmt::Debug for Head<'_> {
 }
 
 /// The head of a response: status, header fields and extensions.
+///
+/// It is the argument of functions that classify responses, such as
+/// [`RateLimitLayer::after`](crate::RateLimitLayer::after) and
+/// [`ConcurrencyLimitLayer::outcome`](crate::ConcurrencyLimitLayer::outcome). The body has not been polled yet.
 #[derive(Clone, Copy)]
 pub struct ResponseHead<'r> {
     status: StatusCode,
@@ -163,6 +192,8 @@ impl<'r> ResponseHead<'r> {
     }
 
     /// Returns the gRPC status if the head contains it. Only a reply without messages (trailers-only) does.
+    ///
+    /// The status of a reply with messages is in its trailers, which come after the body.
     pub fn grpc_status(self) -> Option<u32> {
         let digits = self.header("grpc-status")?.to_str().ok()?;
         digits.parse().ok()
@@ -224,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_grpc_is_told_by_its_method_and_its_content_type() {
+    fn a_grpc_call_is_recognized_by_its_method_and_its_content_type() {
         let is = |kind: &'static str| {
             let request = Request::post("/").header("content-type", kind).body(()).unwrap();
             Head::of(&request).is_grpc()

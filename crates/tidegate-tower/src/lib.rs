@@ -2,11 +2,13 @@
 //!
 //! | layer | does |
 //! |---|---|
-//! | [`RateLimit`] | limits the rate of requests by a key, or by rules |
+//! | [`RateLimitLayer`] | limits the rate of requests by a key, or by rules |
 //! | [`ConcurrencyLimitLayer`] | limits the concurrency of requests, with a queue and priority classes |
 //! | [`CircuitBreakerLayer`] | a circuit breaker: admits a smaller share of requests while too many of them fail |
 //!
-//! The layer for clients is in `tidegate-outbound`.
+//! The layer for clients is in `tidegate-outbound`. A handler that is limited inside of the service, such as by
+//! `#[rate_limit]` of `tidegate-macros`, replies with a [`DeniedResponse`]. Each layer passes its decisions to a
+//! function for metrics: see [`RateLimitLayer::on_decision`].
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -37,20 +39,33 @@
 //!
 //! Functions that a program passes to a layer receive the [`Head`] of a request, never its body. Nothing here depends
 //! on a runtime: a [`Clock`](tidegate::Clock) wakes waiters, without a task, a thread or a timer for each of them.
+//!
+//! # Order of layers
+//!
+//! From the outside to the inside: authentication, [`RateLimitLayer`], [`CircuitBreakerLayer`],
+//! [`ConcurrencyLimitLayer`], timeouts, the service. A request that an outer layer denies costs the inner ones nothing.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `axum` | `IntoResponse` for [`DeniedResponse`], so that it is the error type of an axum handler |
 
 pub mod answer;
 mod body;
 pub mod circuit_breaker;
 pub mod concurrency_limit;
 mod delay;
+mod event;
 mod head;
 pub mod key;
 mod limit;
 
-pub use answer::{DeniedRequest, Dialect, Reason};
+pub use answer::{DeniedRequest, DeniedResponse, Dialect, Reason};
 pub use body::Answered;
 pub use circuit_breaker::CircuitBreakerLayer;
 pub use concurrency_limit::{ConcurrencyLimitLayer, outcome_of};
+pub use event::{DecisionEvent, DecisionResult};
 pub use head::{Head, ResponseHead};
 pub use limit::{RateLimit, RateLimitLayer, ResponseFuture, Settle};
 pub use tidegate_rules::OnRepeated;

@@ -11,7 +11,7 @@ fn main() {
 
     let permits: Vec<_> = (0..3).filter_map(|_| enter(&clock, &mut tenant).permit()).collect();
     let fourth = enter(&clock, &mut tenant);
-    println!("three in flight, the fourth waits at most {:?}", fourth.retry_after().expect("it is refused"));
+    println!("three in flight, the fourth waits at most {:?}", fourth.retry_after().expect("it is denied"));
 
     clock.advance(10 * SECOND);
     println!("the first is done: {}", REPORTS.release(&mut tenant, clock.now(), permits[0]));
@@ -21,7 +21,7 @@ fn main() {
     let free = REPORTS.peek(&tenant, clock.now(), Ask::ONE).remaining();
     println!("the third died, its lease is over: {free} free");
     println!(
-        "its late release frees nobody else's place: {}",
+        "its late release frees no other permit: {}",
         REPORTS.release(&mut tenant, clock.now(), permits[2])
     );
     assert_eq!(free, 2);

@@ -11,7 +11,7 @@ fn main() {
     let mut ana = State::default();
 
     println!("limit {API}\n");
-    println!("{:>8}  {:<12} {:<6} until like new", "time", "verdict", "left");
+    println!("{:>8}  {:<12} {:<6} until full", "time", "verdict", "left");
     for pause in [0, 0, 0, 0, 0, 60, 40, 500, 0] {
         clock.advance(pause * MILLISECOND);
         let decision = API.decide(&mut ana, clock.now(), Ask::ONE);

@@ -11,7 +11,7 @@ fn main() {
     let clock = Arc::new(ManualClock::new()); // a live program leaves it out: `Map::new()`
     let map = Map::with_clock(clock.clone());
     let basic = Limiter::on(&map, "customer", BASIC);
-    println!("everybody: {BASIC}");
+    println!("each customer: {BASIC}");
 
     let first = basic.admit(ask("ana").cost(60));
     println!("ana, a report that weighs 60: allowed {}, {} left", first.is_allowed(), first.remaining());
@@ -48,5 +48,5 @@ fn main() {
 }
 
 fn left(decision: &Decision) -> String {
-    format!("{} left, like new in {:?}", decision.remaining(), decision.reset_after())
+    format!("{} remaining, full in {:?}", decision.remaining(), decision.reset_after())
 }

@@ -13,7 +13,7 @@ fn main() {
             Verdict::Allowed { delay } if delay.is_zero() => println!("request {request:>2}: passes"),
             Verdict::Allowed { delay } => println!("request {request:>2}: passes after {delay:?}"),
             Verdict::Denied { retry_after } => {
-                println!("request {request:>2}: refused, again in {retry_after:?}");
+                println!("request {request:>2}: denied, again in {retry_after:?}");
             }
             Verdict::Impossible => unreachable!("one request always fits"),
         }

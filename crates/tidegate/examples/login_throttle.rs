@@ -35,20 +35,20 @@ fn main() {
     let thief = "203.0.113.9";
 
     println!("a thief guesses the password of ana:");
-    let refused = until_refused(|| throttle.attempt("ana", thief));
+    let denied = until_denied(|| throttle.attempt("ana", thief));
     let left = throttle.left("ana", thief);
     println!("  then nothing more is spent: the address has {} left", left.1);
-    assert_eq!((refused, left), ((5, "account"), (0, 15)));
+    assert_eq!((denied, left), ((5, "account"), (0, 15)));
 
     println!("he goes on with one guess for each of many accounts:");
     let mut guess = 0;
-    let refused = until_refused(|| {
+    let denied = until_denied(|| {
         guess += 1;
         throttle.attempt(&format!("user {guess}"), thief)
     });
     let left = throttle.left(&format!("user {guess}"), thief);
-    println!("  and user {guess}, who was not to blame, has {} left", left.0);
-    assert_eq!((refused, left), ((15, "address"), (5, 0)));
+    println!("  and user {guess}, not to blame, has {} left", left.0);
+    assert_eq!((denied, left), ((15, "address"), (5, 0)));
 
     println!("ana comes home, from an address of her own:");
     let own = "192.0.2.7";
@@ -60,7 +60,7 @@ fn main() {
 }
 
 /// Returns the number of allowed attempts, and the limit that denied the next one.
-fn until_refused(mut attempt: impl FnMut() -> Decisions) -> (u32, &'static str) {
+fn until_denied(mut attempt: impl FnMut() -> Decisions) -> (u32, &'static str) {
     let mut passed = 0;
     loop {
         let both = attempt();

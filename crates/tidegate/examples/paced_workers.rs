@@ -21,9 +21,9 @@ fn main() {
             let (jobs, clock) = (&jobs, &clock);
             scope.spawn(move || {
                 while let Some(job) = next(jobs) {
-                    let waited = pacer.acquire(1).blocking().expect("there is room for three in line");
+                    let waited = pacer.acquire(1).blocking().expect("the queue has room for three");
                     let at = clock.now().since(start).to_duration();
-                    tell.send((at, job, worker, waited.duration)).expect("somebody listens");
+                    tell.send((at, job, worker, waited.duration)).expect("the receiver is open");
                 }
             });
         }
@@ -33,7 +33,7 @@ fn main() {
         for (at, job, worker, waited) in started {
             let (now, waited) = (at.as_millis(), waited.as_millis());
             let gap = now.saturating_sub(before);
-            println!("{now:>5} ms  +{gap:<4} job {job:>2}, worker {worker}, {waited} ms in line");
+            println!("{now:>5} ms  +{gap:<4} job {job:>2}, worker {worker}, waited {waited} ms");
             starts.push(at);
             before = now;
         }
@@ -44,5 +44,5 @@ fn main() {
 }
 
 fn next(jobs: &Mutex<impl Iterator<Item = u32>>) -> Option<u32> {
-    jobs.lock().expect("nobody panics with it").next()
+    jobs.lock().expect("no holder panics").next()
 }

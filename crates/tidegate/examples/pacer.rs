@@ -14,7 +14,7 @@ fn main() {
             let Verdict::Allowed { delay } =
                 limit.decide(&mut service, clock.now(), patient).verdict_in_ticks()
             else {
-                unreachable!("whoever waits long enough is served");
+                unreachable!("an unbounded max wait is always served");
             };
             waits.push(format!("{:.3}", delay.to_duration().as_secs_f64()));
             clock.advance(delay.to_duration()); // a live program sleeps here

@@ -8,12 +8,12 @@ use std::thread;
 use tidegate::{Denied, MILLISECOND, ManualClock, Permits, SECOND, ask};
 
 fn main() -> Result<(), Denied> {
-    waiting_for_a_place()?;
+    waiting_for_a_permit()?;
     leases()
 }
 
 /// Runs six threads that share two permits.
-fn waiting_for_a_place() -> Result<(), Denied> {
+fn waiting_for_a_permit() -> Result<(), Denied> {
     let permits = Permits::at_most(2).lease(30 * SECOND);
     let (in_flight, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -32,12 +32,13 @@ fn waiting_for_a_place() -> Result<(), Denied> {
     assert!(most.into_inner() <= 2);
 
     let _both = permits.admit(ask("ana").cost(2))?;
-    let refusal = permits.admit("ana").expect_err("both places are taken");
-    println!("a large one takes both places; who asks now: {refusal}");
-    let refusal = permits.acquire("ana").max_wait(20 * MILLISECOND).blocking().expect_err("nobody leaves");
-    println!("who waits 20 ms: {refusal}");
-    assert!(refusal.is_timed_out());
-    println!("bob has places of his own: {} free\n", permits.peek("bob").remaining());
+    let denied = permits.admit("ana").expect_err("both permits are taken");
+    println!("a large export takes both units; the next ask: {denied}");
+    let denied =
+        permits.acquire("ana").max_wait(20 * MILLISECOND).blocking().expect_err("no permit is released");
+    println!("a wait of at most 20 ms: {denied}");
+    assert!(denied.is_timed_out());
+    println!("bob has permits of his own: {} free\n", permits.peek("bob").remaining());
     Ok(())
 }
 
@@ -51,17 +52,17 @@ fn leases() -> Result<(), Denied> {
 
     clock.advance(20 * SECOND);
     assert!(done.release());
-    println!("20 s: the first says it is done: {} free", free());
+    println!("20 s: the first is released: {} free", free());
     assert!(slow.renew());
     println!("20 s: the second needs longer and renews its lease");
-    let number = dead.id().expect("it holds a place");
-    mem::forget(dead); // a process that was killed runs no destructors
+    let number = dead.id().expect("it holds a unit");
+    mem::forget(dead); // a killed process runs no destructors
     println!("20 s: the third dies: {} free", free());
 
     clock.advance(10 * SECOND);
     println!("30 s: its lease is over: {} free", free());
     assert_eq!(free(), 2);
-    println!("30 s: releasing it now frees nobody's place: {}", permits.release("ana", number));
+    println!("30 s: releasing it now frees no permit: {}", permits.release("ana", number));
 
     drop(slow);
     assert_eq!(free(), 3);

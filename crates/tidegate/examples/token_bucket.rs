@@ -13,7 +13,7 @@ fn main() {
     println!("a search that weighs 15: allowed {}, {} left", first.is_allowed(), first.remaining());
 
     let second = API.decide(&mut client, clock.now(), search);
-    println!("another one: wait {:?}", second.retry_after().expect("it is refused"));
+    println!("another one: wait {:?}", second.retry_after().expect("it is denied"));
 
     API.adjust(&mut client, clock.now(), Adjustment::Refund(Cost::of(5)));
     println!(
@@ -23,10 +23,13 @@ fn main() {
 
     API.adjust(&mut client, clock.now(), Adjustment::Charge(Cost::of(30)));
     let owing = API.peek(&client, clock.now(), Ask::ONE);
-    println!("a response was very large: {} left, like new in {:?}", owing.remaining(), owing.reset_after());
+    println!("a response was very large: {} left, full in {:?}", owing.remaining(), owing.reset_after());
 
     clock.advance(SECOND);
     let patient = API.decide(&mut client, clock.now(), Ask::ONE.max_wait(2 * SECOND));
-    println!("whoever can wait is promised a time: in {:?}", patient.delay().expect("within its max_wait"));
+    println!(
+        "a caller that accepts a wait gets a time: in {:?}",
+        patient.delay().expect("within its max_wait")
+    );
     assert_eq!(patient.delay(), Some(1100 * MILLISECOND));
 }

@@ -23,7 +23,7 @@ fn main() {
     let allowance = Limiter::on(&map, "allowance", ALLOWANCE);
     let spacing = Limiter::on(&map, "spacing", SPACING);
     println!("allowance {ALLOWANCE}, spacing {SPACING}\n");
-    println!("{:>8}  {:<28} {:>6} {:>7}", "asked", "verdict", "tokens", "places");
+    println!("{:>8}  {:<28} {:>6} {:>7}", "asked", "verdict", "tokens", "queue");
 
     let mut departures = Vec::new();
     for pause in [0, 0, 0, 0, 0, 0, 0, 0, 250, 0, 0, 0, 1750, 0, 0, 0, 0] {
@@ -44,7 +44,7 @@ fn main() {
         println!("{now:>5} ms  {verdict:<28} {:>6} {:>7}", left[0], left[1]);
     }
 
-    println!("\n{} of 17 left; none of the refusals spent a token or a place", departures.len());
+    println!("\n{} of 17 left; no denial spent a token or a queue slot", departures.len());
     assert!(departures.windows(2).all(|pair| pair[1] - pair[0] >= 100), "evenly");
     assert_eq!(departures.len(), 8 + 2 * 2, "what was saved, and what was earned in two seconds");
 }

@@ -8,6 +8,10 @@ use crate::key::IntoKey;
 use crate::time::Ticks;
 
 /// The cost of one request in units, at least 1. To look without spending, use `peek`.
+///
+/// A heavy request can weigh more than one unit: rows returned, kilobytes, tokens of a model. The limit is then an
+/// amount of these units per period.
+#[doc(alias("weight", "tokens", "quantity"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cost(NonZeroU64);
 
@@ -65,6 +69,9 @@ impl fmt::Display for CostError {
 impl std::error::Error for CostError {}
 
 /// One ask of a limit.
+///
+/// Handles with keys take [`ask`] instead, or a key alone.
+#[doc(alias("request"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
     /// The cost to spend.
@@ -99,6 +106,7 @@ impl Ask {
 }
 
 /// A correction after the fact, for a cost that is known only later or that was not used.
+#[doc(alias("debit", "credit"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adjustment {
     /// Spends this much more, whether or not the limit allows it; the debt is capped at `max_debt`.
@@ -130,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cost_of_zero_is_refused_with_the_remedy() {
+    fn a_cost_of_zero_is_an_error_with_a_remedy() {
         let error = Cost::new(0).unwrap_err();
         assert_eq!(error.to_string(), "cost 0: a cost is at least 1; to look without spending use peek");
         assert_eq!(Cost::new(7), Ok(Cost::of(7)));
@@ -138,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn max_wait_that_cannot_be_counted_is_the_longest_there_is() {
+    fn a_max_wait_out_of_range_saturates() {
         assert_eq!(Ask::ONE.max_wait(Duration::MAX).max_wait, Ticks::MAX);
         assert_eq!(Ask::default(), Ask::ONE);
         assert_eq!(Ask::new(Cost::of(9)).units(), 9);
@@ -146,6 +154,16 @@ mod tests {
 }
 
 /// Creates an ask of one key with more than the key: `ask("ana").cost(3)`.
+///
+/// ```
+/// use tidegate::{Limit, Limiter, SECOND, ask};
+///
+/// let uploads = Limiter::new(Limit::per_minute(100)); // megabytes
+/// assert!(uploads.admit(ask("ana").cost(60)).is_allowed());
+/// assert!(!uploads.admit(ask("ana").cost(60)).is_allowed());
+/// let later = uploads.admit(ask("ana").cost(60).max_wait(60 * SECOND));
+/// assert!(later.delay().is_some_and(|delay| !delay.is_zero())); // allowed, after a delay
+/// ```
 pub const fn ask<K: IntoKey>(key: K) -> KeyedAsk<K> {
     KeyedAsk { key, units: 1, max_wait: None }
 }
@@ -167,12 +185,17 @@ impl<K> KeyedAsk<K> {
     }
 
     /// Sets the longest delay that the caller accepts.
+    ///
+    /// `admit` then allows with a [`Decision::delay`](crate::Decision::delay), and the caller waits. `acquire` waits
+    /// itself, at most this long.
     pub fn max_wait(self, longest: Duration) -> KeyedAsk<K> {
         KeyedAsk { max_wait: Some(longest), ..self }
     }
 }
 
 /// The input of a limiter: a key alone, or [`ask`] with a cost and a max wait.
+///
+/// It is implemented for every key and for [`ask`]; other types need no implementation.
 pub trait IntoAsk {
     /// The type of the key.
     type Key: IntoKey;

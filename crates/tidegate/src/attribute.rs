@@ -39,7 +39,7 @@ pub fn limit(text: &str) -> Limit {
     message = "`{Self}` is no limiter that can be asked without a key",
     label = "without `key`, this has to be a limiter of one subject",
     note = "a `Limiter` and `Permits` hold many subjects: add `key = …`",
-    note = "a `Single`, a `Pacer` and a `Shaper` hold one; a constant `Limit` is given by `limit = …`"
+    note = "a `DirectLimiter`, a `Pacer` and a `Shaper` hold one; a constant `Limit` is given by `limit = …`"
 )]
 pub trait Keyless {
     /// Takes this many units now, or denies.
@@ -53,7 +53,7 @@ pub trait Keyless {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no limiter that can be asked with a key",
     label = "with `key`, this has to be a limiter of many subjects",
-    note = "a `Single`, a `Pacer` and a `Shaper` hold one subject: leave `key` out",
+    note = "a `DirectLimiter`, a `Pacer` and a `Shaper` hold one subject: leave `key` out",
     note = "a `Limiter` and `Permits` hold many; a constant `Limit` is given by `limit = …`"
 )]
 pub trait Keyed {
@@ -101,8 +101,10 @@ where
 pub type CallPermit = Option<Permit>;
 
 /// A future that waits for its turn.
+///
+/// A `Limiter` under a concurrency limit yields a permit, any other limiter only a decision; the macro awaits both.
 #[derive(Debug)]
-#[must_use = "nobody waits until this is awaited or blocked on"]
+#[must_use = "the wait begins only when this is awaited or blocked on"]
 pub enum Turn {
     /// A wait for units.
     Acquire(Acquire),
@@ -187,6 +189,7 @@ impl Keyless for Pacer {
     }
 }
 
+/// A shaper has no call that does not wait; a max wait of zero has the same effect.
 impl Keyless for Shaper {
     #[inline]
     fn admit(&self, units: u64) -> Result<CallPermit, Denied> {
@@ -198,6 +201,7 @@ impl Keyless for Shaper {
     }
 }
 
+/// Under a concurrency limit, the admitted call holds its permit until it ends.
 impl Keyed for Limiter {
     fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<CallPermit, Denied> {
         let decision = self.admit(ask(By(key)).cost(units)).into_result()?;
@@ -222,6 +226,7 @@ impl Keyed for Permits {
     }
 }
 
+/// Implements both traits for pointers, because a shared limiter is a `static` or is behind an `Arc`.
 macro_rules! asked_behind {
     ($($pointer:ty),+) => {$(
         impl<L: Keyless> Keyless for $pointer {
@@ -249,6 +254,7 @@ macro_rules! asked_behind {
 asked_behind! { &L, Arc<L>, Lazy<L> }
 
 /// A borrowed key of any type.
+/// An ask takes its key by value, and the macro has only a reference.
 struct By<'k, K: ?Sized>(&'k K);
 
 impl<K: IntoKey + ?Sized> IntoKey for By<'_, K> {
@@ -281,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_the_same_wherever_it_lies() {
+    fn a_key_is_the_same_behind_any_pointer() {
         let limiter = Limiter::new(Limit::per_hour(1));
         assert!(admit_key(&limiter, "ana", 1).is_ok());
         assert!(!limiter.peek("ana").is_allowed());

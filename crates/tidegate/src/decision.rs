@@ -13,6 +13,17 @@ const WHEN_STORE_FULL: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 ///
 /// The verdict is stored. `remaining` and the spans in nanoseconds are computed by their methods, because most
 /// callers read only the verdict.
+///
+/// ```
+/// use tidegate::{Limit, Limiter, Verdict};
+///
+/// let limiter = Limiter::new(Limit::per_hour(2));
+/// let first = limiter.admit("ana");
+/// assert_eq!((first.is_allowed(), first.limit(), first.remaining()), (true, 2, 1));
+/// assert!(limiter.admit("ana").is_allowed());
+/// assert!(matches!(limiter.admit("ana").verdict(), Verdict::Denied { .. }));
+/// ```
+#[doc(alias("rate limit response", "quota"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     verdict: Verdict<Ticks>,
@@ -24,6 +35,7 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// Creates a decision without a permit.
     #[inline]
     pub(crate) const fn new(
         verdict: Verdict<Ticks>,
@@ -162,6 +174,9 @@ impl Decision {
     }
 
     /// Returns the wait before an allowed action may happen; `None` if it was denied.
+    ///
+    /// It is above zero only if the ask accepted a max wait. The units are spent already: the caller waits this
+    /// long, and then acts.
     #[inline]
     pub const fn delay(&self) -> Option<Duration> {
         match self.verdict {
@@ -173,6 +188,10 @@ impl Decision {
     /// Returns the wait after which the same ask is allowed, if no other caller spends meanwhile.
     ///
     /// `None` if the ask was allowed, or can never be allowed.
+    ///
+    /// Without queued waiters it is exact: the same ask a nanosecond earlier is denied. Under a concurrency limit it
+    /// is an upper bound, the end of leases. For an HTTP `Retry-After` field, round it up to whole seconds.
+    #[doc(alias("Retry-After", "backoff"))]
     #[inline]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.verdict {
@@ -183,6 +202,9 @@ impl Decision {
 
     /// Returns the largest cost that a full key allows at one instant; for a pacer, the largest number of permits
     /// that it can save.
+    ///
+    /// For a leaky bucket that is `queue + 1`, for a concurrency limit the maximum in flight.
+    #[doc(alias("X-RateLimit-Limit"))]
     #[inline]
     pub const fn limit(&self) -> u64 {
         self.limit
@@ -190,6 +212,9 @@ impl Decision {
 
     /// Returns the remaining quota: the largest cost that is allowed at this instant without delay. For a leaky
     /// bucket, delayed units count; for a pacer, it is the number of saved permits.
+    ///
+    /// It describes the state after the decision. Another caller of the same key may spend it first.
+    #[doc(alias("X-RateLimit-Remaining", "quota"))]
     #[inline]
     pub const fn remaining(&self) -> u64 {
         self.room.units()
@@ -202,6 +227,9 @@ impl Decision {
     }
 
     /// Returns the time until the key is full; for a pacer, until the next caller does not have to wait.
+    ///
+    /// Except under a pacer, the key is then indistinguishable from a key never seen.
+    #[doc(alias("X-RateLimit-Reset"))]
     #[inline]
     pub const fn reset_after(&self) -> Duration {
         self.reset_after.to_duration()
@@ -228,6 +256,8 @@ impl Decision {
 }
 
 /// The verdict about one ask. Spans are durations, or [`Ticks`] where every tick counts.
+///
+/// The set of variants is closed, so a `match` needs no fallback arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict<Span = Duration> {
     /// Allowed after this delay, which is zero unless the ask accepts a max wait.
@@ -290,6 +320,7 @@ impl Remaining {
         Remaining { amount, price }
     }
 
+    /// Divides the amount by the price, rounded down.
     #[inline]
     const fn units(self) -> u64 {
         self.amount / self.price.get()
@@ -298,6 +329,9 @@ impl Remaining {
 
 /// The number of one permit, unique among all permits that its key ever had; it is used to release or renew just
 /// that permit.
+///
+/// Limiters on a store draw numbers under a random nonce, so a client that gets its number cannot guess another one.
+#[doc(alias("semaphore", "lease"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PermitId(NonZeroU64);
 

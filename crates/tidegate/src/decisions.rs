@@ -11,6 +11,10 @@ use crate::time::Ticks;
 /// The decisions about several asks at once: either all were allowed, or nothing was spent.
 ///
 /// After a denial, each decision is the one of its own limit about its own ask.
+///
+/// It is the reply of [`admit_all`](crate::admit_all) and of every store. [`Decisions::verdict`] combines them;
+/// [`Decisions::binding`] names the limit to report to the client.
+#[doc(alias("multi-limit", "all-or-nothing"))]
 #[derive(Debug)]
 pub struct Decisions {
     each: Few<Decision>,
@@ -22,6 +26,10 @@ pub struct Decisions {
 }
 
 /// The store or policy that made a decision.
+///
+/// [`DecidedBy::Local`], [`DecidedBy::Open`] and [`DecidedBy::Closed`] mean that the remote store failed and the
+/// failure policy applied. Alert on them.
+#[doc(alias("fail-open", "fail-closed", "degraded mode"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecidedBy {
     /// A store in memory; also used if no limit applied.
@@ -56,6 +64,7 @@ impl DecidedBy {
 }
 
 impl Decisions {
+    /// Creates the decisions of a store in memory.
     #[inline]
     pub(crate) fn new(each: impl Into<Few<Decision>>) -> Decisions {
         let (each, by) = (each.into(), DecidedBy::Memory);
@@ -117,6 +126,9 @@ impl Decisions {
     }
 
     /// Returns the verdict about all asks together.
+    ///
+    /// Allowed with the longest delay of all limits, or the denial of the binding limit. If one of several denials is
+    /// [`Verdict::Impossible`], so is the whole.
     pub fn verdict(&self) -> Verdict {
         match (self.delay(), self.binding()) {
             (None, Some(binding)) => self.each[binding].verdict(),
@@ -141,6 +153,8 @@ impl Decisions {
 
     /// Returns the index of the binding ask. After a denial it is the ask with the longest wait, else the one whose
     /// limit has the smallest fraction remaining. `None` if there were no asks.
+    ///
+    /// A front reports this limit in header fields such as `RateLimit`: it is the first that the client will meet.
     pub fn binding(&self) -> Option<usize> {
         Decisions::binding_of(self.each.iter())
     }
@@ -204,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_is_allowed() {
+    fn no_asks_at_all_are_allowed() {
         let none = Decisions::new(Vec::new());
         assert!(none.is_allowed());
         assert_eq!(none.verdict(), Verdict::Allowed { delay: Duration::ZERO });
@@ -213,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_wait_binds_a_refusal() {
+    fn the_longest_wait_binds_a_denial() {
         let ten = Limit::per_second(10);
         let one = Limit::per_second(1);
         let refused =
@@ -230,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_part_left_binds_what_is_allowed() {
+    fn the_smallest_remaining_fraction_binds_when_allowed() {
         let small = after(Limit::per_second(4), 2, 1);
         let large = after(Limit::per_second(100), 70, 1);
         let allowed = Decisions::new(vec![large, small, large]);

@@ -8,6 +8,7 @@ use crate::time::Ticks;
 use crate::wait::Cause;
 
 /// The error of a denied action: the decision, and the reason for the denial.
+#[doc(alias("Refusal", "RateLimitExceeded", "429", "Too Many Requests"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Denied {
@@ -95,24 +96,26 @@ impl fmt::Display for Denied {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (decision, verdict) = (&self.decision, self.decision.verdict());
         out.write_str(match (self.reason, verdict) {
-            (Reason::LineFull, _) => "refused: too many are waiting already; try again later",
-            (Reason::CutShort(Cause::TimedOut), _) => "refused: it was not let through in the time it had",
-            (Reason::CutShort(Cause::NoTimer), _) => {
-                "refused: the system starts no more threads, so nobody can be woken"
+            (Reason::LineFull, _) => "denied: the queue is full; try again later",
+            (Reason::CutShort(Cause::TimedOut), _) => {
+                "denied: the max wait passed before the ask was allowed"
             }
-            (Reason::Overloaded, _) => "refused: there is no capacity for more now; try again later",
-            (Reason::PushedOut, _) => "refused: others took its place in the line; try again later",
+            (Reason::CutShort(Cause::NoTimer), _) => {
+                "denied: the system starts no more threads, so no waiter can be woken"
+            }
+            (Reason::Overloaded, _) => "denied: there is no capacity for more now; try again later",
+            (Reason::PushedOut, _) => "denied: another waiter took its place in the queue; try again later",
             (Reason::Limit, Verdict::Denied { .. }) if decision.is_store_full() => {
-                "refused: the store has no room for another subject; raise max_keys or max_bytes"
+                "denied: the store has no room for another key; raise max_keys or max_bytes"
             }
             (Reason::Limit, Verdict::Denied { retry_after }) => {
-                return write!(out, "refused: try again in {retry_after:?}");
+                return write!(out, "denied: try again in {retry_after:?}");
             }
             (Reason::Limit, Verdict::Impossible) => {
                 let limit = decision.limit();
-                return write!(out, "refused: this cost can never pass; at most {limit} can at once");
+                return write!(out, "denied: this cost can never pass; at most {limit} can at once");
             }
-            (Reason::Limit, Verdict::Allowed { .. }) => "refused",
+            (Reason::Limit, Verdict::Allowed { .. }) => "denied",
         })
     }
 }
@@ -134,26 +137,26 @@ impl Decision {
 /// ```
 /// use tidegate::{FromDenied, Denied};
 ///
-/// enum StoreFuture {
+/// enum Reply {
 ///     Page(String),
 ///     TooMany,
 /// }
 ///
-/// impl FromDenied for StoreFuture {
-///     fn from_denied(_: Denied) -> StoreFuture {
-///         StoreFuture::TooMany
+/// impl FromDenied for Reply {
+///     fn from_denied(_: Denied) -> Reply {
+///         Reply::TooMany
 ///     }
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a refusal cannot become `{Self}`, which this function returns",
     label = "nothing says what to return when the limit refuses",
-    note = "return a `Result<_, E>` where `E` is `tidegate::Refusal` or has `From<tidegate::Refusal>`",
+    note = "return a `Result<_, E>` where `E` is `tidegate::Denied` or has `From<tidegate::Denied>`",
     note = "or say what to return instead: `otherwise = |refusal| …`, or `otherwise = some_function`"
 )]
 pub trait FromDenied {
     /// Returns the value to return in place of the denied call.
-    fn from_denied(refusal: Denied) -> Self;
+    fn from_denied(denied: Denied) -> Self;
 }
 
 impl<T, E: From<Denied>> FromDenied for Result<T, E> {
@@ -168,16 +171,16 @@ mod tests {
     use crate::{Ask, Cost, Limit, State, Timestamp};
 
     #[test]
-    fn a_refusal_says_when_or_why_not() {
+    fn a_denial_displays_the_wait_or_the_reason() {
         let limit = Limit::per_second(10).burst(2);
         let mut state = State::default();
         let mut take = |cost| limit.decide(&mut state, Timestamp::EPOCH, Ask::new(Cost::of(cost)));
         assert!(take(2).into_result().is_ok());
         let refusal = take(1).into_result().unwrap_err();
-        assert_eq!(refusal.to_string(), "refused: try again in 100ms");
+        assert_eq!(refusal.to_string(), "denied: try again in 100ms");
         assert_eq!(refusal.retry_after(), Some(Duration::from_millis(100)));
         let never = take(3).into_result().unwrap_err();
-        assert_eq!(never.to_string(), "refused: this cost can never pass; at most 2 can at once");
+        assert_eq!(never.to_string(), "denied: this cost can never pass; at most 2 can at once");
         assert!(never.is_impossible() && !refusal.is_impossible());
         let full = take(1).store_full().into_result().unwrap_err();
         assert!(full.is_store_full() && full.decision().is_store_full() && !refusal.is_store_full());
@@ -206,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn without_capacity_nothing_is_left_and_the_wait_is_told() {
+    fn without_capacity_nothing_remains_and_the_wait_is_reported() {
         let refusal = Denied::overloaded(7, Ticks::new(16));
         assert_eq!((refusal.decision().limit(), refusal.decision().remaining()), (7, 0));
         assert_eq!(refusal.retry_after(), Some(Duration::from_nanos(1)));

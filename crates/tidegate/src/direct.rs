@@ -29,11 +29,16 @@ use states::States;
 /// ```
 /// use tidegate::{Limit, DirectLimiter};
 ///
-/// let single = DirectLimiter::new(Limit::per_second(10).burst(2));
-/// assert!(single.admit().is_allowed());
-/// assert!(single.admit().is_allowed());
-/// assert!(!single.admit().is_allowed());
+/// let limiter = DirectLimiter::new(Limit::per_second(10).burst(2));
+/// assert!(limiter.admit().is_allowed());
+/// assert!(limiter.admit().is_allowed());
+/// assert!(!limiter.admit().is_allowed());
 /// ```
+///
+/// Use it for a limit of a whole process, such as calls to one upstream. For one limit per user or address, use
+/// [`Limiter`](crate::Limiter). Under a token bucket or a leaky bucket, a decision is one compare-and-swap: no hash, no
+/// lock, no allocation.
+#[doc(alias("rate limiter", "throttle", "GCRA", "token bucket", "leaky bucket as a meter", "governor"))]
 #[derive(Clone)]
 pub struct DirectLimiter {
     inner: Arc<Inner>,
@@ -60,6 +65,19 @@ impl DirectLimiter {
     }
 
     /// Creates a limiter of one key that reads another clock.
+    ///
+    /// With a [`ManualClock`](crate::ManualClock), time moves only when a test advances it:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tidegate::{DirectLimiter, Limit, ManualClock, SECOND};
+    ///
+    /// let clock = Arc::new(ManualClock::new());
+    /// let limiter = DirectLimiter::with_clock(Limit::per_second(1), clock.clone());
+    /// assert!(limiter.admit().is_allowed() && !limiter.admit().is_allowed());
+    /// clock.advance(SECOND);
+    /// assert!(limiter.admit().is_allowed());
+    /// ```
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> DirectLimiter {
         DirectLimiter::build(limit, Source::Given(clock))
     }
@@ -67,12 +85,14 @@ impl DirectLimiter {
     /// Sets the largest number of waiters at a time, for this limiter and all its clones. The default is 65,536.
     ///
     /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
+    #[doc(alias("backpressure", "load shedding"))]
     #[must_use]
     pub fn max_waiters(self, most: usize) -> DirectLimiter {
         self.inner.queue.lock(|state| state.set_max_waiters(most));
         self
     }
 
+    /// Creates a limiter. The word is in use only if the first limit has a one-word state.
     fn build(limit: Limit, clock: Source) -> DirectLimiter {
         let first = *limit.terms();
         let has_moved = !is_one_word(&first);
@@ -101,14 +121,17 @@ impl DirectLimiter {
     /// Decides about one unit, and spends it if allowed.
     ///
     /// While waiters are queued ([`DirectLimiter::acquire`]), the ask is denied, so that it cannot overtake them.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn admit(&self) -> Decision {
         self.admit_with(Ask::ONE)
     }
 
     /// Decides about an ask, and spends if allowed; see [`DirectLimiter::admit`].
-    #[must_use = "a decision that nobody reads limits nobody"]
+    ///
+    /// An ask with a max wait can be allowed with a [`Decision::delay`]. The units are then reserved, and the caller
+    /// waits itself. [`DirectLimiter::acquire`] waits in FIFO order instead.
+    #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn admit_with(&self, ask: Ask) -> Decision {
         if self.inner.queue.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) }
@@ -122,44 +145,59 @@ impl DirectLimiter {
 
     /// Decides like [`DirectLimiter::admit_with`]. If allowed, it also returns a [`TrackedTake`], which refunds exactly
     /// that take.
+    ///
+    /// Use it where the cost may be returned, for example if the call behind the limit fails. It takes a lock, which
+    /// `admit` does not.
+    #[doc(alias("idempotent refund", "reservation"))]
     pub fn admit_tracked(&self, ask: Ask) -> (Decision, Option<TrackedTake>) {
         if let Some(decision) = self.inner.put_off(ask) {
             return (decision, None);
         }
-        let account = self.inner.account(&nobody());
+        let account = self.inner.account(&only_key());
         let asked = WaiterAsk { ask, is_tracked: true };
         let (decision, receipt) = self.inner.take(&account, asked, None, AlgorithmParams::decide);
         let take = decision.is_allowed().then(|| TrackedTake::new(self.target(), account, receipt));
         (decision, take)
     }
 
+    /// Decides again while waiters are queued: they may all have left meanwhile.
     #[cold]
     fn admit_behind(&self, ask: Ask) -> Decision {
         self.inner.put_off(ask).unwrap_or_else(|| self.inner.spend_by_any(ask))
     }
 
     /// Returns the decision that [`DirectLimiter::admit`] would return, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    ///
+    /// Another caller may spend between a peek and an admit, so a peek is for display and metrics.
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn peek(&self) -> Decision {
         self.peek_with(Ask::ONE)
     }
 
     /// Returns the decision that [`DirectLimiter::admit_with`] would return, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn peek_with(&self, ask: Ask) -> Decision {
         self.inner.put_off(ask).unwrap_or_else(|| self.inner.peek(ask))
     }
 
     /// Gives unused units back, at most the debt.
+    ///
+    /// Returns [`Adjusted::Capped`] if the debt was smaller. Waiters are served at once. A refund of 0 units has no
+    /// effect.
     pub fn refund(&self, units: u64) -> Adjusted {
         self.adjust(units, Adjustment::Refund)
     }
 
     /// Charges units after the fact, whether or not the limit allows them, up to the limit's `max_debt`.
+    ///
+    /// For a cost that is known only afterwards, such as the bytes of a response. Later asks wait until the debt is
+    /// repaid. Returns [`Adjusted::Capped`] if the debt reached its bound.
+    #[doc(alias("debit", "post-paid"))]
     pub fn charge(&self, units: u64) -> Adjusted {
         self.adjust(units, Adjustment::Charge)
     }
 
+    /// Adjusts the state of the limit in force, and then serves the waiters.
     fn adjust(&self, units: u64, adjustment: impl FnOnce(Cost) -> Adjustment) -> Adjusted {
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let adjustment = adjustment(cost);
@@ -167,13 +205,15 @@ impl DirectLimiter {
             || self.inner.touch(None, None, |terms, state, now| terms.adjust(state, now, adjustment));
         let adjusted = match adjustment {
             Adjustment::Charge(_) => adjust(),
-            Adjustment::Refund(_) => self.inner.receipts.without(&self.inner.account(&nobody()), adjust),
+            Adjustment::Refund(_) => self.inner.receipts.without(&self.inner.account(&only_key()), adjust),
         };
-        self.inner.queue.serve_key(&self.target(), &nobody());
+        self.inner.queue.serve_key(&self.target(), &only_key());
         adjusted
     }
 
     /// Removes the state: the limiter is full again.
+    ///
+    /// Takes made before it can no longer be refunded. Waiters stay queued, and are served from the full state.
     pub fn reset(&self) {
         let mut receipts = self.inner.receipts.lock(0, &[]);
         receipts.forget_all();
@@ -184,26 +224,43 @@ impl DirectLimiter {
         }
         drop(states);
         drop(receipts);
-        self.inner.queue.begin_anew(&self.target(), &nobody());
+        self.inner.queue.begin_anew(&self.target(), &only_key());
     }
 
     /// Replaces the limit; used units stay used.
+    ///
+    /// Every ask is decided under either the old limit or the new one. Waiters are decided again under the new one. A
+    /// limit that comes back continues with its own state while that state is live.
+    #[doc(alias("reload", "dynamic limit"))]
     pub fn set_limit(&self, limit: Limit) {
         let Ok(()) = self.change_limit(|_| Ok::<_, Infallible>(limit));
     }
 
+    /// Replaces the limit by a function of the current one, in one step; a failure leaves it in force.
     pub(crate) fn change_limit<E>(&self, change: impl FnOnce(Limit) -> Result<Limit, E>) -> Result<(), E> {
         self.inner.queue.replace_limit(&self.target(), || self.inner.replace_limit(change))
     }
 
     /// Waits until one unit is allowed. The future runs on any runtime; it can also block a thread.
+    ///
+    /// Waiters pass in FIFO order. A dropped future leaves the queue and spends nothing.
+    ///
+    /// ```
+    /// use tidegate::{DirectLimiter, Limit, SECOND};
+    ///
+    /// let limiter = DirectLimiter::new(Limit::per_second(100).burst(1));
+    /// limiter.acquire().blocking()?; // or `.await`, on any runtime
+    /// let second = limiter.acquire().max_wait(SECOND).blocking()?;
+    /// assert!(second.decision.is_allowed()); // about 10 ms later
+    /// # Ok::<(), tidegate::Denied>(())
+    /// ```
     pub fn acquire(&self) -> Acquire {
         self.acquire_units(1)
     }
 
     /// Waits until this many units are allowed together.
     pub fn acquire_units(&self, units: u64) -> Acquire {
-        Acquire::new(KeyRequest::new(self.target(), nobody(), ask_for(units, None), Untracked), None)
+        Acquire::new(KeyRequest::new(self.target(), only_key(), ask_for(units, None), Untracked), None)
     }
 
     fn target(&self) -> Arc<dyn WaitTarget> {
@@ -211,8 +268,8 @@ impl DirectLimiter {
     }
 }
 
-/// Returns the only name in a queue for one key.
-fn nobody() -> EncodedKey {
+/// Returns the only key of a queue that has just one.
+fn only_key() -> EncodedKey {
     EncodedKey::new(&Namespace::none(), "")
 }
 
@@ -236,6 +293,7 @@ impl Inner {
         self.spend_by_any(ask)
     }
 
+    /// Spends under any limit and any clock.
     #[inline(never)]
     fn spend_by_any(&self, ask: Ask) -> Decision {
         self.touch(None, None, |terms, state, now| terms.decide(state, now, ask, nonce_for(terms)))
@@ -288,10 +346,11 @@ impl Inner {
         if self.queue.is_empty() {
             return None;
         }
-        let wait = self.queue.wait_behind(self, &nobody(), ask)?;
+        let wait = self.queue.wait_behind(self, &only_key(), ask)?;
         Some(self.peek(ask).denied_for(wait))
     }
 
+    /// Decides without spending, and without regard to waiters.
     fn peek(&self, ask: Ask) -> Decision {
         self.touch(None, None, |terms, state, now| terms.peek(state, now, ask))
     }

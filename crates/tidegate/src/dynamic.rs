@@ -27,13 +27,14 @@ const TOGETHER: usize = 32;
 /// ```
 /// use tidegate::{DynamicLimiter, Ask, Limit, Zone};
 ///
-/// let adhoc = DynamicLimiter::on(&Zone::new(1 << 20), "");
-/// let limit = adhoc.prepare("2/60s".parse()?);
-/// assert_eq!(adhoc.take("ana", &limit, Ask::ONE).remaining(), 1);
-/// let other = adhoc.prepare(Limit::per_minute(3));
-/// assert_eq!(adhoc.take("ana", &other, Ask::ONE).remaining(), 2);
+/// let limiter = DynamicLimiter::on(&Zone::new(1 << 20), "");
+/// let limit = limiter.prepare("2/60s".parse()?);
+/// assert_eq!(limiter.admit("ana", &limit, Ask::ONE).remaining(), 1);
+/// let other = limiter.prepare(Limit::per_minute(3));
+/// assert_eq!(limiter.admit("ana", &other, Ask::ONE).remaining(), 2);
 /// # Ok::<(), tidegate::LimitError>(())
 /// ```
+#[doc(alias("AdHoc", "ad-hoc limit", "CL.THROTTLE", "redis-cell"))]
 #[derive(Clone)]
 pub struct DynamicLimiter {
     inner: Arc<Inner>,
@@ -62,12 +63,14 @@ impl DynamicLimiter {
     }
 
     /// Prepares a limit for all its decisions here: its numbers and this name are hashed once.
+    ///
+    /// Keep the result: preparing costs more than a decision.
     pub fn prepare(&self, limit: Limit) -> PreparedLimit {
         PreparedLimit::dynamic(self.inner.namespace.name(), limit)
     }
 
     /// Decides about one ask, and spends if allowed.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn admit(&self, key: impl IntoKey, limit: &PreparedLimit, ask: Ask) -> Decision {
         self.inner.with(limit, |bound| match self.inner.straight_to(bound) {
@@ -88,11 +91,11 @@ impl DynamicLimiter {
     /// ```
     /// use tidegate::{DynamicLimiter, DynamicAsk, Ask, Limit, Zone};
     ///
-    /// let adhoc = DynamicLimiter::on(&Zone::new(1 << 20), "");
-    /// let limit = adhoc.prepare(Limit::per_hour(1));
+    /// let limiter = DynamicLimiter::on(&Zone::new(1 << 20), "");
+    /// let limit = limiter.prepare(Limit::per_hour(1));
     /// let asks = ["ana", "bob", "ana"].map(|key| DynamicAsk { key, limit: &limit, ask: Ask::ONE });
     /// let mut allowed = Vec::new();
-    /// adhoc.take_each(asks.iter().copied(), |decision| allowed.push(decision.is_allowed()));
+    /// limiter.admit_each(asks.iter().copied(), |decision| allowed.push(decision.is_allowed()));
     /// assert_eq!(allowed, [true, true, false]);
     /// ```
     pub fn admit_each<'l, K: IntoKey>(
@@ -131,7 +134,7 @@ impl DynamicLimiter {
 
     /// Takes all or none: spends only if every ask is allowed. One key under two limits is two states; under one
     /// limit its asks are decided one after the other.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn admit_all<K: IntoKey>(&self, asks: &[DynamicAsk<'_, K>]) -> Decisions {
         let account =
             |asked: &DynamicAsk<'_, K>| self.inner.with(asked.limit, |bound| account(&asked.key, bound));
@@ -145,7 +148,9 @@ impl DynamicLimiter {
     }
 
     /// Returns the decision that [`DynamicLimiter::admit`] would return, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    ///
+    /// For display and metrics: another caller may spend between a peek and an admit.
+    #[must_use = "a decision that is not read limits nothing"]
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn peek(&self, key: impl IntoKey, limit: &PreparedLimit, ask: Ask) -> Decision {
         self.inner.on_account(&key, limit, |holder, account| holder.look(account, ask))
@@ -222,6 +227,7 @@ impl Inner {
     }
 }
 
+/// Returns the key under a limit, as the store names its state.
 fn account(key: &impl IntoKey, limit: &Arc<BoundLimit>) -> StateKey {
     EncodedKey::new(limit.namespace(), key).under(Arc::clone(limit))
 }
@@ -255,9 +261,9 @@ mod tests {
     }
 
     fn all_at_once(adhoc: &DynamicLimiter) -> Vec<Decision> {
-        let (asks, mut told) = (mixed(), Vec::new());
-        adhoc.admit_each(each(&asks), |decision| told.push(decision));
-        told
+        let (asks, mut decisions) = (mixed(), Vec::new());
+        adhoc.admit_each(each(&asks), |decision| decisions.push(decision));
+        decisions
     }
 
     #[test]
@@ -292,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn all_or_none_charges_nobody_when_one_is_refused() {
+    fn all_or_none_charges_no_key_when_one_is_denied() {
         let adhoc = DynamicLimiter::on(&Zone::new(1 << 16), "x");
         let both = [asked("ana", "3/h", 2), asked("site", "1/h", 1)];
         let take_both = || adhoc.admit_all(&each(&both).collect::<Vec<_>>()).is_allowed();

@@ -6,6 +6,9 @@ use std::ops::{Deref, DerefMut};
 use std::{array, iter, vec};
 
 /// A vector of up to four inline elements, or more on the heap.
+///
+/// There is one variant per length, so a move copies only the elements in use. Equal contents may have different
+/// variants, because a vector that is given stays [`Few::More`]: read them as a slice.
 #[derive(Clone, Debug)]
 pub(crate) enum Few<T> {
     Zero,
@@ -17,6 +20,7 @@ pub(crate) enum Few<T> {
 }
 
 impl<T> Few<T> {
+    /// Appends an element. The fifth one moves all elements to the heap.
     #[inline]
     pub(crate) fn push(&mut self, last: T) {
         *self = match std::mem::replace(self, Few::Zero) {
@@ -84,6 +88,7 @@ impl<T> Extend<T> for Few<T> {
     }
 }
 
+/// Keeps the vector and its allocation, however short it is.
 impl<T> From<Vec<T>> for Few<T> {
     fn from(all: Vec<T>) -> Few<T> {
         Few::More(all)
@@ -94,6 +99,7 @@ impl<T> IntoIterator for Few<T> {
     type Item = T;
     type IntoIter = iter::Chain<iter::Flatten<array::IntoIter<Option<T>, 4>>, vec::IntoIter<T>>;
 
+    /// Returns one iterator type for inline elements and for those on the heap.
     #[inline]
     fn into_iter(self) -> Self::IntoIter {
         let (within, more) = match self {

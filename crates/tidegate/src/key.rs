@@ -28,6 +28,10 @@ use crate::small_bytes::{ByteWriter, SmallBytes};
 /// assert_ne!(Key::new(("a:b", "c")), Key::new(("a", "b:c")));
 /// assert_eq!(Key::new((42_u64, "login")), Key::new(("42", "login"))); // a number is its decimal digits
 /// ```
+///
+/// Limiters take the parts directly and encode them on the fly. Build a `Key` to use it many times, to store it, or to
+/// put it into a map. Up to 38 bytes are stored inline, longer keys on the heap.
+#[doc(alias("composite key", "identifier", "descriptor"))]
 #[derive(Clone)]
 pub struct Key(SmallBytes<SHORT>);
 
@@ -36,6 +40,8 @@ const SHORT: usize = 38;
 
 impl Key {
     /// Creates a key of one part (`"ana"`) or of several (`(ip, "login")`).
+    ///
+    /// The empty string is a valid key: one part without bytes.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a tuple of parts is written in place, and borrowed is a part too"
@@ -47,6 +53,15 @@ impl Key {
     }
 
     /// Creates a key of a list of parts whose number is known only at run time.
+    ///
+    /// An empty list is a key too, different from that of one empty part.
+    ///
+    /// ```
+    /// use tidegate::Key;
+    ///
+    /// assert_eq!(Key::from_parts("users/ana/orders".split('/')), Key::new(("users", "ana", "orders")));
+    /// assert_ne!(Key::from_parts([""; 0]), Key::new(""));
+    /// ```
     pub fn from_parts<P: KeyPart>(parts: impl IntoIterator<Item = P>) -> Key {
         let mut bytes = ByteWriter::<SHORT>::new();
         for part in parts {
@@ -57,6 +72,16 @@ impl Key {
 
     /// Returns the key with these encoded bytes; `None` if they are not a valid encoding, as [`Key::as_bytes`]
     /// returns it.
+    ///
+    /// Only the shortest encoding of each length is valid, so different bytes are always different keys.
+    ///
+    /// ```
+    /// use tidegate::Key;
+    ///
+    /// let key = Key::new(("ana", 7));
+    /// assert_eq!(Key::from_bytes(key.as_bytes()), Some(key));
+    /// assert_eq!(Key::from_bytes(b"ana"), None);
+    /// ```
     pub fn from_bytes(bytes: &[u8]) -> Option<Key> {
         let key = Key(SmallBytes::new(bytes));
         let again = Key::new(&key);
@@ -64,6 +89,8 @@ impl Key {
     }
 
     /// Returns the parts, in order.
+    ///
+    /// It copies each part, for display and logs. A number comes back as its decimal digits.
     pub fn parts(&self) -> Vec<Vec<u8>> {
         let mut parts = Vec::new();
         self.each_part(&mut |part| parts.push(part.to_vec()));
@@ -91,6 +118,7 @@ impl PartialOrd for Key {
     }
 }
 
+/// Orders keys by their encoded bytes: a total order, but not the alphabetical one, because lengths come first.
 impl Ord for Key {
     fn cmp(&self, other: &Key) -> Ordering {
         self.as_bytes().cmp(other.as_bytes())
@@ -103,6 +131,7 @@ impl Hash for Key {
     }
 }
 
+/// Escapes the encoded bytes, including the lengths.
 impl fmt::Debug for Key {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Key({})", self.as_bytes().escape_ascii())
@@ -110,6 +139,25 @@ impl fmt::Debug for Key {
 }
 
 /// A value that can be one part of a key.
+///
+/// Text, byte strings, integers, `bool`, `char` and IP addresses are parts, as are pointers to them. Floating-point
+/// numbers are not: equal numbers can have different texts (`0.0`, `-0.0`).
+///
+/// A type of your own delegates to one of these:
+///
+/// ```
+/// use tidegate::{Key, KeyPart};
+///
+/// struct UserId(u64);
+///
+/// impl KeyPart for UserId {
+///     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+///         self.0.with_bytes(use_bytes);
+///     }
+/// }
+///
+/// assert_eq!(Key::new((UserId(7), "login")), Key::new(("7", "login")));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a part of a key",
     label = "neither text, bytes, a number nor an address",
@@ -120,6 +168,9 @@ pub trait KeyPart {
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8]));
 
     /// Returns the same bytes, if they are already in memory.
+    ///
+    /// An optimization for parts that need no conversion. If it returns bytes, they must be those of
+    /// [`KeyPart::with_bytes`].
     #[inline]
     fn bytes(&self) -> Option<&[u8]> {
         None
@@ -127,6 +178,8 @@ pub trait KeyPart {
 }
 
 /// A value that can be a key: one part, or a tuple of parts.
+///
+/// Prefer a tuple over a formatted string: it allocates nothing, and no part can imitate a separator.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name a subject",
     note = "a key is one part or a tuple of up to six; parts are text, bytes, numbers and IP addresses"
@@ -181,6 +234,7 @@ impl IntoKey for &Key {
     }
 }
 
+/// Implements keys of several parts, in order.
 macro_rules! key_of_tuples {
     ($(($($part:ident)+))+) => {$(
         impl<$($part: KeyPart),+> IntoKey for ($($part,)+) {
@@ -196,6 +250,7 @@ macro_rules! key_of_tuples {
 
 key_of_tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 
+/// Implements parts whose bytes are already in memory.
 macro_rules! part_of_bytes {
     ($($type:ty: $bytes:ident)+) => {$(
         impl KeyPart for $type {
@@ -214,6 +269,7 @@ macro_rules! part_of_bytes {
 
 part_of_bytes! { str: as_bytes  String: as_bytes  [u8]: as_ref  Vec<u8>: as_slice }
 
+/// Implements parts behind pointers: the same part as the value itself.
 macro_rules! part_behind {
     ($($pointer:ty),+) => {$(
         impl<P: KeyPart + ?Sized> KeyPart for $pointer {
@@ -239,6 +295,7 @@ impl<P: KeyPart + ToOwned + ?Sized> KeyPart for Cow<'_, P> {
     }
 }
 
+/// Encodes in UTF-8, like a string of one character.
 impl KeyPart for char {
     #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
@@ -246,6 +303,7 @@ impl KeyPart for char {
     }
 }
 
+/// Encodes as the text `true` or `false`.
 impl KeyPart for bool {
     #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
@@ -260,6 +318,7 @@ impl<const N: usize> KeyPart for [u8; N] {
     }
 }
 
+/// Implements numbers, encoded as decimal digits. So a number and its text are the same part.
 macro_rules! part_of_numbers {
     ($($number:ty)+) => {$(
         impl KeyPart for $number {
@@ -298,6 +357,8 @@ impl KeyPart for Ipv4Addr {
     }
 }
 
+/// The whole address is used. Where one client can choose among the addresses of a prefix, usually a /64, make the
+/// prefix the part.
 impl KeyPart for Ipv6Addr {
     /// Encodes an IPv4-mapped IPv6 address as its IPv4 address, so that one client has one key.
     #[inline]
@@ -329,7 +390,8 @@ fn written(part: &impl fmt::Display, use_bytes: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// Writes a part, preceded by its length in groups of seven bits.
+/// Writes a part, preceded by its length in groups of seven bits, lowest first (LEB128). A part of up to 127 bytes
+/// costs one more byte.
 #[inline]
 pub(crate) fn encode(part: &[u8], mut write: impl FnMut(&[u8])) {
     if part.len() < 0x80 {
@@ -340,6 +402,7 @@ pub(crate) fn encode(part: &[u8], mut write: impl FnMut(&[u8])) {
     write(part);
 }
 
+/// Writes the length of a part of 128 bytes or more.
 #[cold]
 fn write_length(mut length: usize, write: &mut dyn FnMut(&[u8])) {
     while length >= 0x80 {
@@ -372,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_may_hold_what_looks_like_another_parts_length() {
+    fn a_part_may_contain_bytes_that_look_like_a_length() {
         assert_ne!(Key::new(("a", "b")), Key::new("a\u{1}b"));
         assert_eq!(Key::new(("a", "b")).as_bytes(), b"\x01a\x01b");
         let long = vec![7_u8; 300];
@@ -397,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_names_the_subject_of_its_parts() {
+    fn a_prebuilt_key_equals_its_parts() {
         let long = "x".repeat(20_000);
         for parts in [vec![], vec![""], vec!["", ""], vec!["a", "", "b"], vec![&long, "c", &long[..127]]] {
             let key = Key::from_parts(&parts);
@@ -422,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn owned_borrowed_and_listed_parts_name_the_same_subject() {
+    fn owned_borrowed_and_listed_parts_make_the_same_key() {
         let owned = Key::new((String::from("ana"), -3_i32));
         assert_eq!(owned, Key::new(("ana", "-3")));
         assert_eq!(owned, Key::from_parts(["ana", "-3"]));

@@ -1,7 +1,7 @@
 //! Exact rate limiting: Tidegate decides whether one more action of a key may happen now, later or not at all.
 //!
-//! A [`Limit`] is the promise. [`Limiter`] applies it to any number of keys, [`DirectLimiter`] to just one. [`admit_all`]
-//! asks several limits that are allowed or denied together. A caller that prefers to wait uses
+//! A [`Limit`] is the promise. [`Limiter`] applies it to any number of keys, [`DirectLimiter`] to just one.
+//! [`admit_all`] asks several limits that are allowed or denied together. A caller that prefers to wait uses
 //! [`Limiter::acquire`], [`Pacer`], [`Shaper`] or [`Permits`].
 //!
 //! ```
@@ -12,7 +12,7 @@
 //! if limiter.admit("ana").is_allowed() {
 //!     println!("welcome");
 //! }
-//! limiter.acquire("ana").within(SECOND).blocking()?; // or `.await`, on any runtime
+//! limiter.acquire("ana").max_wait(SECOND).blocking()?; // or `.await`, on any runtime
 //! # Ok::<(), tidegate::Denied>(())
 //! ```
 //!
@@ -28,11 +28,34 @@
 //!
 //! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
 //! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
-//! let refused = API.decide(&mut ana, clock.now(), Ask::ONE);
-//! assert_eq!(refused.retry_after(), Some(SECOND / 10));
+//! let denied = API.decide(&mut ana, clock.now(), Ask::ONE);
+//! assert_eq!(denied.retry_after(), Some(SECOND / 10));
 //! clock.advance(SECOND / 10);
 //! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
 //! ```
+//!
+//! # Choosing a type
+//!
+//! | need | type |
+//! |---|---|
+//! | one limit per user, address or tenant | [`Limiter`] |
+//! | one limit for the whole process | [`DirectLimiter`] |
+//! | several limits, all or none | [`admit_all`] |
+//! | a limit that arrives with each request | [`DynamicLimiter`] |
+//! | evenly spaced calls, with warm-up | [`Pacer`] |
+//! | a queue that drains at a rate (traffic shaping) | [`Shaper`] |
+//! | a maximum in flight per key, with leases | [`Permits`] |
+//! | a maximum in flight for one service, fixed or adaptive | [`ConcurrencyLimiter`] |
+//! | fewer calls while too many fail | [`CircuitBreaker`] |
+//! | states in your own store | [`Limit::decide`], [`State`] |
+//!
+//! Rates are limits per time; concurrency limits count calls in flight. A service usually needs both: a rate
+//! protects it from one busy client, a concurrency limit from its own slowness.
+//!
+//! # Choosing an algorithm
+//!
+//! A [`Limit`] is a token bucket (GCRA) unless it names another [`Algorithm`]. [`Limit::worst_case`] returns the
+//! most that a limit admits in any interval.
 
 mod adaptive;
 pub mod algorithm;
@@ -57,6 +80,7 @@ mod permits;
 mod receipt;
 mod seqlock;
 mod shaper;
+mod shared_limiter;
 mod small_bytes;
 mod store;
 mod sync;
@@ -82,6 +106,7 @@ pub use pacer::Pacer;
 pub use permits::{AcquirePermit, Permit, Permits, QueuedPermit};
 pub use receipt::Receipt;
 pub use shaper::Shaper;
+pub use shared_limiter::{SharedLimiter, SharedTake};
 pub use store::{
     DecisionMeter, DroppedCounts, FallbackStore, Map, MemoryStore, OnStoreFailure, OpenReceipt,
     PreparedLimit, ReceiptCounts, Scope, StateCounts, Store, StoreError, StoreFailure, StoreFailures,

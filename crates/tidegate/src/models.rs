@@ -3,7 +3,7 @@
 //! `cargo xtask models` runs them. Time stands still or is moved by hand. The models check that no unit is admitted
 //! twice, that none is charged without an admission, and that no wake-up is lost.
 
-mod places;
+mod concurrency;
 mod queue;
 mod zone;
 
@@ -14,8 +14,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use loom::sync::Notify;
 use loom::thread;
 
-use crate::published::Published;
-use crate::{Limit, Limiter, MILLISECOND, ManualClock, Map, SECOND, Single, admit_all};
+use crate::seqlock::SeqLock;
+use crate::{DirectLimiter, Limit, Limiter, MILLISECOND, ManualClock, Map, SECOND, admit_all};
 
 const SLOW: Limit = Limit::per_hour(1);
 
@@ -62,14 +62,14 @@ fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
 #[test]
 fn words_are_read_from_one_publication() {
     loom::model(|| {
-        let published = Arc::new(Published::new([0, 0]));
-        let writer = published.clone();
+        let words = Arc::new(SeqLock::new([0, 0]));
+        let writer = words.clone();
         let (_, [first, second]) = both(
             move || {
                 writer.replace(|[first, second]| [first + 1, second + 1]);
                 writer.replace(|[first, second]| [first + 1, second + 1]);
             },
-            move || published.read(),
+            move || words.read(),
         );
         assert_eq!(first, second);
     });
@@ -78,63 +78,63 @@ fn words_are_read_from_one_publication() {
 #[test]
 fn a_word_is_spent_once() {
     loom::model(|| {
-        let single = Single::with_clock(SLOW.burst(2), clock());
-        let other = single.clone();
-        let admit = |single: &Single| u8::from(single.admit().is_allowed());
+        let limiter = DirectLimiter::with_clock(SLOW.burst(2), clock());
+        let other = limiter.clone();
+        let admit = |limiter: &DirectLimiter| u8::from(limiter.admit().is_allowed());
         let (one, two) = both(move || admit(&other) + admit(&other), {
-            let single = single.clone();
-            move || admit(&single) + admit(&single)
+            let limiter = limiter.clone();
+            move || admit(&limiter) + admit(&limiter)
         });
         assert_eq!(one + two, 2);
-        assert_eq!(single.peek().remaining(), 0);
+        assert_eq!(limiter.peek().remaining(), 0);
     });
 }
 
 #[test]
 fn a_refund_meets_a_take() {
     loom::model(|| {
-        let single = Single::with_clock(SLOW.burst(2), clock());
-        assert!(single.admit().is_allowed());
-        let other = single.clone();
+        let limiter = DirectLimiter::with_clock(SLOW.burst(2), clock());
+        assert!(limiter.admit().is_allowed());
+        let other = limiter.clone();
         let (_, taken) = both(move || other.refund(1), {
-            let single = single.clone();
-            move || single.admit().is_allowed()
+            let limiter = limiter.clone();
+            move || limiter.admit().is_allowed()
         });
         assert!(taken);
-        assert_eq!(single.peek().remaining(), 1);
+        assert_eq!(limiter.peek().remaining(), 1);
     });
 }
 
 #[test]
 fn a_limit_is_changed_while_it_decides() {
     loom::model(|| {
-        let single = Single::with_clock(SLOW.burst(1), clock());
-        let other = single.clone();
+        let limiter = DirectLimiter::with_clock(SLOW.burst(1), clock());
+        let other = limiter.clone();
         let (_, passed) = both(move || other.set_limit(SLOW.burst(2)), {
-            let single = single.clone();
-            move || (0..3).filter(|_| single.admit().is_allowed()).count()
+            let limiter = limiter.clone();
+            move || (0..3).filter(|_| limiter.admit().is_allowed()).count()
         });
         assert!((1..=2).contains(&passed));
-        let rest = (0..3).filter(|_| single.admit().is_allowed()).count();
+        let rest = (0..3).filter(|_| limiter.admit().is_allowed()).count();
         assert_eq!(passed + rest, 2);
     });
 }
 
 #[test]
-fn a_spent_limit_that_is_replaced_admits_nobody_in_between() {
+fn a_spent_limit_that_is_replaced_admits_no_caller_in_between() {
     loom::model(|| {
         // Its debt is small for the previous limit: a caller that still decides by that limit must not use this
         // state as its own.
         let fast = Limit::per_second(1);
-        let single = Single::with_clock(SLOW.burst(2), clock());
-        assert!(single.admit_with(crate::Ask::new(crate::Cost::of(2))).is_allowed());
-        let other = single.clone();
+        let limiter = DirectLimiter::with_clock(SLOW.burst(2), clock());
+        assert!(limiter.admit_with(crate::Ask::new(crate::Cost::of(2))).is_allowed());
+        let other = limiter.clone();
         let (passed, ()) = both(move || other.admit().is_allowed(), {
-            let single = single.clone();
-            move || single.set_limit(fast)
+            let limiter = limiter.clone();
+            move || limiter.set_limit(fast)
         });
         assert!(!passed, "spent under both limits");
-        assert!(!single.admit().is_allowed());
+        assert!(!limiter.admit().is_allowed());
     });
 }
 
@@ -190,7 +190,7 @@ fn two_limits_are_asked_in_two_orders() {
 }
 
 #[test]
-fn the_clock_moves_while_somebody_begins_to_wait() {
+fn the_clock_moves_while_a_waiter_joins() {
     loom::model(|| {
         let clock = clock();
         let limiter = Limiter::with_clock(Limit::per_second(10).burst(1), clock.clone());
@@ -207,7 +207,7 @@ fn the_clock_moves_while_somebody_begins_to_wait() {
 }
 
 #[test]
-fn a_refund_comes_while_somebody_begins_to_wait() {
+fn a_refund_comes_while_a_waiter_joins() {
     loom::model(|| {
         let limiter = Limiter::with_clock(SLOW, clock());
         assert!(limiter.admit("ana").is_allowed());
@@ -219,24 +219,24 @@ fn a_refund_comes_while_somebody_begins_to_wait() {
 }
 
 #[test]
-fn a_refund_of_a_word_comes_while_somebody_begins_to_wait() {
+fn a_refund_of_a_word_comes_while_a_waiter_joins() {
     loom::model(|| {
-        let single = Single::with_clock(SLOW, clock());
-        assert!(single.admit().is_allowed());
-        let other = single.clone();
-        let (_, passed) = both(move || other.refund(1), move || block_on(&mut single.acquire()).is_ok());
+        let limiter = DirectLimiter::with_clock(SLOW, clock());
+        assert!(limiter.admit().is_allowed());
+        let other = limiter.clone();
+        let (_, passed) = both(move || other.refund(1), move || block_on(&mut limiter.acquire()).is_ok());
         assert!(passed);
     });
 }
 
 #[test]
-fn a_larger_limit_comes_while_somebody_begins_to_wait() {
+fn a_larger_limit_comes_while_a_waiter_joins() {
     loom::model(|| {
-        let single = Single::with_clock(SLOW, clock());
-        assert!(single.admit().is_allowed());
-        let other = single.clone();
+        let limiter = DirectLimiter::with_clock(SLOW, clock());
+        assert!(limiter.admit().is_allowed());
+        let other = limiter.clone();
         let larger = move || other.set_limit(SLOW.burst(2));
-        let (_, passed) = both(larger, move || block_on(&mut single.acquire()).is_ok());
+        let (_, passed) = both(larger, move || block_on(&mut limiter.acquire()).is_ok());
         assert!(passed);
     });
 }

@@ -23,6 +23,7 @@ use crate::wait::Acquire;
 /// pacer.set_rate("10/s".parse()?)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("RateLimiter", "Guava", "SmoothBursty", "SmoothWarmingUp", "throttle"))]
 #[derive(Clone, Debug)]
 pub struct Pacer {
     single: DirectLimiter,
@@ -51,6 +52,7 @@ impl Pacer {
     ///
     /// # Panics
     /// If the length does not fit the rate; see [`Limit::warm_up`].
+    #[doc(alias("slow start", "cold start"))]
     #[must_use]
     pub fn warm_up(self, length: Duration) -> Pacer {
         self.single.set_limit(self.single.limit().warm_up(length));
@@ -76,12 +78,16 @@ impl Pacer {
     }
 
     /// Waits for this many permits at once. The future runs on any runtime; it can also block a thread.
+    ///
+    /// A large grant passes as early as a small one; the next caller waits for its cost. With
+    /// [`Pay::Own`](crate::Pay::Own), the caller waits for its own cost.
     pub fn acquire(&self, permits: u64) -> Acquire {
         self.single.acquire_units(permits)
     }
 
     /// Takes this many permits now, or denies.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[doc(alias("try_acquire", "tryAcquire"))]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn admit(&self, permits: u64) -> Decision {
         self.single.admit_units(permits)
     }
@@ -90,6 +96,7 @@ impl Pacer {
     ///
     /// # Errors
     /// If the rate does not fit the other settings of the limit; the old rate stays in force.
+    #[doc(alias("setRate"))]
     pub fn set_rate(&self, rate: Rate) -> Result<(), LimitError> {
         self.single.change_limit(|limit| LimitBuilder::with_other_rate(limit.draft(), rate).build())
     }
@@ -100,6 +107,7 @@ impl Pacer {
     }
 }
 
+/// Returns true for limits that a pacer can keep.
 fn paces(limit: Limit) -> bool {
     limit.algorithm() == Algorithm::Pacer
 }

@@ -22,13 +22,18 @@ use crate::wait::{Acquire, KeyRequest, Kind, QueueGrant, Queued};
 /// use tidegate::{Permits, SECOND};
 ///
 /// let permits = Permits::at_most(1).lease(30 * SECOND);
-/// let permit = permits.enter("ana")?;
-/// assert!(permits.enter("ana").is_err()); // one at a time
-/// assert!(permits.enter("bob").is_ok()); // each subject has its own
+/// let permit = permits.admit("ana")?;
+/// assert!(permits.admit("ana").is_err()); // one at a time
+/// assert!(permits.admit("bob").is_ok()); // each key has its own
 /// drop(permit);
-/// assert!(permits.enter("ana").is_ok());
+/// assert!(permits.admit("ana").is_ok());
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
+///
+/// Use it where each customer may run only so many jobs at once. A process that dies without a release blocks its
+/// permits until their leases end. For one service as a whole, without leases, use
+/// [`ConcurrencyLimiter`](crate::ConcurrencyLimiter).
+#[doc(alias("semaphore", "bulkhead", "concurrency limit", "max in flight"))]
 #[derive(Clone, Debug)]
 pub struct Permits {
     limiter: Limiter,
@@ -49,6 +54,9 @@ impl Permits {
     ///
     /// # Panics
     /// If the lease is zero or more than ten years.
+    ///
+    /// Choose it longer than the longest call, or renew: a call that outlives its lease runs beside the next holder.
+    #[doc(alias("ttl", "timeout"))]
     #[must_use]
     pub fn lease(self, lease: Duration) -> Permits {
         self.set_limit(self.places(), lease);
@@ -56,6 +64,8 @@ impl Permits {
     }
 
     /// Creates new permits with the same limit, on a store of their own that reads another clock.
+    ///
+    /// Permits taken before stay with the old value. Call it first.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Permits {
         Permits { limiter: Limiter::with_clock(self.limiter.limit(), clock) }
@@ -85,6 +95,10 @@ impl Permits {
     }
 
     /// Returns a permit now, or denies.
+    ///
+    /// An ask with a cost takes several units at once, under one permit. A queue of waiters is not overtaken: while it
+    /// is not empty, this call is denied.
+    #[doc(alias("try_acquire", "enter"))]
     pub fn admit(&self, ask: impl IntoAsk) -> Result<Permit, Denied> {
         let (name, ask, _) = self.limiter.named(ask);
         let decision = self.limiter.admit_named(&name, ask);
@@ -92,23 +106,41 @@ impl Permits {
     }
 
     /// Waits for a permit. The future runs on any runtime; it can also block a thread.
+    ///
+    /// Waiters of a key pass in FIFO order. The time of the next release is unknown, so a max wait ends at its
+    /// deadline.
+    ///
+    /// ```
+    /// use tidegate::{MILLISECOND, Permits};
+    ///
+    /// let permits = Permits::at_most(1);
+    /// let first = permits.acquire("ana").blocking()?;
+    /// assert!(permits.acquire("ana").max_wait(5 * MILLISECOND).blocking().is_err_and(|denied| denied.is_timed_out()));
+    /// drop(first);
+    /// assert!(permits.acquire("ana").blocking().is_ok()); // or `.await`, on any runtime
+    /// # Ok::<(), tidegate::Denied>(())
+    /// ```
     pub fn acquire(&self, ask: impl IntoAsk) -> AcquirePermit {
         self.limiter.acquire_as(ask, PermitKind(self.limiter.clone()))
     }
 
     /// Returns the decision that [`Permits::admit`] would be based on, without taking a permit. Its `remaining` is
     /// the number of free permits.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
         self.limiter.peek(ask)
     }
 
     /// Releases a permit by its number. Returns true if it was still in flight.
+    ///
+    /// For a permit that is held by another process, which sent its number. A repeated release has no effect.
     pub fn release(&self, key: impl IntoKey, permit: PermitId) -> bool {
         self.limiter.release(key, permit)
     }
 
     /// Restarts the lease of a permit by its number. Returns true if it was still in flight.
+    ///
+    /// An ended lease is not revived: its units may belong to another holder.
     pub fn renew(&self, key: impl IntoKey, permit: PermitId) -> bool {
         self.limiter.renew(key, permit)
     }
@@ -121,6 +153,7 @@ impl Permits {
         self.limiter.set_limit(Limit::concurrency(places, lease));
     }
 
+    /// Returns the maximum in flight of the limit in force.
     fn places(&self) -> u64 {
         Concurrency::try_from(self.limiter.limit()).map_or(1, |limit| limit.max())
     }
@@ -146,6 +179,9 @@ impl Permit {
 
     /// Returns the number, for storage or transfer; `None` if the permit was taken with a cost of 0 and holds
     /// nothing.
+    ///
+    /// With the number, another process or a later request can release or renew the permit. Then pass this value
+    /// to `mem::forget`, because its drop would release the permit.
     pub fn id(&self) -> Option<PermitId> {
         self.id
     }
@@ -155,6 +191,7 @@ impl Permit {
         self.give_back()
     }
 
+    /// Releases the permit once: a later call has no number left.
     fn give_back(&mut self) -> bool {
         self.id.take().is_some_and(|id| self.limiter.release_named(&self.name, id))
     }

@@ -10,6 +10,10 @@ use crate::time::{Ticks, Timestamp};
 /// A plain refund subtracts from the whole debt of a key. A receipt refunds one take, shortly after it: the part
 /// that time has repaid, or that later takes depend on, is not returned. A refund consumes the receipt. After a
 /// reset of its key, or a refund without a receipt, the receipt is void.
+///
+/// Only pure states use it directly ([`Limit::receipt`](crate::Limit::receipt),
+/// [`Limit::give_back`](crate::Limit::give_back)). Limiters wrap it in a [`TrackedTake`](crate::TrackedTake).
+#[doc(alias("refund", "undo", "reservation"))]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The algorithm of the state that it refers to; `None` if only one algorithm is possible.

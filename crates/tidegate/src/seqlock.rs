@@ -6,14 +6,20 @@
 use crate::sync::{AtomicU64, Mutex, Ordering, fence};
 
 /// The words that were published last.
+///
+/// Readers never block a writer and never wait for a lock. A reader repeats its read if a publication ends
+/// meanwhile, so publications must be rare.
 #[derive(Debug)]
 pub(crate) struct SeqLock<const N: usize> {
+    /// The number of publications; its lowest bit selects the slot in use.
     turn: AtomicU64,
     slots: [[AtomicU64; N]; 2],
+    /// Held by the writer: publications are serial.
     writing: Mutex<()>,
 }
 
 impl<const N: usize> SeqLock<N> {
+    /// Creates a lock with these words in both slots.
     pub(crate) fn new(words: [u64; N]) -> SeqLock<N> {
         let slot = || std::array::from_fn(|index| AtomicU64::new(words[index]));
         SeqLock { turn: AtomicU64::new(0), slots: [slot(), slot()], writing: Mutex::new(()) }
@@ -53,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_published_last_is_read() {
+    fn a_read_returns_the_last_publication() {
         let published = SeqLock::new([1, 2]);
         assert_eq!(published.read(), [1, 2]);
         for word in 3..9 {

@@ -16,12 +16,13 @@ use crate::wait::Acquire;
 /// use tidegate::{Limit, SECOND, Shaper};
 ///
 /// let shaper = Shaper::new(Limit::leaky_bucket(100, SECOND).queue(50));
-/// let first = shaper.pass().blocking()?;
+/// let first = shaper.acquire().blocking()?;
 /// assert!(first.duration.is_zero());
-/// let second = shaper.pass().blocking()?; // 10 ms after the first
+/// let second = shaper.acquire().blocking()?; // 10 ms after the first
 /// println!("waited {:?}", second.duration);
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
+#[doc(alias("leaky bucket", "traffic shaping", "queue", "limit_req"))]
 #[derive(Clone, Debug)]
 pub struct Shaper {
     single: DirectLimiter,
@@ -41,18 +42,24 @@ impl Shaper {
 
     /// Sets the largest number of waiters at a time, in addition to the limit's own `queue`. The default is 65,536.
     ///
-    /// A `pass` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
+    /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Shaper {
         Shaper { single: self.single.max_waiters(most) }
     }
 
     /// Waits for its turn with one unit. The future runs on any runtime; it can also block a thread.
+    ///
+    /// The result states how long the caller waited. A dropped future leaves the queue, and the waiters behind it move
+    /// up.
+    #[doc(alias("pass"))]
     pub fn acquire(&self) -> Acquire {
         self.single.acquire()
     }
 
     /// Waits for its turn with this many units.
+    ///
+    /// The units leave together; the next caller follows after all of them have drained.
     pub fn acquire_units(&self, units: u64) -> Acquire {
         self.single.acquire_units(units)
     }

@@ -11,8 +11,10 @@ pub(crate) enum SmallBytes<const N: usize> {
 impl<const N: usize> SmallBytes<N> {
     /// The overhead of one allocation in bytes.
     const ALLOCATION: usize = 16;
+    /// Fails the compilation if the length of `N` inline bytes does not fit in one byte.
     const FITS: () = assert!(N <= u8::MAX as usize, "the length is one byte");
 
+    /// Copies the bytes: inline if they fit, else into one allocation.
     #[inline]
     pub(crate) fn new(from: &[u8]) -> SmallBytes<N> {
         let () = SmallBytes::<N>::FITS;
@@ -26,6 +28,7 @@ impl<const N: usize> SmallBytes<N> {
         }
     }
 
+    /// Returns the bytes, inline or on the heap.
     #[inline]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
@@ -35,6 +38,7 @@ impl<const N: usize> SmallBytes<N> {
     }
 
     /// Returns the size of its heap memory in bytes.
+    /// Zero for inline bytes. An allocation counts with the overhead of the allocator.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             SmallBytes::Inline { .. } => 0,
@@ -43,6 +47,7 @@ impl<const N: usize> SmallBytes<N> {
     }
 }
 
+/// Escapes the bytes, because a key can be any bytes.
 impl<const N: usize> std::fmt::Debug for SmallBytes<N> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "\"{}\"", self.as_bytes().escape_ascii())
@@ -59,11 +64,13 @@ pub(crate) struct ByteWriter<const N: usize> {
 }
 
 impl<const N: usize> ByteWriter<N> {
+    /// Creates an empty buffer; nothing is allocated up to `N` bytes.
     #[inline]
     pub(crate) fn new() -> ByteWriter<N> {
         ByteWriter { short: [0; N], length: 0, long: Vec::new() }
     }
 
+    /// Appends a piece. The piece that exceeds `N` bytes moves all earlier bytes to the heap.
     #[inline]
     pub(crate) fn write(&mut self, piece: &[u8]) {
         let end = self.length + piece.len();
@@ -75,6 +82,7 @@ impl<const N: usize> ByteWriter<N> {
         self.length = end;
     }
 
+    /// Appends to the heap. It is not inlined, because almost all keys are short.
     #[cold]
     fn write_long(&mut self, piece: &[u8]) {
         if self.long.is_empty() {
@@ -83,6 +91,7 @@ impl<const N: usize> ByteWriter<N> {
         self.long.extend_from_slice(piece);
     }
 
+    /// Returns the number of bytes written so far.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.length
@@ -99,12 +108,14 @@ impl<const N: usize> ByteWriter<N> {
         }
     }
 
+    /// Returns the bytes written so far.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.long.is_empty() { &self.short[..self.length] } else { &self.long }
     }
 }
 
+/// Accepts formatted text, so that numbers become parts of a key without an allocation. It never fails.
 impl<const N: usize> std::fmt::Write for ByteWriter<N> {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         self.write(text.as_bytes());
@@ -117,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_the_same_within_and_on_the_heap() {
+    fn bytes_are_the_same_inline_and_on_the_heap() {
         assert_eq!((size_of::<SmallBytes<30>>(), size_of::<SmallBytes<38>>()), (32, 40));
         for length in 0..100 {
             let bytes: Vec<u8> = (0..length).collect();
@@ -128,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_one_behind_the_other_however_many_there_are() {
+    fn any_number_of_pieces_is_concatenated() {
         for pieces in 0..40 {
             let mut writer = ByteWriter::<16>::new();
             let mut expected = Vec::new();

@@ -16,6 +16,7 @@ pub(crate) use imp::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 pub(crate) struct Mutex<T>(imp::Mutex<T>);
 
 impl<T> Mutex<T> {
+    /// Creates an unlocked mutex.
     pub(crate) fn new(value: T) -> Mutex<T> {
         Mutex(imp::Mutex::new(value))
     }
@@ -37,13 +38,15 @@ impl<T> Mutex<T> {
     }
 }
 
+/// Prints no content, because that would take the lock.
 impl<T> fmt::Debug for Mutex<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Mutex")
     }
 }
 
-/// A value alone in its cache lines, which avoids false sharing.
+/// A value alone in its cache lines, which avoids false sharing. Some processors fetch lines of 64 bytes in pairs, so
+/// it takes 128.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct CachePadded<T>(pub(crate) T);

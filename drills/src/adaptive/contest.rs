@@ -29,7 +29,7 @@ pub(super) struct Scenario {
 pub(super) const SCENARIOS: [Scenario; 3] = [
     Scenario { name: "130 % load, a fifth of the workers", world: world(130, FEWER, 100) },
     Scenario { name: "80 % load, a fifth of the workers", world: world(80, FEWER, 100) },
-    // Nobody answers in 100 ms who takes 90 for one call.
+    // A service that takes 90 ms for one call cannot meet 100 ms under load.
     Scenario { name: "130 % load, five times slower", world: world(130, SLOWER, 250) },
 ];
 
@@ -42,7 +42,7 @@ const fn world(load_percent: u64, low: Phase, deadline: u64) -> World {
     }
 }
 
-/// How an algorithm is set up; AIMD has to be told what is slow.
+/// How an algorithm is set up; AIMD needs a threshold for slow calls.
 pub(super) fn adapt(algorithm: &str, deadline: Duration) -> AdaptiveLimit {
     match algorithm {
         "aimd" => AdaptiveLimit::aimd(1..=1000).slow_after(deadline / 2),

@@ -1,6 +1,6 @@
 //! A simulated service: workers, a queue before them, and callers who give up.
 //!
-//! Events in the order of their times; nothing waits and nobody's clock is read. A call that is let in takes a
+//! Events in the order of their times; nothing waits and no clock is read. A call that is let in takes a
 //! worker or stands in the service's own queue, first come, first served. Its caller gives up at the deadline, which
 //! gives its place back as overloaded; the work is done nevertheless and costs capacity.
 

@@ -16,7 +16,7 @@ use flash_sale::payment::Payment;
 use flash_sale::sale::NewSale;
 use flash_sale::shop::Shop;
 use flash_sale::strategy::Strategy;
-use harness::sale::{Ledger, Told, Word};
+use harness::sale::{Ledger, WishResult, Word};
 use harness::{Options, Progress, Report, thousands, unix_time};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::sleep;
@@ -98,17 +98,17 @@ async fn on(dialect: Dialect, orders: u64, seed: u64) -> Result<Raced, String> {
     for payer in 0..PAYERS {
         payers.spawn(pay_on(Arc::clone(&race), Random::new(seed.wrapping_add(payer))));
     }
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     while let Some(payer) = payers.join_next().await {
-        told.extend(payer.map_err(said)??);
+        results.extend(payer.map_err(said)??);
     }
-    wait_for_returns(&race, &told).await?;
+    wait_for_returns(&race, &results).await?;
     is_over.store(true, Ordering::Relaxed);
     let mut returned = 0;
     for sweeper in sweeping {
         returned += sweeper.await.map_err(said)??;
     }
-    judge(&race, &told, returned).await
+    judge(&race, &results, returned).await
 }
 
 /// Returns what is over, without a pause, and says how many that were.
@@ -121,22 +121,22 @@ async fn sweep(shop: Shop, is_over: Arc<AtomicBool>) -> Result<u64, String> {
     Ok(returned)
 }
 
-async fn pay_on(race: Arc<Race>, mut random: Random) -> Result<Vec<Told>, String> {
-    let mut told = Vec::new();
+async fn pay_on(race: Arc<Race>, mut random: Random) -> Result<Vec<WishResult>, String> {
+    let mut results = Vec::new();
     loop {
         let number = race.next.fetch_add(1, Ordering::Relaxed);
         if number >= race.orders {
-            return Ok(told);
+            return Ok(results);
         }
         let off = random.between(0, 2 * OFF as u64) as i64 - OFF;
-        told.push(race.one(number, off).await?);
+        results.push(race.one(number, off).await?);
         race.progress.at(number + 1, format!("setting out {} µs early", race.lead.load(Ordering::Relaxed)));
     }
 }
 
 impl Race {
     /// Reserves a piece, and pays for it at the end of its time.
-    async fn one(&self, number: u64, off: i64) -> Result<Told, String> {
+    async fn one(&self, number: u64, off: i64) -> Result<WishResult, String> {
         let (user, key) = (format!("buyer-{number}"), format!("key-{number}"));
         let wish = Wish { sale: self.sale, user: &user, key: &key };
         let order = match self.shop.buy(&wish, Strategy::Conditional).await.map_err(said)? {
@@ -152,7 +152,7 @@ impl Race {
             Payment::UnknownOrder => return Err(format!("{user}: order {order} is not known")),
         };
         self.lead.fetch_add(if is_paid { -STEP } else { STEP }, Ordering::Relaxed);
-        Ok(Told { user, key, heard: Word::Reserved(order), is_paid: Some(is_paid) })
+        Ok(WishResult { user, key, heard: Word::Reserved(order), is_paid: Some(is_paid) })
     }
 }
 
@@ -168,8 +168,8 @@ async fn wait_until(moment: i64) {
 }
 
 /// Waits until the sweepers have returned everything that was not paid.
-async fn wait_for_returns(race: &Race, told: &[Told]) -> Result<(), String> {
-    let paid = told.iter().filter(|told| told.is_paid == Some(true)).count() as i64;
+async fn wait_for_returns(race: &Race, results: &[WishResult]) -> Result<(), String> {
+    let paid = results.iter().filter(|result| result.is_paid == Some(true)).count() as i64;
     for _ in 0..600 {
         let tally = race.shop.database.tally(race.sale).await.map_err(said)?;
         if tally.is_some_and(|tally| tally.live <= paid) {
@@ -180,11 +180,11 @@ async fn wait_for_returns(race: &Race, told: &[Told]) -> Result<(), String> {
     Err("something is reserved for ever".to_owned())
 }
 
-async fn judge(race: &Race, told: &[Told], returned: u64) -> Result<Raced, String> {
+async fn judge(race: &Race, results: &[WishResult], returned: u64) -> Result<Raced, String> {
     let database = &race.shop.database;
     let books = Ledger::books(database, race.sale).await?;
     let mut findings = books.findings();
-    findings.extend(told.iter().flat_map(|told| told.contradictions(&books)));
+    findings.extend(results.iter().flat_map(|result| result.contradictions(&books)));
     findings.extend(Ledger::audit(database).await?);
     let (paid, went_back) = (books.paid(), books.returned());
     if paid + went_back != race.orders || returned != went_back {

@@ -1,6 +1,6 @@
 //! Replies that are lost: the buyer asks again with the same key, and has one order.
 //!
-//! The first question is cut off right after it was sent, a little later, or when its answer has come and nobody has
+//! The first question is cut off right after it was sent, a little later, or when its answer has come and no client has
 //! read it. Then the same is asked twice more, and both answers have to name one order.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use conformance::random::Random;
 use flash_sale::database::Dialect;
-use harness::sale::{Answer, Door, Ledger, Told, Wish, Word, open};
+use harness::sale::{Answer, Door, Ledger, Wish, WishResult, Word, open};
 use harness::{Options, Progress, Report, thousands};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
@@ -25,7 +25,7 @@ use super::lane::{ALL, Lane, said};
 /// Buyers on each of [`ALL`].
 const TIMES: [u64; 3] = [4_000, 3_000, 3_000];
 const WORKERS: u64 = 16;
-/// The most microseconds after which somebody hangs up.
+/// The most microseconds after which a client hangs up.
 const HANGS_UP: u64 = 8_000;
 /// Longer than it takes: nothing expires.
 const PAY_WITHIN: Duration = Duration::from_secs(3600);
@@ -76,30 +76,31 @@ async fn on(dialect: Dialect, times: u64, seed: u64) -> Result<(u64, u64, Vec<St
     for worker in 0..WORKERS {
         workers.spawn(work(Arc::clone(&loss), Random::new(seed.wrapping_add(worker))));
     }
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     while let Some(worker) = workers.join_next().await {
-        told.extend(worker.map_err(said)??);
+        results.extend(worker.map_err(said)??);
     }
     let books = Ledger::books(&lane.database, sale).await?;
     let orders = books.count(|_| true);
     let mut findings = books.findings();
-    let is_there = |told: &&Told| told.order().and_then(|order| books.entry(order, &told.user, &told.key));
-    let missing = told.iter().filter(|told| is_there(told).is_none());
-    findings.extend(missing.map(|told| format!("G-4: {told:?} is not in the books")));
-    if orders != times || told.len() as u64 != times {
-        findings.push(format!("G-3: {orders} orders of {times} buyers, {} were told", told.len()));
+    let is_there =
+        |result: &&WishResult| result.order().and_then(|order| books.entry(order, &result.user, &result.key));
+    let missing = results.iter().filter(|result| is_there(result).is_none());
+    findings.extend(missing.map(|result| format!("G-4: {result:?} is not in the books")));
+    if orders != times || results.len() as u64 != times {
+        findings.push(format!("G-3: {orders} orders of {times} buyers, {} got one", results.len()));
     }
     findings.extend(Ledger::audit(&lane.database).await?);
     serving.kill().await.map_err(said)?;
     Ok((loss.replayed.load(Ordering::Relaxed), orders, findings))
 }
 
-async fn work(loss: Arc<Loss>, mut random: Random) -> Result<Vec<Told>, String> {
-    let mut told = Vec::new();
+async fn work(loss: Arc<Loss>, mut random: Random) -> Result<Vec<WishResult>, String> {
+    let mut results = Vec::new();
     loop {
         let number = loss.next.fetch_add(1, Ordering::Relaxed);
         if number >= loss.times {
-            return Ok(told);
+            return Ok(results);
         }
         let (user, key) = (format!("buyer-{number}"), format!("key-{number}"));
         let strategy = random.pick(&STRATEGIES);
@@ -108,17 +109,17 @@ async fn work(loss: Arc<Loss>, mut random: Random) -> Result<Vec<Told>, String> 
         let first = loss.until_reserved(wish).await?;
         let second = loss.until_reserved(wish).await?;
         if first.order() != second.order() || !second.is_replayed {
-            return Err(format!("G-3: {user} was told {first:?}, then {second:?}"));
+            return Err(format!("G-3: {user} got {first:?}, then {second:?}"));
         }
         loss.replayed.fetch_add(u64::from(first.is_replayed), Ordering::Relaxed);
         let order = first.order().unwrap_or_default().to_owned();
-        told.push(Told { user, key, heard: Word::Reserved(order), is_paid: None });
+        results.push(WishResult { user, key, heard: Word::Reserved(order), is_paid: None });
         loss.progress.at(number + 1, format!("{} done before", loss.replayed.load(Ordering::Relaxed)));
     }
 }
 
 impl Loss {
-    /// Asks again for as long as somebody is faster: there is enough for everybody.
+    /// Asks again as long as another buyer is faster: there is enough for all.
     async fn until_reserved(&self, (user, key, strategy): Asked<'_>) -> Result<Answer, String> {
         loop {
             let answer = self.door.buy(user, key, strategy).await.map_err(said)?;

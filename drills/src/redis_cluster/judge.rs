@@ -57,7 +57,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Compares what was heard about somebody with what it has spent.
+    /// Compares the replies about a key with what it has spent.
     pub(super) fn compare(&mut self, name: &str, log: Vec<Decided>, spent: u64) {
         self.judged += 1;
         self.passed += log.iter().filter(|decided| decided.is_allowed).count() as u64;

@@ -48,7 +48,7 @@ pub(super) fn run(options: &Options, report: &mut Report) -> Outcome {
         is_over.store(true, Ordering::Relaxed);
         (heard, forgetting.join())
     });
-    let forgotten = forgotten.map_err(|_| "whoever forgot has panicked".to_owned())?;
+    let forgotten = forgotten.map_err(|_| "the forgetting thread has panicked".to_owned())?;
     let status = store.status();
     report.fact(format!(
         "scripts forgotten {} times in {lasts:?}: {} questions, {} scripts sent again",

@@ -79,7 +79,7 @@ impl Load {
         let policy = Policy::from_toml(POLICY).map_err(|error| error.to_string())?;
         let shared = Arc::new(Shared {
             watch: Stopwatch::start(),
-            gate: Gate::new(policy, with_fallback),
+            gate: Gate::new(policy, with_fallback).expect("the store supports the policy"),
             // So that it is not the log that grows.
             calls: Mutex::new(Vec::with_capacity(1 << 18)),
             errors: AtomicU64::new(0),

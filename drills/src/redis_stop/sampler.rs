@@ -31,7 +31,7 @@ struct Sample {
 #[derive(Debug)]
 pub(super) struct Samples(Vec<Sample>);
 
-/// Whoever looks.
+/// The sampling thread.
 pub(super) struct Sampler {
     is_over: Arc<AtomicBool>,
     looking: JoinHandle<Result<Vec<Sample>, String>>,
@@ -61,7 +61,7 @@ impl Sampler {
 
     pub(super) fn finish(self) -> Result<Samples, String> {
         self.is_over.store(true, Ordering::Relaxed);
-        self.looking.join().map_err(|_| "whoever looks has panicked".to_owned())?.map(Samples)
+        self.looking.join().map_err(|_| "the sampling thread has panicked".to_owned())?.map(Samples)
     }
 }
 

@@ -11,7 +11,7 @@ use harness::{Complaints, Process, beside, cpu_time_of};
 /// Longer than anybody waits who is served at all.
 const TOO_LONG: Duration = Duration::from_secs(10);
 
-/// Somebody who is served, at one of the doors.
+/// A client that is served, at one of the addresses.
 #[derive(Debug)]
 pub(super) struct Client {
     stream: TcpStream,
@@ -34,11 +34,11 @@ impl Client {
     /// Asks something, and waits for the answer.
     pub(super) fn ask(&mut self) -> Result<(), String> {
         let (ask, answer) = self.ask;
-        let mut told = vec![0; answer.len()];
-        let asked = self.stream.write_all(ask).and_then(|()| self.stream.read_exact(&mut told));
+        let mut reply = vec![0; answer.len()];
+        let asked = self.stream.write_all(ask).and_then(|()| self.stream.read_exact(&mut reply));
         match asked {
-            Ok(()) if told == answer => Ok(()),
-            Ok(()) => Err(format!("told {}", told.escape_ascii())),
+            Ok(()) if reply == answer => Ok(()),
+            Ok(()) => Err(format!("got {}", reply.escape_ascii())),
             Err(error) => Err(error.to_string()),
         }
     }

@@ -1,6 +1,6 @@
 //! The same faults while four threads ask at once.
 //!
-//! The threads run round by round, and between two rounds nobody asks. What was admitted from one such moment to any
+//! The threads run round by round, and between two rounds no thread asks. What was admitted from one such moment to any
 //! other one is judged by how much time the clock was given in between, and how often it jumped.
 
 mod bounds;
@@ -64,7 +64,7 @@ impl Crowd {
         Crowd { fault, clock, zone, subjects, admitted, marks: vec![first] }
     }
 
-    /// All threads ask while the clock is moved; then nobody does.
+    /// All threads ask while the clock is moved; then none does.
     fn round(&mut self, seed: u64) {
         let (running, mut mark) = (AtomicU64::new(READERS), self.marks[self.marks.len() - 1].clone());
         let begin = AtomicBool::new(false);
@@ -96,7 +96,7 @@ impl Crowd {
         for _ in 0..ASKS {
             let key = random.between(0, self.subjects.len() as u64 - 1);
             let (terms, limiter) = &self.subjects[key as usize];
-            // Whoever would have to queue is ready to: it is the admission that counts.
+            // A request that would have to queue accepts that: it is the admission that counts.
             let max_wait = if terms.has_queue() { HOUR } else { Duration::ZERO };
             if limiter.admit(ask(&key.to_le_bytes()[..]).max_wait(max_wait)).is_allowed() {
                 self.admitted[key as usize].fetch_add(1, Ordering::Relaxed);
@@ -141,7 +141,7 @@ impl Crowd {
             if counts.inserts == self.ever_admitted() { 0 } else { counts.inserts + counts.conversions };
         let terms: Vec<_> = self.subjects.iter().map(|(terms, _)| *terms).collect();
         let tightest = Tightest::of_all(self.fault, &terms, &self.marks, early);
-        let claim = format!("{name}: nobody above its bound between any two rounds");
+        let claim = format!("{name}: no key above its bound between any two rounds");
         report.claim(!tightest.is_above(), &claim, format!("the tightest: {tightest}"));
     }
 

@@ -34,13 +34,13 @@ pub(super) enum Breach {
     TooMuch,
     /// The zone has admitted more than true time allows.
     BeyondTrueTime,
-    /// Somebody was told that it will never pass.
+    /// A request was denied for good.
     Never,
     /// The zone has decided otherwise than a state kept apart.
     Differs,
-    /// Somebody was told to wait for longer than it may have to.
+    /// The reported wait was longer than the bound.
     Waits,
-    /// Somebody who waited as told did not pass, or would have passed earlier.
+    /// A request after the reported wait was denied, or one before it was admitted.
     EarlyOrLate,
 }
 
@@ -95,7 +95,7 @@ impl Judged {
         of_all[breach as usize].add(self.seed, describe);
     }
 
-    /// Somebody was told to wait for so long.
+    /// Records a reported wait.
     pub(super) fn waits(&mut self, wait: u64, longest: u64, describe: impl FnOnce() -> String) {
         self.round.longest_wait = self.round.longest_wait.max(wait as f64 / longest as f64);
         if wait > longest {
@@ -103,7 +103,7 @@ impl Judged {
         }
     }
 
-    /// Somebody waited as told; whether that was needed, and enough.
+    /// Records if a reported wait was needed, and enough.
     pub(super) fn waited(&mut self, was_exact: bool, describe: impl FnOnce() -> String) {
         self.round.waits_checked += 1;
         if !was_exact {
@@ -138,19 +138,21 @@ impl Judged {
         let mut claim = |claim: &str, breach: Breach| {
             self.breaches[breach as usize].claim(&format!("{name}: {claim}"), report);
         };
-        claim("nobody is admitted what its own state refuses by the same readings", Breach::TooMuch);
+        claim("no key is admitted what its own state denies by the same readings", Breach::TooMuch);
         if self.jumps > 0 {
             let jump = "a jump forwards gives one more burst at most, a jump back nothing";
             claim(jump, Breach::BeyondTrueTime);
         }
-        claim("nobody is told never", Breach::Never);
+        claim("no request is denied for good", Breach::Never);
         claim("who keeps a cell is decided like a state kept apart, to the tick", Breach::Differs);
         let share = self.longest_wait * 100.0;
         let waits = format!("who keeps a cell waits no longer than it may (the longest {share:.1} %)");
         claim(&waits, Breach::Waits);
         let checked = thousands(self.waits_checked);
         if self.waits_checked > 0 {
-            let exact = format!("who waits as told passes, and not a nanosecond earlier ({checked} times)");
+            let exact = format!(
+                "a request after the reported wait passes, and not a nanosecond earlier ({checked} times)"
+            );
             claim(&exact, Breach::EarlyOrLate);
         }
         report.claim(

@@ -79,7 +79,7 @@ impl World {
             let decision = self.members[chosen].ask(cost, max_wait, at, judged);
             if let Verdict::Denied { retry_after } = decision.verdict_in_ticks() {
                 if self.still == 0 && self.random.percent(10) {
-                    self.wait_as_told(chosen, (cost, max_wait), retry_after, judged);
+                    self.wait_as_reported(chosen, (cost, max_wait), retry_after, judged);
                 }
                 return;
             }
@@ -87,7 +87,7 @@ impl World {
     }
 
     /// Asks again a nanosecond too early, and in time.
-    fn wait_as_told(
+    fn wait_as_reported(
         &mut self,
         chosen: usize,
         (cost, max_wait): (u64, Ticks),

@@ -74,7 +74,7 @@ impl Terms {
             Terms::Tokens(bucket) | Terms::Queue(bucket, DelayAfter::All) => {
                 (cost + bucket.burst()) * bucket.interval() + ticks(OUT_OF_ORDER)
             }
-            // Who does not want to be delayed waits until nobody is before it.
+            // Who does not want to be delayed waits until no other is before it.
             Terms::Queue(bucket, DelayAfter::Units(_)) => {
                 2 * bucket.burst() * bucket.interval() + ticks(OUT_OF_ORDER)
             }

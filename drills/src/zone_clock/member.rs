@@ -20,7 +20,7 @@ pub(super) struct Member {
     key: u64,
     /// What it was admitted, forgotten and cut as soon as a zone may.
     lenient: State,
-    /// What it was admitted if nobody ever forgets or cuts it but by its own asks.
+    /// What it was admitted if no process ever forgets or cuts it but by its own asks.
     kept: State,
     /// The same in true time, without the library's arithmetic.
     account: Account,

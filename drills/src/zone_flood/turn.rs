@@ -8,7 +8,7 @@ use crate::account::{Account, Prices};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Standing {
     account: Account,
-    /// Until when it was told that it would be refused.
+    /// The end of its reported wait.
     refused_until: Timestamp,
 }
 

@@ -32,7 +32,7 @@ pub(super) fn limit_of(key: usize) -> &'static Bucket {
     &LIMITS[key % LIMITS.len()]
 }
 
-/// Asks and writes until it is killed, or nobody reads any more.
+/// Asks and writes until it is killed, or no process reads any more.
 pub(crate) fn part(arguments: &[String]) -> Outcome {
     let file = arguments.first().ok_or("the first argument is a file")?;
     let seed: u64 = number(arguments, 1)?;

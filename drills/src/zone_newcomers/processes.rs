@@ -1,7 +1,7 @@
 //! Two processes with four threads each, on one file.
 //!
 //! They agree beforehand when each key is due and wait for that by the clock, so that nothing passes between them but
-//! the file. Whoever is late asks at once: each thread asks for each key, however late.
+//! the file. A late process asks at once: each thread asks for each key, however late.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ pub(super) fn run(keys: u64, drill: &str) -> Result<Found, String> {
     output.read_to_end(&mut theirs).map_err(|error| error.to_string())?;
     other.finish()?;
     if theirs.len() != keys as usize {
-        return Err(format!("the other process told of {} keys", theirs.len()));
+        return Err(format!("the other process reported {} keys", theirs.len()));
     }
     let mut meetings = Meetings::new(LIMIT.burst());
     for (mine, theirs) in mine.iter().zip(theirs) {

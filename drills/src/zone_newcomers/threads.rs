@@ -1,8 +1,8 @@
 //! Eight threads of one process, released on each key at once.
 //!
-//! They wait for the number of the round, not in the kernel, and then for a moment that comes soon after: whoever
+//! They wait for the number of the round, not in the kernel, and then for a moment that comes soon after: a thread that
 //! runs when the round begins is there within nanoseconds. There may be fewer processors than threads, so waiting
-//! gives way to others after a while. Whoever is the last to have asked begins the next round.
+//! gives way to others after a while. The last thread to have asked begins the next round.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,8 +27,8 @@ const GATHERING: Duration = Duration::from_micros(2);
 pub(super) enum Room {
     /// For all keys; strangers stay until their cells expire.
     Wide,
-    /// For a few dozen. Keys are reset after their round, and strangers leave at once: whoever looks for a cell sees
-    /// others than somebody a moment later.
+    /// For a few dozen. Keys are reset after their round, and strangers leave at once: a thread that looks for a cell
+    /// sees others than it would a moment later.
     Narrow,
 }
 

@@ -19,7 +19,7 @@ async fn a_visitor_waits_for_the_opening_buys_and_pays() {
     visitor.open(&stall.url()).await;
 
     visitor.until_said("opens", "0:").await;
-    assert!(!visitor.is_active("buy").await, "nobody buys before the opening");
+    assert!(!visitor.is_active("buy").await, "no purchase before the opening");
     assert_eq!(visitor.text("stock").await, "3 of 3 left");
     visitor.picture("before").await;
 
@@ -96,12 +96,12 @@ async fn a_visitor_in_line_sees_the_place_fall() {
     visitor.until("a place further ahead", fallen).await;
     visitor.picture("ahead").await;
     visitor.until_said("result", "pay in time").await;
-    assert!(!visitor.is_shown("line").await, "whoever has been served stands in no line");
+    assert!(!visitor.is_shown("line").await, "a served buyer is not in the queue");
     visitor.close().await;
 }
 
 #[tokio::test]
-async fn a_limited_visitor_is_told_when_to_try_again() {
+async fn a_limited_visitor_sees_when_to_try_again() {
     let chromium = Chromium::start();
     let visitor = chromium.visitor("limited", Look::DesktopAtNight).await;
     let stall = Stall::open(&["--opens-in", "0s", "--rate", "1/15s burst 1"]);
@@ -112,7 +112,7 @@ async fn a_limited_visitor_is_told_when_to_try_again() {
     visitor.until_said("result", "Too many requests, try again in").await;
     assert!(!visitor.is_active("buy").await, "it counts down first");
     visitor.until_said("buy", "Try again in").await;
-    visitor.picture("told").await;
+    visitor.picture("limited").await;
     visitor.until_said("result", "You can try again now").await;
     visitor.press("buy").await;
     visitor.until_said("result", "pay in time").await;
@@ -144,7 +144,7 @@ async fn the_shopkeeper_sees_numbers_and_lines_grow() {
 }
 
 #[tokio::test]
-async fn a_shopkeeper_without_a_shop_is_told_so() {
+async fn a_shopkeeper_without_a_shop_sees_an_error() {
     let chromium = Chromium::start();
     let keeper = chromium.visitor("alone", Look::PhoneAtNight).await;
     let stall = Stall::open(&["--opens-in", "0s"]);

@@ -31,7 +31,7 @@ fn redis() -> Redis {
 }
 
 fn hint(url: &str) -> Hint {
-    Hint::with_max_wait(url, TIMEOUT).unwrap_or_else(|error| panic!("{error}"))
+    Hint::with_timeout(url, TIMEOUT).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A hint that says this many are left.
@@ -64,7 +64,7 @@ async fn eventually(what: &str, mut look: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// A database that says what it is told to.
+/// A database with fixed replies.
 fn reading(stock: &Arc<AtomicI64>) -> impl Fn() -> Ready<Result<Vec<Stock>, Infallible>> + use<> {
     let stock = stock.clone();
     move || ready(Ok(vec![Stock { sale: SALE, left: stock.load(Ordering::SeqCst), buyers: Vec::new() }]))
@@ -155,7 +155,7 @@ async fn giving_back_makes_no_counter_where_there_is_none() {
 }
 
 #[tokio::test]
-async fn an_emptied_redis_knows_nothing_until_it_is_told() {
+async fn an_emptied_redis_knows_nothing_until_it_is_corrected() {
     let redis = redis();
     let hint = hint_of(&redis, 2).await;
     assert_eq!(hint.take(SALE, "ana").await, Perhaps);

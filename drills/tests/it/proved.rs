@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flash_sale::outcome::{Outcome, Wish};
 use flash_sale::sale::NewSale;
 use flash_sale::strategy::Strategy;
-use harness::sale::{Ledger, Told, Word};
+use harness::sale::{Ledger, WishResult, Word};
 use testbed::AnyDatabase;
 
 use crate::shop_on;
@@ -37,11 +37,11 @@ async fn books_show_it_when_a_shop_oversells() {
             return;
         }
     }
-    panic!("the naive strategy has not oversold in {SALES} sales, or nobody has seen it");
+    panic!("the naive strategy has not oversold in {SALES} sales, or the verifier has not seen it");
 }
 
 #[tokio::test]
-async fn whoever_was_told_something_else_than_the_books_say_is_found() {
+async fn a_reply_that_contradicts_the_books_is_found() {
     let running = AnyDatabase::sqlite();
     let shop = shop_on(&running).await;
     let sale = shop.database.create_sale(&NewSale::of(2)).await.unwrap();
@@ -49,20 +49,21 @@ async fn whoever_was_told_something_else_than_the_books_say_is_found() {
     let Outcome::Reserved { order, .. } = shop.buy(&wish, Strategy::Conditional).await.unwrap() else {
         panic!("there are two");
     };
-    let told = |heard: Word, is_paid| Told { user: "ana".to_owned(), key: "one".to_owned(), heard, is_paid };
-    let reserved = |order: &str, is_paid| told(Word::Reserved(order.to_owned()), is_paid);
+    let result_of =
+        |heard: Word, is_paid| WishResult { user: "ana".to_owned(), key: "one".to_owned(), heard, is_paid };
+    let reserved = |order: &str, is_paid| result_of(Word::Reserved(order.to_owned()), is_paid);
     let cases = [
         (reserved("another", None), "G-4"),
         (reserved(&order, None), "G-5"),
         (reserved(&order, Some(true)), "G-5"),
         (reserved(&order, Some(false)), "G-5"),
-        (told(Word::SoldOut, None), "G-3"),
-        (told(Word::Expired, None), "G-3"),
+        (result_of(Word::SoldOut, None), "G-3"),
+        (result_of(Word::Expired, None), "G-3"),
     ];
     let books = Ledger::books(&shop.database, sale).await.unwrap();
-    for (told, broken) in cases {
-        let found = told.contradictions(&books);
-        assert!(matches!(found.as_slice(), [one] if one.contains(broken)), "{told:?}: {found:?}");
+    for (result, broken) in cases {
+        let found = result.contradictions(&books);
+        assert!(matches!(found.as_slice(), [one] if one.contains(broken)), "{result:?}: {found:?}");
     }
     shop.pay(&order, "ana").await.unwrap();
     let books = Ledger::books(&shop.database, sale).await.unwrap();

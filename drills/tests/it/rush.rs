@@ -42,7 +42,7 @@ async fn is_exact_on(database: &AnyDatabase) {
     let all = rushed(&plan).await;
     assert_eq!(all.len(), 10);
     for figures in all {
-        assert!(figures.is_exact() && figures.untold == 0, "{figures:?}");
+        assert!(figures.is_exact() && figures.unreported == 0, "{figures:?}");
         assert!(figures.odd_answers.is_empty() && figures.unanswered == 0, "{figures:?}");
         assert!(figures.requests >= 60 && figures.attempts >= 10, "{figures:?}");
         assert!(figures.sold_out_after_ms.is_some(), "{figures:?}");

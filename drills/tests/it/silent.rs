@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Stops the database in the middle of a sale, and lets it go on.
 async fn stops_and_goes_on(url: &str, stop: impl Fn(), resume: impl Fn()) {
-    let database = Database::open(url, 4).await.unwrap().with_max_wait(TIMEOUT);
+    let database = Database::open(url, 4).await.unwrap().with_timeout(TIMEOUT);
     let shop = Shop::new(database);
     let short = NewSale { pay_within: Duration::from_millis(50), ..NewSale::of(1) };
     let sale = shop.database.create_sale(&short).await.unwrap();
@@ -43,13 +43,13 @@ async fn stops_and_goes_on(url: &str, stop: impl Fn(), resume: impl Fn()) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_postgres_that_is_stopped_keeps_nobody_waiting_and_is_found_again() {
+async fn a_postgres_that_is_stopped_delays_no_request_and_is_found_again() {
     let server = Postgres::start();
     stops_and_goes_on(&server.url(), || server.stop(), || server.resume()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mariadb_that_is_stopped_keeps_nobody_waiting_and_is_found_again() {
+async fn a_mariadb_that_is_stopped_delays_no_request_and_is_found_again() {
     let server = MariaDb::start();
     stops_and_goes_on(&server.url(), || server.stop(), || server.resume()).await;
 }

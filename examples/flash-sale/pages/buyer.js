@@ -1,10 +1,10 @@
 // The buyers' page: how long until the opening, what is left, one button, and what came of it.
 //
 // The shop's word counts. The countdown is set anew by every answer to `GET /api/sale`, half a round trip later,
-// and whoever is early all the same is told so by the shop and counts down again.
+// and a request that is early all the same gets "not_open", and the countdown starts again.
 
 import { buy, look, pay } from "./purchase.js";
-import { told } from "./results.js";
+import { meaningOf } from "./results.js";
 import { badge, clock, money, seconds, whole } from "./words.js";
 
 const LOOK_MS = 1000;
@@ -21,7 +21,7 @@ const now = () => performance.timeOrigin + performance.now();
 let sale = null;
 /** How often in a row it said nothing. */
 let missed = 0;
-/** A purchase or a payment that is under way: what can end it, and its place in line. */
+/** A purchase or a payment that is under way: what can end it, and its place in the queue. */
 let underWay = null;
 /** Until when the buttons rest because there were too many requests. */
 let restsUntil = 0;
@@ -61,7 +61,7 @@ async function watchSale() {
       missed += 1;
     }
     show();
-    // Not all visitors look at the same moment, and nobody storms a shop that is in trouble.
+    // Jitter spreads the visitors; backoff protects a shop that is in trouble.
     const pauseMs = Math.min(LOOK_HIDDEN_MS, LOOK_MS * 2 ** missed) + Math.random() * 500;
     await new Promise((done) => {
       lookNow = done;
@@ -95,7 +95,7 @@ async function onBuy() {
   if (answer.result === "not_open") sale.opensAt = now() + answer.opens_in_ms;
   if (answer.result === "limited" && (answer.left !== 0 || mayHaveOne)) rest(answer.retry_after_ms);
   if (answer.result === "paused") rest(answer.retry_after_ms);
-  // "None left" is no answer to somebody who may have the last one.
+  // "None left" is no answer to a visitor who may have the last one.
   const isNoAnswer = mayHaveOne && answer.result === "limited";
   const { isFinal, hasOrder } = say(isNoAnswer ? { ...answer, left: undefined } : answer);
   if (isFinal || !mayHaveOne) kept.drop("key");
@@ -136,7 +136,7 @@ function rest(ms = 1000) {
   restsUntil = now() + ms;
 }
 
-/** Runs one thing at a time, with its place in line and its pauses shown. */
+/** Runs one thing at a time, with its place in the queue and its pauses shown. */
 async function carryOut(task) {
   const control = new AbortController();
   underWay = { control, line: null };
@@ -171,7 +171,7 @@ function lose() {
 
 /** Shows what an answer means, once. */
 function say(answer) {
-  const meaning = told(answer);
+  const meaning = meaningOf(answer);
   const result = page("result");
   result.className = `result ${meaning.tone}`;
   write(result, meaning.text);
@@ -221,7 +221,7 @@ function label() {
   const state = phase();
   if (underWay) return [underWay.line ? "In line …" : "One moment …", false];
   if (state === "before") return [`Buy for ${money(sale.price_cents)}`, false];
-  // Whoever may have one can always ask, also when there is no other to be had.
+  // A visitor who may have one can always ask, also when no other is left.
   const mayHaveOne = isUnsure();
   if (state === "over" && !mayHaveOne) return ["The sale is over", false];
   if (sale.left === 0 && !mayHaveOne) return ["Sold out", false];

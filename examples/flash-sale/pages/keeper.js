@@ -7,7 +7,7 @@ import { Chart } from "./chart.js";
 import { badge, clock, whole } from "./words.js";
 
 const EVERY_MS = 1000;
-const MAXWAIT_MS = 4000;
+const TIMEOUT_MS = 4000;
 
 const page = (id) => document.getElementById(id);
 
@@ -30,7 +30,7 @@ let lastNumbers = "There were no numbers yet";
 let isAsking = false;
 
 async function ask() {
-  const response = await fetch("/keeper/numbers", { cache: "no-store", signal: AbortSignal.timeout(MAXWAIT_MS) });
+  const response = await fetch("/keeper/numbers", { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
   if (response.status === 403) throw new Error("This visit is over: open the address that the shop printed when it started.");
   if (!response.ok) throw new Error(`The shop answered with an error (${response.status}).`);
   return response.json();

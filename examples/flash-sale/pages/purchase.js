@@ -1,12 +1,12 @@
 // Talks to the shop: a signed link, the purchase under one key, the payment.
 //
 // A request whose answer is lost may have been carried out. It is repeated under the same key,
-// after pauses that grow, so that nobody buys or pays twice and a shop in trouble is left in peace.
+// after pauses that grow, so that no buyer buys or pays twice and a shop in trouble is not overloaded.
 
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000, 8000, 8000];
-const MAXWAIT_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 
-/** Buys one. `watch.place` hears the place in line, `watch.again` each pause; `watch.signal` gives up. */
+/** Buys one. `watch.place` gets the place in the queue, `watch.again` each pause; `watch.signal` gives up. */
 export async function buy(sale, key, watch) {
   let url;
   return insist(watch, async () => {
@@ -67,32 +67,32 @@ function pause(ms, signal) {
 }
 
 async function post(url, { signal, headers = {}, body, place = () => {} }) {
-  const max_wait = new MaxWait(signal);
+  const timeout = new Timeout(signal);
   try {
     const response = await fetch(url, {
       method: "POST",
       cache: "no-store",
       headers: { accept: "application/json, application/x-ndjson", ...headers },
       body,
-      signal: max_wait.signal,
+      signal: timeout.signal,
     });
     const type = response.headers.get("content-type") ?? "";
-    if (type.startsWith("application/x-ndjson")) return await lastOf(response.body, place, max_wait);
+    if (type.startsWith("application/x-ndjson")) return await lastOf(response.body, place, timeout);
     const said = await response.json().catch(() => ({}));
     const retry_after_ms = said.retry_after_ms ?? retryAfter(response);
     return { ...said, result: said.result ?? named(response.status), retry_after_ms };
   } finally {
-    max_wait.end();
+    timeout.end();
   }
 }
 
-/** Reads places in line until the line with a status comes, which is the answer. */
-async function lastOf(stream, place, max_wait) {
+/** Reads places in the queue until the line with a status comes, which is the answer. */
+async function lastOf(stream, place, timeout) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
     const { value, done } = await reader.read();
-    // A line that breaks off says nothing about the order: whoever asks again under the same key learns it.
+    // A line that breaks off says nothing about the order: a repetition under the same key returns it.
     if (done) throw new Error("the line ended without an answer");
     const lines = (text + value).split("\n");
     text = lines.pop();
@@ -100,13 +100,13 @@ async function lastOf(stream, place, max_wait) {
       const said = JSON.parse(line);
       if (said.status !== undefined) return said;
       place(said);
-      max_wait.renew(said.wait_ms);
+      timeout.renew(said.wait_ms);
     }
   }
 }
 
-/** Ends a request that nobody answers, but not one that waits in line. */
-class MaxWait {
+/** Aborts a request that is not answered in time, but not one that waits in the queue. */
+class Timeout {
   #control = new AbortController();
   #timer;
 
@@ -117,7 +117,7 @@ class MaxWait {
 
   renew(waitMs) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#control.abort(), waitMs + MAXWAIT_MS);
+    this.#timer = setTimeout(() => this.#control.abort(), waitMs + TIMEOUT_MS);
   }
 
   end() {

@@ -22,7 +22,7 @@ const MEANINGS = {
     isFinal: true,
     hasOrder: answer.pay !== undefined,
   }),
-  conflict: (answer) => ({ tone: "warn", text: `Somebody was faster. ${left(answer)} Please try again.` }),
+  conflict: (answer) => ({ tone: "warn", text: `Another buyer was faster. ${left(answer)} Please try again.` }),
   limited: (answer) =>
     answer.left === 0
       ? { ...MEANINGS.sold_out(), isFinal: false }
@@ -60,7 +60,7 @@ const MEANINGS = {
 };
 
 /** The meaning of an answer; one that is not known speaks for itself, and the next try is a new wish. */
-export function told(answer) {
+export function meaningOf(answer) {
   const meaning = MEANINGS[answer.result]?.(answer);
   const unknown = { tone: "bad", text: answer.message ?? "The shop did not understand. Please load the page again.", isFinal: true };
   return { isFinal: false, hasOrder: false, ...(meaning ?? unknown) };

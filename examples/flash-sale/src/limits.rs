@@ -10,13 +10,13 @@
 
 use std::net::SocketAddr;
 use std::str::FromStr;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::extract::ConnectInfo;
 use axum::http::Request;
 use tidegate::{Limit, Limiter, Zone};
-use tidegate_rules::{Gate, Policy, SystemCalendar, UnsupportedPolicy};
+use tidegate_rules::{Gate, Policy, UnsupportedPolicy};
 use tidegate_tower::key::{self, Extract, Extracted, Part};
 use tidegate_tower::{Head, RateLimitLayer};
 
@@ -27,7 +27,7 @@ use crate::strategy::Strategy;
 pub const RULES: &str = include_str!("../rules.toml");
 
 /// The max wait of a request for the bucket.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The memory of the rules, in bytes: enough for half a million buyers.
 const MEMORY: usize = 16 << 20;
@@ -73,7 +73,7 @@ pub(crate) struct Limits {
 impl Limits {
     /// Returns the layers, with `degraded` as their reply to denied requests.
     pub(crate) fn new(policy: Policy, rate: Limit, degraded: &Degraded) -> Result<Limits, UnsupportedPolicy> {
-        let gate = Gate::try_new(policy, Zone::new(MEMORY), Arc::new(SystemCalendar))?;
+        let gate = Gate::new(policy, Zone::new(MEMORY))?;
         let answer = degraded.clone();
         let rules = RateLimitLayer::rules(gate)
             .peer(address())
@@ -83,7 +83,7 @@ impl Limits {
         let answer = degraded.clone();
         let bucket = RateLimitLayer::with(Limiter::new(rate), key::everyone())
             .named("everyone")
-            .wait(PATIENCE)
+            .wait(MAX_WAIT)
             .exempt(|head| wanted(head).limiting != Limiting::Bucket)
             .otherwise(move |refused| answer.answer(refused));
         Ok(Limits { rules, bucket })

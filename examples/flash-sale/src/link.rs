@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_cookie_is_nobody() {
+    fn a_forged_cookie_identifies_no_user() {
         let signer = Signer::new("secret");
         let cookie = signer.visitor("ana");
         assert_eq!(signer.user_of(&cookie), Some("ana"));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_would_change_an_address_is_nobodys() {
+    fn a_name_that_would_change_an_address_is_no_user() {
         let signer = Signer::new("secret");
         for user in ["", "a&b", "a%20", &"x".repeat(65)] {
             assert_eq!(signer.payer_of("1", &uri(&signer.pay_url("1", user))), None, "{user}");

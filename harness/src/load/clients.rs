@@ -21,7 +21,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 const EVENTS: usize = 512;
 /// How long all connections may be without a reply.
 const SILENCE: Duration = Duration::from_secs(5);
-/// The longest latency that is told apart: an hour, in nanoseconds.
+/// The longest latency that is measured exactly: an hour, in nanoseconds.
 const LONGEST: u64 = 3_600_000_000_000;
 
 /// Connections to one server.

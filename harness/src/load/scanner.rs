@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_as_a_whole_and_another_shape_is_a_problem() {
+    fn an_error_is_returned_whole_and_another_shape_is_a_problem() {
         let mut tally = Tally::default();
         for (mut scanner, begun) in [(Scanner::any(), "*2\r\n:1\r\n"), (Scanner::integers(b'0'), "")] {
             scanner.scan(format!("{begun}-ERR no ").as_bytes(), &mut tally).unwrap();

@@ -1,4 +1,4 @@
-//! The books of a sale, row by row, and whether they agree with what buyers were told.
+//! The books of a sale, row by row, and whether they agree with the replies to buyers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -69,7 +69,7 @@ impl Books {
         self.count(|entry| entry == Entry::Returned)
     }
 
-    /// What is wrong with them, whatever buyers were told.
+    /// Returns what is wrong with them, whatever the replies to buyers.
     pub fn findings(&self) -> Vec<String> {
         let mut findings = Vec::new();
         let live: Vec<_> = self.lines.values().filter(|line| line.entry != Entry::Returned).collect();
@@ -125,21 +125,21 @@ impl Word {
     }
 }
 
-/// What one wish of a buyer was told in the end.
+/// The final reply to one wish of a buyer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct WishResult {
     /// Who.
     pub user: String,
     /// By which key.
     pub key: String,
     /// What it came to.
     pub heard: Word,
-    /// Whether it was paid, if it was tried: told "paid", or told "expired".
+    /// Whether it was paid, if it was tried: the reply was "paid" or "expired".
     pub is_paid: Option<bool>,
 }
 
-impl Told {
-    /// The order of which this buyer was told.
+impl WishResult {
+    /// Returns the order that the reply named.
     pub fn order(&self) -> Option<&str> {
         self.heard.order()
     }
@@ -150,11 +150,11 @@ impl Told {
             Word::Reserved(order) => self.of_order(order, books),
             Word::Expired => match books.of_key(&self.user, &self.key) {
                 Some((_, Entry::Returned)) => None,
-                other => Some(format!("G-3: was told that it expired, and the books say {other:?}")),
+                other => Some(format!("G-3: got \"expired\", and the books say {other:?}")),
             },
             Word::SoldOut => books
                 .of_key(&self.user, &self.key)
-                .map(|other| format!("G-3: was told that all is sold, and the books say {other:?}")),
+                .map(|other| format!("G-3: got \"sold out\", and the books say {other:?}")),
         };
         let named = |text| format!("{} by key {}: {text}", self.user, self.key);
         found.into_iter().map(named).collect()
@@ -162,7 +162,7 @@ impl Told {
 
     fn of_order(&self, order: &str, books: &Books) -> Option<String> {
         let Some(entry) = books.entry(order, &self.user, &self.key) else {
-            return Some(format!("G-4: was told of order {order}, and the books do not have it"));
+            return Some(format!("G-4: got order {order}, and the books do not have it"));
         };
         match (self.is_paid, entry) {
             (Some(true), Entry::Paid { cents }) if cents == books.price_cents => None,

@@ -6,16 +6,16 @@ use std::time::Duration;
 use fastrand::Rng;
 use tokio::time::{Instant, sleep};
 
-use super::books::{Told, Word};
+use super::books::{WishResult, Word};
 use super::door::{Answer, Door};
 
-/// When a buyer who was told nothing final calls that a fault of the shop.
+/// The timeout of a buyer without a final reply, which is then a fault of the shop.
 const NEVER: Duration = Duration::from_secs(90);
 
-/// How often somebody asks again after "sold out": something may come back.
+/// How often a buyer asks again after "sold out": something may come back.
 const HOPES: u32 = 3;
 
-/// Somebody who wants one piece.
+/// A buyer who wants one piece.
 #[derive(Debug)]
 pub struct Buyer<'a> {
     door: &'a Door,
@@ -41,35 +41,35 @@ impl<'a> Buyer<'a> {
     }
 
     /// Buys; then pays at once, or about when it is too late, or never; and perhaps tries once more after that.
-    pub async fn visit(&mut self) -> Result<Vec<Told>, String> {
-        let mut told = Vec::new();
+    pub async fn visit(&mut self) -> Result<Vec<WishResult>, String> {
+        let mut results = Vec::new();
         for number in 0..2 {
             let key = format!("{}-{number}", self.user);
-            let before = told.last().and_then(Told::order).map(str::to_owned);
+            let before = results.last().and_then(WishResult::order).map(str::to_owned);
             let heard = self.buy(&key, before.as_deref()).await?;
             let order = heard.order().map(str::to_owned);
-            let mut wish = Told { user: self.user.clone(), key, heard, is_paid: None };
+            let mut wish = WishResult { user: self.user.clone(), key, heard, is_paid: None };
             if let Some(order) = order {
                 wish.is_paid = self.perhaps_pay(&wish.key, &order).await?;
             }
             let is_content = wish.is_paid != Some(false) && wish.heard != Word::Expired;
-            told.push(wish);
+            results.push(wish);
             if is_content {
                 break;
             }
         }
-        Ok(told)
+        Ok(results)
     }
 
     /// Buys and pays at once.
-    pub async fn take(&mut self) -> Result<Told, String> {
+    pub async fn take(&mut self) -> Result<WishResult, String> {
         let key = format!("{}-late", self.user);
         let heard = self.buy(&key, None).await?;
         let is_paid = match &heard {
             Word::Reserved(order) => Some(self.pay(order).await?),
             Word::Expired | Word::SoldOut => None,
         };
-        Ok(Told { user: self.user.clone(), key, heard, is_paid })
+        Ok(WishResult { user: self.user.clone(), key, heard, is_paid })
     }
 
     /// Asks until something final is said. An order that it had before may still be in the way.
@@ -92,9 +92,9 @@ impl<'a> Buyer<'a> {
     }
 
     /// Asks once more by a key that has come to an order: the same has to be said.
-    pub async fn ask_again(&mut self, told: &Told) -> Result<Word, String> {
-        let heard = self.buy(&told.key, None).await?;
-        let is_same = match (&told.heard, told.is_paid, &heard) {
+    pub async fn ask_again(&mut self, result: &WishResult) -> Result<Word, String> {
+        let heard = self.buy(&result.key, None).await?;
+        let is_same = match (&result.heard, result.is_paid, &heard) {
             (Word::Reserved(one), _, Word::Reserved(other)) => one == other,
             (Word::Reserved(_), None | Some(false), Word::Expired) => true,
             (Word::Expired, _, Word::Expired) => true,
@@ -102,7 +102,7 @@ impl<'a> Buyer<'a> {
             (_, None | Some(false), Word::SoldOut) => self.strategies.contains(&"redis"),
             _ => false,
         };
-        is_same.then_some(()).ok_or_else(|| format!("G-3: {told:?} asked again and was told {heard:?}"))?;
+        is_same.then_some(()).ok_or_else(|| format!("G-3: {result:?} asked again and got {heard:?}"))?;
         Ok(heard)
     }
 
@@ -111,19 +111,19 @@ impl<'a> Buyer<'a> {
             Some(order) if answer.is(201, "reserved") => Ok(Word::Reserved(order.to_owned())),
             _ if answer.is(410, "expired") => Ok(Word::Expired),
             _ if answer.is(410, "sold_out") => Ok(Word::SoldOut),
-            _ => Err(format!("G-3: {} by key {key}: was told {answer:?}", self.user)),
+            _ => Err(format!("G-3: {} by key {key}: got {answer:?}", self.user)),
         }
     }
 
     /// Half pay at once, a quarter about when it is too late, a quarter never.
     async fn perhaps_pay(&mut self, key: &str, order: &str) -> Result<Option<bool>, String> {
-        let told = Told {
+        let result = WishResult {
             user: self.user.clone(),
             key: key.to_owned(),
             heard: Word::Reserved(order.to_owned()),
             is_paid: None,
         };
-        let again = if self.random.bool() { Some(self.ask_again(&told).await?) } else { None };
+        let again = if self.random.bool() { Some(self.ask_again(&result).await?) } else { None };
         let late = self.door.pay_within.unsigned_abs();
         match self.random.u8(..4) {
             0 => return Ok(None),
@@ -132,10 +132,13 @@ impl<'a> Buyer<'a> {
         }
         let is_paid = self.pay(order).await?;
         if is_paid && again.is_some_and(|again| again.order().is_none()) {
-            return Err(format!("G-3: {} held order {order}, and was told otherwise", self.user));
+            return Err(format!("G-3: {} held order {order}, and then got another reply", self.user));
         }
         if self.random.bool() && self.pay(order).await? != is_paid {
-            return Err(format!("G-5: {} paid order {order} twice, and was told two things", self.user));
+            return Err(format!(
+                "G-5: {} paid order {order} twice, and got two different replies",
+                self.user
+            ));
         }
         Ok(Some(is_paid))
     }
@@ -153,7 +156,7 @@ impl<'a> Buyer<'a> {
                 {
                     return Ok(true);
                 }
-                Ok(answer) => return Err(format!("G-5: {} paid {order}: was told {answer:?}", self.user)),
+                Ok(answer) => return Err(format!("G-5: {} paid {order}: got {answer:?}", self.user)),
             }
             self.nap().await;
         }

@@ -57,7 +57,7 @@ enum Said {
     Other(String),
 }
 
-/// What the crowd was told.
+/// The replies to the crowd.
 #[derive(Debug, Default)]
 pub struct Heard {
     /// The order of each buyer who has one, with the buyer.
@@ -122,7 +122,7 @@ fn user(door: &Door, number: u32) -> String {
 }
 
 impl Heard {
-    /// Keeps what a buyer was told. Returns the buyer if it tries again.
+    /// Records the reply to a buyer. Returns the buyer if it tries again.
     fn note(&mut self, door: &Door, buyer: Waiting, said: Said) -> Option<Waiting> {
         self.sent += 1;
         match said {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::books::{Books, Entry, Told, Word};
+use super::books::{Books, Entry, WishResult, Word};
 use super::buyer::Buyer;
 use super::door::{Door, Links};
 use super::serving::{Serving, Stage};
@@ -133,7 +133,7 @@ pub struct Round<L> {
     ledger: L,
     serving: Serving,
     door: Arc<Door>,
-    told: Vec<Told>,
+    results: Vec<WishResult>,
     lost: Arc<AtomicU64>,
     figures: Figures,
 }
@@ -144,7 +144,7 @@ impl<L: Ledger> Round<L> {
         let (serving, door) = open(stage, ledger, scene.stock, scene.pay_within).await?;
         let figures = Figures { stock: scene.stock.unsigned_abs(), ..Figures::default() };
         let (ledger, door) = (ledger.clone(), Arc::new(door));
-        Ok(Round { scene, ledger, serving, door, told: Vec::new(), lost: Arc::default(), figures })
+        Ok(Round { scene, ledger, serving, door, results: Vec::new(), lost: Arc::default(), figures })
     }
 
     /// The sale's number.
@@ -173,7 +173,7 @@ impl<L: Ledger> Round<L> {
         let troubled = trouble(&mut self.serving).await;
         for visit in crowd.join_all().await {
             match visit {
-                Ok(told) => self.told.extend(told),
+                Ok(results) => self.results.extend(results),
                 Err(finding) => self.figures.findings.push(finding),
             }
         }
@@ -205,7 +205,7 @@ impl<L: Ledger> Round<L> {
             let user = format!("{:x}-late-{number}", self.door.sale);
             let (door, lost, strategies) = self.for_a_buyer();
             match Buyer::new(&door, user, &strategies, &lost).take().await {
-                Ok(told) => self.told.push(told),
+                Ok(result) => self.results.push(result),
                 Err(finding) => self.figures.findings.push(finding),
             }
             let tally = self.ledger.tally(self.sale()).await?;
@@ -220,19 +220,19 @@ impl<L: Ledger> Round<L> {
         Ok(started.elapsed())
     }
 
-    /// Compares what everybody was told with the books, and gives what was counted and found.
+    /// Compares the replies to all buyers with the books, and returns the figures and findings.
     pub async fn close(mut self) -> Result<Figures, String> {
         self.ask_everybody_again().await;
         let books = self.ledger.books(self.sale()).await?;
         self.figures.findings.extend(books.findings());
-        for told in &self.told {
-            self.figures.findings.extend(told.contradictions(&books));
+        for result in &self.results {
+            self.figures.findings.extend(result.contradictions(&books));
         }
         self.figures.findings.extend(self.ledger.audit().await?);
         self.figures.audits += 1;
         self.figures.paid = books.paid();
         self.figures.returned = books.returned();
-        self.figures.wishes = self.told.len() as u64;
+        self.figures.wishes = self.results.len() as u64;
         self.figures.repeated = self.lost.load(Ordering::Relaxed);
         if books.count(|entry| entry == Entry::Reserved) > 0 {
             self.figures.findings.push("G-5: something is reserved for ever".to_owned());
@@ -242,10 +242,10 @@ impl<L: Ledger> Round<L> {
     }
 
     async fn ask_everybody_again(&mut self) {
-        for told in self.told.iter().filter(|told| told.heard != Word::SoldOut) {
+        for result in self.results.iter().filter(|result| result.heard != Word::SoldOut) {
             let (door, lost, strategies) = self.for_a_buyer();
-            let mut buyer = Buyer::new(&door, told.user.clone(), &strategies, &lost);
-            if let Err(finding) = buyer.ask_again(told).await {
+            let mut buyer = Buyer::new(&door, result.user.clone(), &strategies, &lost);
+            if let Err(finding) = buyer.ask_again(result).await {
                 self.figures.findings.push(finding);
             }
         }

@@ -132,7 +132,7 @@ impl Serving {
             .kill_on_drop(true);
         match &self.stage.redis {
             Some(redis) => command.env("REDIS_URL", redis),
-            // A shop without one has none, also if this program was told of one in this way.
+            // A shop without one has none, even if this program has one in its environment.
             None => command.env_remove("REDIS_URL"),
         };
         command
@@ -176,6 +176,6 @@ mod tests {
         };
         assert_eq!(redis_of(&stage), Some(Some("redis://:hush@cache".into())));
         stage.redis = None;
-        assert_eq!(redis_of(&stage), Some(None), "what this program was told is not passed on");
+        assert_eq!(redis_of(&stage), Some(None), "the environment of this program is not passed on");
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct View {
 impl View {
     /// What a node says, if it answers.
     pub(super) fn of(node: &Redis) -> Option<View> {
-        // Nobody waits for the dead.
+        // Dead nodes are not waited for.
         let reply = node.is_alive().then(|| node.try_command(&["CLUSTER", "NODES"]))?.ok()?;
         Some(View::parse(&reply.text()))
     }

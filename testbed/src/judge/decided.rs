@@ -112,14 +112,14 @@ pub enum Breach {
         /// What may be, in whole units.
         at_most: u64,
     },
-    /// Somebody was admitted by a rule that is closed.
+    /// A request was admitted by a rule that fails closed.
     Closed {
         /// Who.
         key: String,
         /// When it was asked.
         asked: Duration,
     },
-    /// Somebody was admitted in an outage.
+    /// A request was admitted in an outage.
     Outage {
         /// Who.
         key: String,
@@ -193,10 +193,10 @@ mod tests {
 
     #[test]
     fn a_bad_line_says_what_would_do() {
-        let told = "1 2 maybe 1 redis ana".parse::<Decided>().unwrap_err();
+        let error = "1 2 maybe 1 redis ana".parse::<Decided>().unwrap_err();
         assert!(
-            told.contains("maybe") && told.ends_with("ASKED ANSWERED allowed|denied COST BY KEY"),
-            "{told}"
+            error.contains("maybe") && error.ends_with("ASKED ANSWERED allowed|denied COST BY KEY"),
+            "{error}"
         );
         assert!("1 2 allowed 1 luck ana".parse::<Decided>().unwrap_err().contains("\"luck\""));
     }

@@ -73,7 +73,7 @@ impl Tree {
         Tree { nodes: vec![(0, NOTHING); 2 * leaves], leaves }
     }
 
-    /// Adds to the sums of this place and all after it; a place after the last counts for nobody.
+    /// Adds to the sums of this place and all after it; a place after the last changes nothing.
     fn add(&mut self, place: usize, number: i128) {
         if place < self.leaves {
             let (sum, largest) = &mut self.nodes[self.leaves + place];

@@ -92,8 +92,8 @@ fn a_loss_gives_one_burst_where_it_may_have_been_and_nowhere_else() {
     let (twice, once_more) = (vec![at(1_000); 6], vec![at(1_000); 7]);
     assert_eq!(Judge::new(twice).shared(&bound).unwrap().room, Some(0));
     assert!(Judge::new(once_more).shared(&bound).is_err());
-    for elsewhere in [999, 1_501] {
-        assert!(Judge::new(vec![at(elsewhere); 4]).shared(&bound).is_err());
+    for outside in [999, 1_501] {
+        assert!(Judge::new(vec![at(outside); 4]).shared(&bound).is_err());
     }
     let two = ten_per_second().loss(Duration::ZERO, SECOND).loss(Duration::ZERO, SECOND);
     assert!(Judge::new(vec![at(500); 9]).shared(&two).is_ok());
@@ -133,7 +133,7 @@ fn who_decided_says_which_bound_holds() {
 }
 
 #[test]
-fn a_closed_rule_admits_nobody() {
+fn a_closed_rule_admits_no_request() {
     let mut refused = decided(0, 1, By::Closed);
     refused.is_allowed = false;
     assert_eq!(Judge::new([refused.clone(), at(0)]).closed(), Ok(()));
@@ -143,7 +143,7 @@ fn a_closed_rule_admits_nobody() {
 }
 
 #[test]
-fn nobody_is_admitted_in_an_outage() {
+fn no_request_is_admitted_in_an_outage() {
     let outage = (milliseconds(10), milliseconds(20));
     let judge = |asked, answered| {
         Judge::new([decided(asked, answered, By::Redis)]).nothing_between(outage.0, outage.1)

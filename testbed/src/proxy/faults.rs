@@ -18,7 +18,7 @@ pub(super) struct Faults {
     pub(super) answer: (u64, Vec<u8>),
     requests: Way,
     replies: Way,
-    /// Whether somebody listens, as the door says.
+    /// Whether the door listens.
     is_listening: bool,
     is_over: bool,
 }
@@ -91,13 +91,13 @@ impl Shared {
         self.faults().target
     }
 
-    /// What happens to whoever has just connected; nothing, if nobody should have been able to.
+    /// The fate of a new connection; `None` if there should be none.
     pub(super) fn admission(&self) -> Option<Admission> {
         let faults = self.faults();
         faults.wants_a_listener().then_some(faults.admission)
     }
 
-    /// Waits until somebody is to listen; false, if all is over.
+    /// Waits until the door is to listen; false if all is over.
     pub(super) fn wait_to_listen(&self) -> bool {
         let mut faults = self.faults();
         while !faults.wants_a_listener() && !faults.is_over {
@@ -178,7 +178,7 @@ impl Shared {
         for link in self.links().drain(..) {
             link.cut();
         }
-        // Whoever waits has to see that its connection is cut.
+        // A waiting thread has to see that its connection is cut.
         drop(self.faults());
         self.changed.notify_all();
     }

@@ -17,9 +17,9 @@ use super::{Admission, pump};
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) client: TcpStream,
-    /// Nobody, in a black hole.
+    /// None in a black hole.
     pub(super) server: Option<TcpStream>,
-    /// What the client waits for, in order; whoever holds this may write to the client.
+    /// What the client waits for, in order; the holder of this lock may write to the client.
     waiting: Mutex<VecDeque<Waiting>>,
     is_cut: AtomicBool,
     /// Whether a reply was lost, so that none can follow.
@@ -80,7 +80,7 @@ impl Link {
     }
 }
 
-/// Moves the answers that are ready, and that nobody is before, to these bytes.
+/// Moves the answers that are ready, and that no pending one precedes, to these bytes.
 pub(super) fn take_ready(waiting: &mut VecDeque<Waiting>, bytes: &mut Vec<u8>) {
     while let Some(Waiting::Ready(answer)) = waiting.front() {
         bytes.extend_from_slice(answer);
@@ -120,12 +120,12 @@ impl Door {
         }
     }
 
-    /// Takes everybody until nobody is to be taken.
+    /// Accepts connections until none are to be accepted.
     fn accept_all(&self, listener: &TcpListener) {
         loop {
             let accepted = listener.accept();
             let Some(admission) = self.shared.admission() else { return };
-            // Whoever is gone already, or has no descriptor left for us, is not served.
+            // A connection that is closed already, or for which no descriptor is left, is not served.
             if let Ok((client, _)) = accepted {
                 self.serve(client, admission);
             }
@@ -151,10 +151,10 @@ impl Door {
     }
 }
 
-/// Wakes a door that waits for somebody to come.
+/// Wakes a door that waits for a connection.
 pub(super) fn wake(port: &Port, shared: &Shared) {
     if shared.admission().is_none() && shared.is_listening() {
-        // Nobody but the door sees this connection, and it may be too late already.
+        // Only the door sees this connection, and it may be too late already.
         drop(TcpStream::connect(port.address()));
     }
 }

@@ -102,7 +102,7 @@ impl Requests<'_> {
         forward
     }
 
-    /// Gives answers that wait for nobody; the other direction gives those that do.
+    /// Gives answers that wait for no other; the other direction gives those that do.
     fn give_ready(&self) -> bool {
         if !matches!(self.link.waiting().front(), Some(Waiting::Ready(_))) {
             return true;

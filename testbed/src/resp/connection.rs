@@ -19,22 +19,22 @@ pub struct Connection {
 impl Connection {
     /// Connects with ten seconds of max wait for everything.
     pub fn open(address: SocketAddr) -> io::Result<Connection> {
-        Connection::with_max_wait(address, TIMEOUT)
+        Connection::with_timeout(address, TIMEOUT)
     }
 
     /// Connects, and waits no longer than this for it and for each reply.
-    pub fn with_max_wait(address: SocketAddr, max_wait: Duration) -> io::Result<Connection> {
-        let stream = TcpStream::connect_timeout(&address, max_wait)?;
+    pub fn with_timeout(address: SocketAddr, timeout: Duration) -> io::Result<Connection> {
+        let stream = TcpStream::connect_timeout(&address, timeout)?;
         stream.set_nodelay(true)?;
         let connection = Connection { stream, read: Vec::new() };
-        connection.be_patient(max_wait)?;
+        connection.set_timeout(timeout)?;
         Ok(connection)
     }
 
     /// From now on waits no longer than this for each reply.
-    pub fn be_patient(&self, max_wait: Duration) -> io::Result<()> {
-        self.stream.set_read_timeout(Some(max_wait))?;
-        self.stream.set_write_timeout(Some(max_wait))
+    pub fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(timeout))?;
+        self.stream.set_write_timeout(Some(timeout))
     }
 
     /// Asks, and waits for the reply; a refusal is a reply.

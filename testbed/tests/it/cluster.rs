@@ -2,7 +2,7 @@
 
 use testbed::{Cluster, Flavour, Redis, SLOTS};
 
-/// Somebody else than the primary of this slot.
+/// A node that is not the primary of this slot.
 fn another(cluster: &Cluster, slot: u16) -> &Redis {
     let address = cluster.primary_of(slot).address();
     cluster.primaries().into_iter().find(|node| node.address() != address).expect("there are three")

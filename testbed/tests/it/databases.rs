@@ -104,16 +104,16 @@ fn a_living_database_can_be_started_again() {
 }
 
 #[test]
-fn a_stopped_postgres_answers_nobody_until_it_goes_on() {
-    nobody_is_answered_while_it_is_stopped(&Postgres::start(), POSTGRES_SLEEP);
+fn a_stopped_postgres_sends_no_replies_until_it_goes_on() {
+    no_reply_is_sent_while_it_is_stopped(&Postgres::start(), POSTGRES_SLEEP);
 }
 
 #[test]
-fn a_stopped_mariadb_answers_nobody_until_it_goes_on() {
-    nobody_is_answered_while_it_is_stopped(&MariaDb::start(), MARIADB_SLEEP);
+fn a_stopped_mariadb_sends_no_replies_until_it_goes_on() {
+    no_reply_is_sent_while_it_is_stopped(&MariaDb::start(), MARIADB_SLEEP);
 }
 
-fn nobody_is_answered_while_it_is_stopped(database: &Database, sleep: &str) {
+fn no_reply_is_sent_while_it_is_stopped(database: &Database, sleep: &str) {
     let mut asker = Asker::start(database, sleep);
     database.stop();
     assert!(database.is_alive());

@@ -69,7 +69,7 @@ fn is_any_left(folder: &str, pid: u32) -> bool {
 }
 
 pub(crate) fn is_there(pid: u32) -> bool {
-    // Whoever has ended and was not waited for is not there any more.
+    // A process that has ended and was not waited for is a zombie, which does not count.
     let status = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
     status.is_ok_and(|status| !status.contains(") Z "))
 }

@@ -21,7 +21,7 @@ fn start() -> (Redis, Proxy) {
 }
 
 fn connect(proxy: &Proxy) -> Connection {
-    Connection::with_max_wait(proxy.address(), TIMEOUT).expect("the proxy listens")
+    Connection::with_timeout(proxy.address(), TIMEOUT).expect("the proxy listens")
 }
 
 /// Whether no reply comes to this question.
@@ -33,9 +33,9 @@ fn is_mute(connection: &mut Connection, words: &[&str]) -> bool {
 
 /// Whether no reply comes.
 fn is_silent(connection: &mut Connection) -> bool {
-    connection.be_patient(A_WHILE).expect("a socket can be told");
+    connection.set_timeout(A_WHILE).expect("a socket option can be set");
     let reply = connection.receive();
-    connection.be_patient(TIMEOUT).expect("a socket can be told");
+    connection.set_timeout(TIMEOUT).expect("a socket option can be set");
     reply.is_err_and(|error| [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()))
 }
 
@@ -48,7 +48,7 @@ fn number(redis: &Redis) -> String {
     redis.command(&["GET", "n"])
 }
 
-/// Waits until the server has counted so far: nobody hears when it has.
+/// Waits until the server has counted so far, of which it sends no notice.
 fn counts_to(redis: &Redis, expected: &str) {
     until(&format!("a count of {expected}"), TIMEOUT, || (number(redis) == expected).then_some(()));
 }
@@ -205,7 +205,7 @@ fn what_is_held_passes_later_and_what_is_swallowed_does_not() {
 }
 
 #[test]
-fn nobody_listens_where_connections_are_refused() {
+fn no_process_listens_where_connections_are_refused() {
     let (_redis, proxy) = start();
     let mut open = connect(&proxy);
     assert!(open.call(&["PING"]).is_ok());

@@ -55,7 +55,7 @@ fn a_server_that_was_killed_comes_back_on_its_port_and_knows_nothing() {
 }
 
 #[test]
-fn a_stopped_server_answers_nobody_until_it_goes_on() {
+fn a_stopped_server_sends_no_replies_until_it_goes_on() {
     let redis = Redis::start(Flavour::Redis7);
     redis.stop();
     assert!(redis.is_alive());

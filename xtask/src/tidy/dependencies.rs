@@ -19,7 +19,7 @@ struct Member {
 const MEMBERS: [Member; 15] = [
     Member { name: "tidegate", may_use: &[], at_most: 3 },
     Member { name: "tidegate-macros", may_use: &["tidegate"], at_most: 4 },
-    Member { name: "tidegate-outbound", may_use: &["tidegate", "tidegate-tower"], at_most: 7 },
+    Member { name: "tidegate-outbound", may_use: &["tidegate", "tidegate-tower"], at_most: 8 },
     Member { name: "tidegate-redis", may_use: &["tidegate", "tidegate-support"], at_most: 8 },
     Member { name: "tidegate-rules", may_use: &["tidegate", "tidegate-support"], at_most: 8 },
     Member {
@@ -31,7 +31,7 @@ const MEMBERS: [Member; 15] = [
     Member {
         name: "tidegate-tower",
         may_use: &["tidegate", "tidegate-rules", "tidegate-support"],
-        at_most: 11,
+        at_most: 12,
     },
     Member { name: "conformance", may_use: &["tidegate"], at_most: usize::MAX },
     Member {

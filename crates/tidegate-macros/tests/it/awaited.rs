@@ -55,7 +55,7 @@ async fn tasks_of_tokio_wait_their_turn_and_all_pass() {
 
     let tasks: Vec<_> = (0..50).map(|number| tokio::spawn(send("ana", number))).collect();
     for (number, task) in (0..).zip(tasks) {
-        assert_eq!(task.await.expect("nobody panics"), Ok(number));
+        assert_eq!(task.await.expect("no thread panics"), Ok(number));
     }
 }
 
@@ -65,7 +65,7 @@ fn tasks_of_one_thread_pass_in_the_order_in_which_they_came() {
 
     #[rate_limit("500/s burst 1", wait = "1m")]
     async fn send(number: u32) -> Result<(), Denied> {
-        PASSED.lock().expect("nobody panics").push(number);
+        PASSED.lock().expect("no thread panics").push(number);
         Ok(())
     }
 
@@ -76,7 +76,7 @@ fn tasks_of_one_thread_pass_in_the_order_in_which_they_came() {
             assert_eq!(task.await, Ok(()));
         }
     }));
-    assert_eq!(*PASSED.lock().expect("nobody panics"), (0..30).collect::<Vec<_>>());
+    assert_eq!(*PASSED.lock().expect("no thread panics"), (0..30).collect::<Vec<_>>());
 }
 
 #[test]

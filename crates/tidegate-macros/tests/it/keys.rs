@@ -42,7 +42,7 @@ fn parts_do_not_run_into_each_other() {
 }
 
 #[test]
-fn a_key_may_be_built_by_whoever_calls_or_on_the_spot() {
+fn a_key_may_be_built_by_the_caller_or_in_place() {
     #[rate_limit("1/h", key = key)]
     fn owned(key: Key) -> Result<Key, Denied> {
         Ok(key)
@@ -79,7 +79,7 @@ fn a_key_may_be_built_by_whoever_calls_or_on_the_spot() {
 fn a_key_may_fail_and_then_nothing_is_spent() {
     #[derive(Debug, PartialEq)]
     enum Failure {
-        Nobody,
+        NoName,
         Refused,
     }
     impl From<Denied> for Failure {
@@ -88,12 +88,12 @@ fn a_key_may_fail_and_then_nothing_is_spent() {
         }
     }
 
-    #[rate_limit("1/h", key = name.ok_or(Failure::Nobody)?)]
+    #[rate_limit("1/h", key = name.ok_or(Failure::NoName)?)]
     fn greet(name: Option<&str>) -> Result<usize, Failure> {
         Ok(name.map_or(0, str::len))
     }
 
-    assert_eq!(greet(None), Err(Failure::Nobody));
+    assert_eq!(greet(None), Err(Failure::NoName));
     assert_eq!(greet(Some("ana")), Ok(3));
     assert_eq!(greet(Some("ana")), Err(Failure::Refused));
 }

@@ -34,7 +34,7 @@ fn functions_share_what_a_subject_may() {
     assert!(reset_password("ana".into()).is_ok());
     assert!(login("ana").is_err() && reset_password("ana".into()).is_err());
     assert!(login("bob").is_ok());
-    assert!(!BY_USER.peek("ana").is_allowed(), "and so does whoever asks by hand");
+    assert!(!BY_USER.peek("ana").is_allowed(), "and so does a caller that asks by hand");
 }
 
 #[test]

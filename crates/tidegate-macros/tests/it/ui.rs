@@ -8,11 +8,11 @@ use std::process::Command;
 const TOOLCHAIN: &str = include_str!("../../../../rust-toolchain.toml");
 
 #[test]
-fn every_wrong_use_is_told_what_is_wrong_and_what_would_do() {
+fn every_wrong_use_has_a_message_with_the_fault_and_the_remedy() {
     let running = rustc();
     let pinned = TOOLCHAIN.split('"').nth(1).expect("a channel in quotes");
     if running.split(' ').nth(1) != Some(pinned) {
-        println!("skipped every_wrong_use_is_told…: messages are those of rustc {pinned}, this is {running}");
+        println!("skipped every_wrong_use…: messages are those of rustc {pinned}, this is {running}");
         return;
     }
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");

@@ -13,17 +13,17 @@ fn threads_wait_their_turn_and_all_pass() {
 
     #[rate_limit("200/s burst 1", wait = "1m")]
     fn send(number: u32) -> Result<u32, Denied> {
-        PASSED.lock().expect("nobody panics").push(number);
+        PASSED.lock().expect("no thread panics").push(number);
         Ok(number)
     }
 
     thread::scope(|scope| {
         let threads: Vec<_> = (0..20).map(|number| scope.spawn(move || send(number))).collect();
         for (number, thread) in threads.into_iter().enumerate() {
-            assert_eq!(thread.join().expect("nobody panics").map(|sent| sent as usize), Ok(number));
+            assert_eq!(thread.join().expect("no thread panics").map(|sent| sent as usize), Ok(number));
         }
     });
-    let mut passed = PASSED.lock().expect("nobody panics").clone();
+    let mut passed = PASSED.lock().expect("no thread panics").clone();
     passed.sort_unstable();
     assert_eq!(passed, (0..20).collect::<Vec<_>>());
 }
@@ -73,7 +73,7 @@ fn a_place_in_flight_is_waited_for_until_its_holder_is_done() {
 
     #[rate_limit("1/h concurrency", wait = "1m")]
     fn alone() -> Result<u32, Denied> {
-        let mut inside = INSIDE.try_lock().expect("nobody else is in here");
+        let mut inside = INSIDE.try_lock().expect("no other call is in here");
         *inside += 1;
         thread::yield_now();
         Ok(*inside)
@@ -83,5 +83,5 @@ fn a_place_in_flight_is_waited_for_until_its_holder_is_done() {
         let threads: Vec<_> = (0..16).map(|_| scope.spawn(alone)).collect();
         assert!(threads.into_iter().all(|thread| thread.join().is_ok_and(|answer| answer.is_ok())));
     });
-    assert_eq!(*INSIDE.lock().expect("nobody panicked"), 16);
+    assert_eq!(*INSIDE.lock().expect("no thread panicked"), 16);
 }

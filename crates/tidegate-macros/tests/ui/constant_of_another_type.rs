@@ -1,10 +1,10 @@
-use tidegate::Refusal;
+use tidegate::Denied;
 use tidegate_macros::rate_limit;
 
 const RATE: u64 = 10;
 
 #[rate_limit(limit = RATE)]
-fn report() -> Result<(), Refusal> {
+fn report() -> Result<(), Denied> {
     Ok(())
 }
 

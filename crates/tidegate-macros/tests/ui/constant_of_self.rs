@@ -1,4 +1,4 @@
-use tidegate::{Limit, Refusal};
+use tidegate::{Limit, Denied};
 use tidegate_macros::rate_limit;
 
 struct Account;
@@ -7,7 +7,7 @@ impl Account {
     const READS: Limit = Limit::per_second(5);
 
     #[rate_limit(limit = Self::READS)]
-    fn read(&self) -> Result<(), Refusal> {
+    fn read(&self) -> Result<(), Denied> {
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
 use std::sync::LazyLock;
 
-use tidegate::{Limit, Refusal, Single};
+use tidegate::{Limit, Denied, DirectLimiter};
 use tidegate_macros::rate_limit;
 
-static SHARED: LazyLock<Single> = LazyLock::new(|| Single::new(Limit::per_second(10)));
+static SHARED: LazyLock<DirectLimiter> = LazyLock::new(|| DirectLimiter::new(Limit::per_second(10)));
 
 #[rate_limit(limiter = SHARED, key = user)]
-fn login(user: &str) -> Result<usize, Refusal> {
+fn login(user: &str) -> Result<usize, Denied> {
     Ok(user.len())
 }
 

@@ -1,8 +1,8 @@
-use tidegate::Refusal;
+use tidegate::Denied;
 use tidegate_macros::rate_limit;
 
 #[rate_limit("10/s", key = user_id)]
-fn login(user: &str) -> Result<usize, Refusal> {
+fn login(user: &str) -> Result<usize, Denied> {
     Ok(user.len())
 }
 

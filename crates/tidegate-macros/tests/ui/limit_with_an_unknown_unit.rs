@@ -1,8 +1,8 @@
-use tidegate::Refusal;
+use tidegate::Denied;
 use tidegate_macros::rate_limit;
 
 #[rate_limit("60/min burst 20")]
-fn report() -> Result<(), Refusal> {
+fn report() -> Result<(), Denied> {
     Ok(())
 }
 

@@ -1,10 +1,10 @@
-use tidegate::{Limit, Refusal};
+use tidegate::{Limit, Denied};
 use tidegate_macros::rate_limit;
 
 const LIMIT: Limit = Limit::per_second(10);
 
 #[rate_limit(limiter = LIMIT)]
-fn report() -> Result<(), Refusal> {
+fn report() -> Result<(), Denied> {
     Ok(())
 }
 

@@ -1,4 +1,7 @@
 //! Base64 of header fields: the standard alphabet, with or without padding.
+//!
+//! The decoder is lenient about padding alone, because gRPC libraries omit it. Everything else that is invalid makes
+//! the whole field invalid.
 
 /// Decodes the text; `None` if it is invalid.
 ///
@@ -26,6 +29,7 @@ pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Returns the six bits of a symbol.
 fn value(symbol: u8) -> Option<u8> {
     match symbol {
         b'A'..=b'Z' => Some(symbol - b'A'),

@@ -1,6 +1,10 @@
 //! The remaining quota, in the header fields that servers use for it.
+//!
+//! Servers have used four generations of fields. Each kind is read independently of the others, so a server that sends
+//! two kinds reports two quotas, and both apply.
 
 use http::header::HeaderName;
+use sfv::{BareItem, ListEntry};
 
 use super::when::{There, whole};
 use super::{ReportedQuota, structured};
@@ -32,12 +36,9 @@ fn rate_limit(text: &[u8], headers: &http::HeaderMap) -> Vec<ReportedQuota> {
     if let Some(members) = structured::list(text) {
         return members.iter().filter_map(|member| named(member, headers)).collect();
     }
-    let members = structured::dictionary(text).unwrap_or_default();
-    let last = |name: &str| {
-        let (_, member) = members.iter().rev().find(|(key, _)| *key == name.as_bytes())?;
-        u64::try_from(member.value?.integer()?).ok()
-    };
-    match (last("remaining"), last("reset")) {
+    let Some(members) = structured::dictionary(text) else { return Vec::new() };
+    let number = |name: &str| structured::integer(&structured::item(members.get(name)?)?.bare_item);
+    match (number("remaining"), number("reset")) {
         (Some(left), Some(seconds)) => {
             vec![ReportedQuota::new(RATE_LIMIT.as_str().as_bytes(), left, seconds)]
         }
@@ -45,24 +46,29 @@ fn rate_limit(text: &[u8], headers: &http::HeaderMap) -> Vec<ReportedQuota> {
     }
 }
 
-fn named(member: &structured::Member<'_>, headers: &http::HeaderMap) -> Option<ReportedQuota> {
-    let name = member.name()?;
-    let left = u64::try_from(member.integer("r")?).ok()?;
-    let seconds = match member.integer("t") {
-        Some(seconds) => u64::try_from(seconds).ok()?,
+/// Returns the quota of a member `"name";r=0;t=30`; `None` if it has no name, or an invalid number.
+fn named(member: &ListEntry, headers: &http::HeaderMap) -> Option<ReportedQuota> {
+    let item = structured::item(member)?;
+    let name = structured::name(item)?;
+    let left = structured::integer(item.params.get("r")?)?;
+    let seconds = match item.params.get("t") {
+        Some(BareItem::Integer(seconds)) => u64::try_from(*seconds).ok()?,
         // No quota remains, and no reset is reported: it is at the latest the end of the window.
-        None if left == 0 && !member.has("t") => window(name, headers)?,
-        None => return None,
+        None if left == 0 => window(name, headers)?,
+        _ => return None,
     };
-    Some(ReportedQuota::new(name, left, seconds))
+    Some(ReportedQuota::new(name.as_bytes(), left, seconds))
 }
 
 /// Returns the length of this policy's window, in seconds.
-fn window(name: &[u8], headers: &http::HeaderMap) -> Option<u64> {
+///
+/// The first policy of that name counts. Without one, a used-up quota without a reset is ignored: its end is unknown.
+fn window(name: &str, headers: &http::HeaderMap) -> Option<u64> {
     headers.get_all(POLICY).iter().find_map(|value| {
         let members = structured::list(value.as_bytes())?;
-        let policy = members.iter().find(|member| member.name() == Some(name))?;
-        u64::try_from(policy.integer("w")?).ok()
+        let mut items = members.iter().filter_map(structured::item);
+        let policy = items.find(|item| structured::name(item) == Some(name))?;
+        structured::integer(policy.params.get("w")?)
     })
 }
 
@@ -81,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    fn told(fields: &[(&'static str, &str)]) -> Vec<(String, u64, u64)> {
+    fn reported(fields: &[(&'static str, &str)]) -> Vec<(String, u64, u64)> {
         let mut headers = HeaderMap::new();
         for (name, value) in fields {
             headers.append(*name, value.parse().unwrap());
@@ -99,21 +105,21 @@ mod tests {
 
     #[test]
     fn every_dialect_is_understood() {
-        assert_eq!(told(&[("ratelimit", "\"default\";r=50;t=30")]), one("default", 50, 30));
-        assert_eq!(told(&[("ratelimit", "default;r=0;t=5;pk=:cHJpdg==:")]), one("default", 0, 5));
-        assert_eq!(told(&[("ratelimit", "limit=100, remaining=7, reset=9")]), one("ratelimit", 7, 9));
+        assert_eq!(reported(&[("ratelimit", "\"default\";r=50;t=30")]), one("default", 50, 30));
+        assert_eq!(reported(&[("ratelimit", "default;r=0;t=5;pk=:cHJpdg==:")]), one("default", 0, 5));
+        assert_eq!(reported(&[("ratelimit", "limit=100, remaining=7, reset=9")]), one("ratelimit", 7, 9));
         let draft_03 = [("ratelimit-limit", "10"), ("ratelimit-remaining", "3"), ("ratelimit-reset", "4")];
-        assert_eq!(told(&draft_03), one("ratelimit-reset", 3, 4));
-        let older = |reset| told(&[("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", reset)]);
+        assert_eq!(reported(&draft_03), one("ratelimit-reset", 3, 4));
+        let older = |reset| reported(&[("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", reset)]);
         for reset in ["60", "1900000060", "1900000060000"] {
             assert_eq!(older(reset), one("x-ratelimit-reset", 3, 60), "{reset}");
         }
     }
 
     #[test]
-    fn with_nothing_left_until_nobody_says_when_it_is_for_the_window_of_the_policy() {
+    fn a_used_up_quota_without_a_reset_holds_for_the_window_of_the_policy() {
         let fields = [("ratelimit", "\"a\";r=0"), ("ratelimit-policy", "\"b\";q=1;w=9, \"a\";q=5;w=30")];
-        assert_eq!(told(&fields), one("a", 0, 30));
+        assert_eq!(reported(&fields), one("a", 0, 30));
     }
 
     #[test]
@@ -124,12 +130,12 @@ mod tests {
             ("ratelimit-reset", "4"),
             ("ratelimit-reset", "9"),
         ];
-        assert_eq!(told(&twice), one("ratelimit-reset", 0, 9));
+        assert_eq!(reported(&twice), one("ratelimit-reset", 0, 9));
     }
 
     #[test]
     fn every_policy_of_an_answer_counts() {
-        let several = told(&[
+        let several = reported(&[
             ("ratelimit", "\"burst\";r=0;t=1, \"daily\";r=7;t=600"),
             ("ratelimit", "\"more\";r=1;t=2"),
         ]);
@@ -156,23 +162,23 @@ mod tests {
             "\"a\";r=1234567890123456;t=5",
             "remaining=1;reset=5",
         ] {
-            assert_eq!(told(&[("ratelimit", value)]), [], "{value}");
+            assert_eq!(reported(&[("ratelimit", value)]), [], "{value}");
         }
         for (left, reset) in [("-1", "5"), ("5", "-1"), ("", "5"), ("5", ""), ("five", "5"), ("1, 2", "5")] {
             assert_eq!(
-                told(&[("x-ratelimit-remaining", left), ("x-ratelimit-reset", reset)]),
+                reported(&[("x-ratelimit-remaining", left), ("x-ratelimit-reset", reset)]),
                 [],
                 "{left} {reset}"
             );
         }
-        assert_eq!(told(&[("ratelimit-remaining", "1")]), []);
+        assert_eq!(reported(&[("ratelimit-remaining", "1")]), []);
         for (left, policy) in [
             ("\"a\";r=0", "\"b\";q=5;w=30"),
             ("\"a\";r=1", "\"a\";q=5;w=30"),
             ("\"a\";r=0;t=-1", "\"a\";q=5;w=30"),
             ("\"a\";r=0", "\"a\";q=5"),
         ] {
-            assert_eq!(told(&[("ratelimit", left), ("ratelimit-policy", policy)]), [], "{left} {policy}");
+            assert_eq!(reported(&[("ratelimit", left), ("ratelimit-policy", policy)]), [], "{left} {policy}");
         }
     }
 }

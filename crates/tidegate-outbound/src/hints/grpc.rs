@@ -2,6 +2,9 @@
 //!
 //! It is in `grpc-retry-pushback-ms`, or in a `google.rpc.RetryInfo` among the details of the status. The details are
 //! protocol buffers, of which only the fields on the path to it are read.
+//!
+//! Reading three fields needs no library of protocol buffers. Unknown fields are skipped; a message that ends early or
+//! has an invalid tag is ignored as a whole.
 
 use std::time::Duration;
 
@@ -74,6 +77,7 @@ fn last<'a, T>(bytes: &'a [u8], wanted: u64, of_kind: fn(Value<'a>) -> Option<T>
     Some(last)
 }
 
+/// A value of the wire format. Fixed-width values are never read.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
@@ -86,6 +90,7 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Reads a tag and the value after it; `None` if the message ends within them.
     fn field(&mut self) -> Option<(u64, Value<'a>)> {
         let tag = self.varint()?;
         let value = match tag & 7 {
@@ -101,12 +106,14 @@ impl<'a> Fields<'a> {
         Some((tag >> 3, value))
     }
 
+    /// Takes this many bytes, if there are as many.
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, left) = self.bytes.split_at_checked(length)?;
         self.bytes = left;
         Some(taken)
     }
 
+    /// Reads a number in groups of seven bits, the lowest first; `None` after ten groups.
     fn varint(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -144,7 +151,7 @@ mod tests {
     use super::*;
 
     /// Returns the hold in the head that tonic writes for this status.
-    fn told(status: tonic::Status) -> Option<Duration> {
+    fn hold_of(status: tonic::Status) -> Option<Duration> {
         let response: Response<()> = status.into_http();
         hold(ResponseHead::of(&response))
     }
@@ -160,17 +167,17 @@ mod tests {
     fn the_delay_that_tonic_writes_is_read() {
         for code in [tonic::Code::ResourceExhausted, tonic::Code::Unavailable] {
             for delay in [Duration::ZERO, Duration::from_millis(1500), Duration::from_secs(86_400)] {
-                assert_eq!(told(with_delay(code, Some(delay))), Some(delay));
+                assert_eq!(hold_of(with_delay(code, Some(delay))), Some(delay));
             }
         }
-        assert_eq!(told(with_delay(tonic::Code::Unavailable, None)), None);
-        assert_eq!(told(tonic::Status::unavailable("gone")), None);
+        assert_eq!(hold_of(with_delay(tonic::Code::Unavailable, None)), None);
+        assert_eq!(hold_of(tonic::Status::unavailable("gone")), None);
     }
 
     #[test]
-    fn a_status_that_does_not_speak_of_load_holds_nobody() {
+    fn a_status_that_does_not_report_load_holds_no_call() {
         for code in [tonic::Code::Aborted, tonic::Code::Internal, tonic::Code::Ok] {
-            assert_eq!(told(with_delay(code, Some(Duration::from_secs(5)))), None, "{code:?}");
+            assert_eq!(hold_of(with_delay(code, Some(Duration::from_secs(5)))), None, "{code:?}");
         }
     }
 

@@ -2,6 +2,9 @@
 //!
 //! Servers report them in many forms; each becomes one of two things. A hold: no calls for some time. A quota: at most
 //! so many calls for some time. Values that are invalid, negative or already over are ignored.
+//!
+//! A server may be wrong or hostile. Every time is bounded by the longest hold of the layer, the number of quotas by
+//! [`MAX_POLICIES`], and a value that cannot be parsed changes nothing.
 
 mod base64;
 mod fields;
@@ -24,7 +27,9 @@ pub(super) const MAX_POLICIES: usize = 8;
 pub(super) struct ServerHints {
     /// The time for which no call may leave.
     pub(super) hold: Option<Duration>,
+    /// The quotas, the least remaining first.
     pub(super) quotas: Vec<ReportedQuota>,
+    /// The result of the call, for slow start.
     pub(super) went: CallResult,
 }
 
@@ -34,6 +39,7 @@ pub(super) enum CallResult {
     /// There is no response.
     #[default]
     Unanswered,
+    /// The server processed it, with success or not.
     Answered,
     /// The server denied it for overload.
     Refused,
@@ -44,7 +50,9 @@ pub(super) enum CallResult {
 pub(super) struct ReportedQuota {
     /// The name that the server uses.
     pub(super) policy: Box<[u8]>,
+    /// The number of calls that the server still allows.
     pub(super) left: u64,
+    /// The time until the quota is refilled.
     pub(super) lasts: Duration,
 }
 
@@ -79,6 +87,7 @@ impl ServerHints {
         ServerHints { hold, quotas, went }
     }
 
+    /// Returns true if the response reports no limit.
     pub(super) fn is_nothing(&self) -> bool {
         self.hold.is_none() && self.quotas.is_empty()
     }
@@ -102,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    fn told(status: u16, fields: &[(&str, &str)]) -> ServerHints {
+    fn hints(status: u16, fields: &[(&str, &str)]) -> ServerHints {
         let mut response = Response::builder().status(status);
         for (name, value) in fields {
             response = response.header(*name, *value);
@@ -114,24 +123,24 @@ mod tests {
     fn only_an_error_holds_by_retry_after() {
         let held = [403, 408, 413, 429, 500, 503].map(|status| (status, Some(7)));
         for (status, expected) in held.into_iter().chain([(200, None), (202, None), (301, None)]) {
-            let hold = told(status, &[("retry-after", "7")]).hold;
+            let hold = hints(status, &[("retry-after", "7")]).hold;
             assert_eq!(hold, expected.map(Duration::from_secs), "{status}");
         }
-        assert!(told(429, &[("retry-after", "0")]).is_nothing());
-        assert!(told(429, &[]).is_nothing());
+        assert!(hints(429, &[("retry-after", "0")]).is_nothing());
+        assert!(hints(429, &[]).is_nothing());
     }
 
     #[test]
     fn a_retry_after_takes_the_place_of_the_reset_of_what_is_used_up() {
         let fields = [("retry-after", "2"), ("ratelimit", "\"burst\";r=0;t=30, \"daily\";r=9;t=600")];
-        let quotas = told(429, &fields).quotas;
+        let quotas = hints(429, &fields).quotas;
         assert_eq!(quotas, [ReportedQuota::new(b"burst", 0, 2), ReportedQuota::new(b"daily", 9, 600)]);
     }
 
     #[test]
     fn of_too_many_policies_the_tightest_are_kept() {
         let many: Vec<_> = (0..40).rev().map(|left| format!("p{left};r={left};t=5")).collect();
-        let quotas = told(200, &[("ratelimit", &many.join(", "))]).quotas;
+        let quotas = hints(200, &[("ratelimit", &many.join(", "))]).quotas;
         assert_eq!(quotas.iter().map(|quota| quota.left).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
     }
 }

@@ -20,10 +20,12 @@ pub(super) struct There<'r> {
 }
 
 impl<'r> There<'r> {
+    /// Returns the clock of the server that sent these fields; `wall` is read only without a `Date`.
     pub(super) fn new(headers: &'r HeaderMap, wall: fn() -> SystemTime) -> There<'r> {
         There { headers, wall }
     }
 
+    /// Returns the server's time when it sent the response.
     fn now(self) -> SystemTime {
         let date = self.headers.get(header::DATE).and_then(|date| date_of(date.as_bytes()));
         date.unwrap_or_else(|| (self.wall)())
@@ -95,6 +97,7 @@ pub(super) fn digits(text: &[u8]) -> Option<u64> {
     Some(text.iter().fold(0, add))
 }
 
+/// Parses a date in any of the three forms of HTTP.
 fn date_of(text: &[u8]) -> Option<SystemTime> {
     httpdate::parse_http_date(std::str::from_utf8(text).ok()?).ok()
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tidegate::SECOND;
 
 use super::*;
-use crate::hints::ReportedQuota as ToldQuota;
+use crate::hints::ReportedQuota;
 
 fn terms() -> PaceConfig {
     PaceConfig { pace: None, longest_hold: 3600 * SECOND, jitter: 0 }
@@ -15,7 +15,7 @@ fn at(seconds: u32) -> Timestamp {
 }
 
 fn quota(policy: &str, left: u64, seconds: u64) -> ServerHints {
-    let quota = ToldQuota { policy: policy.as_bytes().into(), left, lasts: Duration::from_secs(seconds) };
+    let quota = ReportedQuota { policy: policy.as_bytes().into(), left, lasts: Duration::from_secs(seconds) };
     ServerHints { quotas: vec![quota], ..ServerHints::default() }
 }
 
@@ -26,10 +26,10 @@ fn hold(hold: Duration) -> ServerHints {
 fn learn(
     course: &mut HoldState,
     now: Timestamp,
-    told: &ServerHints,
+    hints: &ServerHints,
     (left_at, learned, others): (u64, u64, u64),
 ) {
-    course.learn(&terms(), now, &Answer { told, left_at, learned, others, chance: 0 });
+    course.learn(&terms(), now, &Answer { hints, left_at, learned, others, chance: 0 });
 }
 
 fn leaving(course: &mut HoldState, now: Timestamp) -> u32 {
@@ -149,7 +149,7 @@ fn nothing_holds_longer_than_allowed() {
 }
 
 #[test]
-fn a_clock_that_steps_back_holds_nobody_longer_than_allowed() {
+fn a_clock_that_steps_back_holds_no_call_longer_than_allowed() {
     let mut course = HoldState::default();
     learn(&mut course, at(90_000), &hold(30 * SECOND), (1, 2, 0));
     assert_eq!(waits_until(&mut course, at(10)), at(3610));

@@ -142,7 +142,7 @@ impl Watch {
 
 proptest! {
     #[test]
-    fn whatever_happens_nothing_arrives_while_it_is_held_and_nobody_is_lost(
+    fn whatever_happens_no_call_arrives_while_it_is_held_and_none_is_lost(
         steps in proptest::collection::vec(step(), 1..200),
     ) {
         let mut watch = Watch::new(OutboundLimitLayer::new());

@@ -77,7 +77,7 @@ fn a_line_that_is_full_lets_one_more_fail_at_once() {
 }
 
 #[test]
-fn one_server_s_refusal_holds_nobody_else_s_calls() {
+fn a_denial_by_one_server_holds_no_calls_to_others() {
     let mut bench = Bench::new(OutboundLimitLayer::new());
     bench.call_answered(429, &[("retry-after", "5")]);
     let mut calls =
@@ -131,7 +131,7 @@ fn when_all_places_are_in_use_newcomers_share_a_line_and_none_leaves_too_early()
 }
 
 #[test]
-fn a_host_that_refuses_holds_no_other_while_there_is_a_line_that_holds_nobody() {
+fn a_host_that_denies_holds_no_other_while_there_is_a_queue_without_waiters() {
     let mut bench = Bench::new(OutboundLimitLayer::new());
     let left =
         |left: &str| [("x-ratelimit-remaining", left.to_owned()), ("x-ratelimit-reset", "3600".to_owned())];
@@ -146,13 +146,13 @@ fn a_host_that_refuses_holds_no_other_while_there_is_a_line_that_holds_nobody() 
     let mut calls: Vec<_> = (0..100).map(|number| bench.call_to(&format!("new-{number}.example"))).collect();
     assert_eq!(bench.arrived(&mut calls).len(), 100);
     let mut greedy = [bench.call_to("greedy.example")];
-    assert_eq!(bench.arrived(&mut greedy), [0_u32; 0], "what it was told is not forgotten");
+    assert_eq!(bench.arrived(&mut greedy), [0_u32; 0], "what it reported is not forgotten");
     let mut tight = [bench.call_to("host-7.example"), bench.call_to("host-7.example")];
     assert_eq!(bench.arrived(&mut tight).len(), 1, "nor that of the tightest");
 }
 
 #[test]
-fn whoever_shared_a_line_holds_nobody_else_once_there_is_room() {
+fn a_server_that_shared_a_queue_holds_no_other_once_there_is_room() {
     let mut bench = Bench::new(OutboundLimitLayer::new());
     for number in 0..MAX_KEYS {
         bench.server.answer(bench.sent, 429, &[("retry-after", "10")]);
@@ -190,7 +190,7 @@ fn those_who_wait_for_one_host_fill_no_other_s_line() {
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_from_being_woken() {
+fn a_waker_that_panics_keeps_no_other_waiter_from_being_woken() {
     struct Counts(AtomicUsize, bool);
     impl Wake for Counts {
         fn wake(self: Arc<Self>) {

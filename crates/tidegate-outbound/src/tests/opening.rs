@@ -43,7 +43,7 @@ fn after_a_hold_a_refusal_without_a_time_lets_one_leave_at_a_time_again() {
 }
 
 #[test]
-fn a_call_that_hangs_after_a_hold_keeps_nobody_for_more_than_a_second() {
+fn a_call_that_hangs_after_a_hold_delays_no_other_for_more_than_a_second() {
     let mut bench = Bench::new(OutboundLimitLayer::new());
     let mut calls = refused(&mut bench);
     for number in 1..10 {
@@ -84,12 +84,12 @@ fn after_a_hold_max_wait_ends_when_it_ends() {
 fn calls_that_hang_are_taken_off_a_quota_once() {
     let mut bench = Bench::new(OutboundLimitLayer::new());
     let hanging: Vec<_> = (0..10).map(|_| bench.call()).collect();
-    let told = [("ratelimit", "\"a\";r=8;t=60")];
-    bench.call_answered(200, &told);
+    let fields = [("ratelimit", "\"a\";r=8;t=60")];
+    bench.call_answered(200, &fields);
     let mut waits = [bench.call()];
     assert_eq!(bench.arrived(&mut waits), [0_u32; 0], "ten may still come, and eight are left");
     bench.clock.advance(60 * SECOND);
-    bench.server.answer(11, 200, &told);
+    bench.server.answer(11, 200, &fields);
     answer(&mut waits[0]);
     bench.server.arrived();
     let mut calls: Vec<_> = (0..9).map(|_| bench.call()).collect();

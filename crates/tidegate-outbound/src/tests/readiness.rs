@@ -88,7 +88,7 @@ fn a_call_that_waits_holds_no_readiness_and_is_ready_before_it_leaves() {
     assert!(poll(&mut first).is_pending());
     let mut second = call(&mut client, 1);
     assert!(poll(&mut second).is_pending());
-    assert_eq!(free.load(Ordering::SeqCst), 1, "nobody who waits has reserved anything");
+    assert_eq!(free.load(Ordering::SeqCst), 1, "no waiter has reserved readiness");
 
     free.store(0, Ordering::SeqCst);
     clock.advance(SECOND);
@@ -148,9 +148,9 @@ fn what_goes_away_while_the_service_becomes_ready_was_never_sent() {
     let clock = Arc::new(ManualClock::new());
     let layer = OutboundLimitLayer::new().with_clock(clock.clone());
     let (mut client, free, server) = few(&layer, 1);
-    let mut told = call(&mut client, 0);
+    let mut first = call(&mut client, 0);
     server.answer(0, 200, &[("ratelimit", "\"a\";r=0;t=5")]);
-    assert!(poll(&mut told).is_ready());
+    assert!(poll(&mut first).is_ready());
     let mut waits = call(&mut client, 1);
     clock.advance(5 * SECOND);
     free.store(0, Ordering::SeqCst);
@@ -169,9 +169,9 @@ fn what_goes_away_while_the_service_becomes_ready_was_never_sent() {
 fn what_goes_away_while_the_service_becomes_ready_takes_nothing_of_a_quota() {
     let layer = OutboundLimitLayer::new().per(key::later(|_| async { "ana".to_owned() }));
     let (mut client, free, server) = few(&layer, 1);
-    let mut told = call(&mut client, 0);
+    let mut first = call(&mut client, 0);
     server.answer(0, 200, &[("ratelimit", "\"a\";r=1;t=30")]);
-    assert!(poll(&mut told).is_ready());
+    assert!(poll(&mut first).is_ready());
     let mut goes_away = call(&mut client, 1);
     free.store(0, Ordering::SeqCst);
     assert!(poll(&mut goes_away).is_pending());
@@ -207,7 +207,7 @@ fn calls_without_their_key_go_free_or_fail_as_the_extractor_says() {
     let mut bench = Bench::new(OutboundLimitLayer::new().per(key::header("x-account").or_skip()));
     bench.call_answered(429, &[("retry-after", "5")]);
     let mut calls = [bench.call()];
-    assert_eq!(bench.arrived(&mut calls), [1], "nobody counts it");
+    assert_eq!(bench.arrived(&mut calls), [1], "it counts for no other call");
 
     let mut bench = Bench::new(OutboundLimitLayer::new().per(key::header("x-account").or_refuse()));
     let failed = held(&mut bench.call());
@@ -241,7 +241,7 @@ fn an_error_of_the_service_is_handed_on_and_ends_the_call() {
 }
 
 #[test]
-fn where_nobody_can_be_woken_nobody_waits() {
+fn without_a_timer_no_call_waits() {
     #[derive(Debug)]
     struct NoAlarms;
     impl Clock for NoAlarms {

@@ -28,7 +28,7 @@ fn after_a_refusal_nothing_leaves_until_its_time_is_over_and_then_in_order() {
 }
 
 #[test]
-fn a_call_that_would_be_held_for_too_long_fails_at_once_and_is_told_how_long() {
+fn a_call_that_would_be_held_for_too_long_fails_at_once_with_the_length_of_the_hold() {
     let mut bench = Bench::new(OutboundLimitLayer::new().max_wait(10 * SECOND));
     bench.call_answered(503, &[("retry-after", "30")]);
     let failed = held(&mut bench.call());
@@ -104,7 +104,7 @@ fn with_nothing_left_even_an_answer_that_is_no_refusal_holds() {
 }
 
 #[test]
-fn nonsense_holds_nobody() {
+fn invalid_fields_hold_no_call() {
     for fields in [
         [("retry-after", "-5"), ("ratelimit", "\"a\";r=-1;t=5")],
         [("retry-after", "soon"), ("ratelimit", "\"a\";r=0;t=-5")],
@@ -267,7 +267,7 @@ fn places_in_flight_are_no_pace() {
 }
 
 #[test]
-fn a_clock_that_steps_back_holds_nobody_for_ever() {
+fn a_clock_that_steps_back_holds_no_call_for_ever() {
     let mut bench = Bench::new(OutboundLimitLayer::new().longest_hold(60 * SECOND));
     bench.clock.advance(10_000 * SECOND);
     bench.call_answered(429, &[("retry-after", "30")]);
@@ -279,5 +279,5 @@ fn a_clock_that_steps_back_holds_nobody_for_ever() {
     bench.clock.advance(10 * SECOND - Duration::from_nanos(1));
     assert_eq!(bench.arrived(&mut calls), [0_u32; 0]);
     bench.clock.advance(Duration::from_nanos(1));
-    assert_eq!(bench.arrived(&mut calls), [1], "as long as was told, and no longer");
+    assert_eq!(bench.arrived(&mut calls), [1], "as long as the server reported, and no longer");
 }

@@ -60,7 +60,7 @@ async fn what_a_guard_refuses_is_not_the_word_of_the_server() {
     let mut statuses = Vec::new();
     for _ in 0..100 {
         let answer = client.ready().await.unwrap().call(request()).await;
-        statuses.push(answer.expect("nobody asked to be left alone").status().as_u16());
+        statuses.push(answer.expect("no server asked for a hold").status().as_u16());
     }
     assert!(matches!(guard.state(), BreakerState::Limiting { .. }), "{:?}", guard.state());
     assert!(statuses.contains(&503) && statuses.contains(&500));

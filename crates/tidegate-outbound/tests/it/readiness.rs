@@ -139,7 +139,9 @@ fn one() -> Limit {
 
 fn rules() -> RateLimitLayer {
     let policy = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '1/h burst 1'").unwrap();
-    RateLimitLayer::rules(Gate::new(policy, Zone::with_clock(1 << 16, clock())))
+    RateLimitLayer::rules(
+        Gate::new(policy, Zone::with_clock(1 << 16, clock())).expect("the store supports the policy"),
+    )
 }
 
 #[test]
@@ -182,6 +184,6 @@ fn around_calls_to_others() {
     check("without a pace", || OutboundLimitLayer::new().with_clock(clock()));
     check("with a line", paced);
     check("without max_wait", || paced().max_wait(SECOND));
-    check("with a line for nobody", || paced().max_waiters(0));
+    check("with a queue of no capacity", || paced().max_waiters(0));
     check("with a key that comes later", || paced().per(key::later(|_| ready("ana"))));
 }

@@ -123,7 +123,7 @@ fn no_more_are_remembered_than_there_is_room_for() {
 }
 
 #[test]
-fn across_slots_nobody_is_refused_for_long_because_of_what_was_given_back() {
+fn across_slots_a_take_that_was_given_back_causes_no_long_denial() {
     let limit = Limit::per_hour(5);
     let decision = refused(&limit, 5, ask(1));
     let refusals = DenialCache::across_slots();

@@ -3,6 +3,10 @@
 use std::fmt;
 
 /// The severity of a finding.
+///
+/// Severities are ordered, so the worst finding is the maximum.
+#[doc(alias = "severity")]
+#[doc(alias = "level")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Gravity {
@@ -16,6 +20,8 @@ pub enum Gravity {
 
 impl Gravity {
     /// Returns the severity as a word.
+    ///
+    /// The word is stable: scripts that read the output of `tidegate doctor` may rely on it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Gravity::Good => "good",
@@ -31,11 +37,13 @@ impl fmt::Display for Gravity {
     }
 }
 
-/// The result of one check.
+/// The result of one check. Its `Display` output is one line: severity, object, observation.
+#[doc(alias = "diagnostic")]
+#[doc(alias = "report")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The object of the check, in a word.
+    /// The object of the check, in a word. For example `eviction`.
     pub about: String,
     /// The severity.
     pub gravity: Gravity,
@@ -44,18 +52,22 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Creates a finding. `what` is a sentence without a full stop; a remedy follows a semicolon.
     pub(super) fn new(about: &str, gravity: Gravity, what: impl Into<String>) -> Finding {
         Finding { about: about.to_owned(), gravity, what: what.into() }
     }
 
+    /// Creates a finding of a check that passed.
     pub(super) fn good(about: &str, what: impl Into<String>) -> Finding {
         Finding::new(about, Gravity::Good, what)
     }
 
+    /// Creates a finding about a risk, or about a check that could not be made.
     pub(super) fn warning(about: &str, what: impl Into<String>) -> Finding {
         Finding::new(about, Gravity::Warning, what)
     }
 
+    /// Creates a finding about a fault.
     pub(super) fn bad(about: &str, what: impl Into<String>) -> Finding {
         Finding::new(about, Gravity::Bad, what)
     }

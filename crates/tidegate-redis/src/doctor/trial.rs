@@ -1,4 +1,7 @@
 //! Trial of all operations of the store, on the doctor's own keys.
+//!
+//! The trial finds what no single command shows: ACL rules that forbid a command within a script, a proxy that does not
+//! support scripts, and a server with an incompatible implementation of Lua.
 
 use std::time::Duration;
 
@@ -13,6 +16,8 @@ use crate::store::RedisStore;
 const NAMESPACE: &str = "tidegate-doctor";
 
 /// Limits of all algorithms, so that every command of every script is tried.
+///
+/// Each limit admits ten units, so that the trial of one unit is allowed.
 const LIMITS: [Limit; 7] = [
     Limit::per_second(10),
     Limit::leaky_bucket(10, Duration::from_secs(1)),
@@ -23,7 +28,8 @@ const LIMITS: [Limit; 7] = [
     Limit::concurrency(10, Duration::from_secs(1)),
 ];
 
-/// Tries every operation under every algorithm.
+/// Tries every operation under every algorithm. The key is random, so several doctors can run at the same time. All
+/// states and the table of the namespace are removed, unless an operation fails before.
 pub(super) async fn look(store: &RedisStore, findings: &mut Vec<Finding>) {
     if let Err(error) = store.ready().await {
         findings.push(Finding::bad("store", reason(&error)));
@@ -38,6 +44,7 @@ pub(super) async fn look(store: &RedisStore, findings: &mut Vec<Finding>) {
             return;
         }
     }
+    // All algorithms in one request use the general script.
     let several: Vec<_> =
         LIMITS.iter().map(|limit| (Subject::new(NAMESPACE, &key, limit), Ask::ONE)).collect();
     let taken = store.take(&several).await;
@@ -56,6 +63,8 @@ pub(super) async fn look(store: &RedisStore, findings: &mut Vec<Finding>) {
 }
 
 /// Changes the numbers of a rule, so that counts are carried over.
+///
+/// The second take runs the scripts that list limits and read states of previous limits.
 async fn try_change(store: &RedisStore, key: &Key) -> Result<(), StoreError> {
     for amount in [10, 20] {
         let limit = PreparedLimit::of_rule(NAMESPACE, Limit::per_second(amount));
@@ -64,6 +73,8 @@ async fn try_change(store: &RedisStore, key: &Key) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Takes, peeks, adjusts or renews and releases, and resets, under one limit. Permits are renewed and released. Other
+/// limits are charged and refunded.
 async fn try_all(store: &RedisStore, subject: Subject<'_>) -> Result<(), StoreError> {
     let asks = [(subject, Ask::ONE)];
     let taken = store.take(&asks).await?;
@@ -82,6 +93,7 @@ async fn try_all(store: &RedisStore, subject: Subject<'_>) -> Result<(), StoreEr
     store.reset(subject).await.map(|_| ())
 }
 
+/// Returns the message of the cause, which names the server and the remedy.
 fn reason(error: &StoreError) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

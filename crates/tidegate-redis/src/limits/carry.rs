@@ -15,23 +15,27 @@ use super::StoredLimit;
 use crate::script::{self, Begin};
 use crate::store::{Inner, read};
 
-/// The states of a key under the previous limits, in the order of the history.
+/// The states of a key under the previous limits, in the order of the history. A missing state, and one under a limit
+/// of another algorithm, is that of an unused key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StatesBefore(Vec<State>);
 
 impl StatesBefore {
+    /// Returns the state under the previous limit with this index.
     fn get(&self, index: usize) -> State {
         self.0.get(index).cloned().unwrap_or_default()
     }
 }
 
 impl StoredLimit {
+    /// Computes the counts that are carried over at this time.
     fn begun(&self, before: &StatesBefore, now: Timestamp) -> Begun {
         let Some(known) = self.history.get() else { return Begun::FULL };
         known.history.begin(&self.limit, now, |index, _| before.get(index))
     }
 
-    /// Returns the initial state of a key without a live state.
+    /// Returns the initial state of a key without a live state. The state is valid until the first previous state
+    /// expires, because the carried counts change then. The script rejects it later than that.
     pub(crate) fn begin(&self, before: &StatesBefore, now: Timestamp, ask: Ask) -> Begin {
         let begun = self.begun(before, now);
         let state = begun.state_for(&self.limit, now, ask);
@@ -41,7 +45,8 @@ impl StoredLimit {
         Begin { state, until: until.unwrap_or(Timestamp::from_ticks(u64::MAX)) }
     }
 
-    /// Returns the decision about a key without a live state, without spending. `None` if nothing is carried over.
+    /// Returns the decision about a key without a live state, without spending. `None` if nothing is carried over. It
+    /// is what the take would decide with the initial state.
     pub(crate) fn peek_begun(&self, before: &StatesBefore, now: Timestamp, ask: Ask) -> Option<Decision> {
         let begun = self.begun(before, now);
         (!begun.is_full()).then(|| begun.peek(&self.limit, now, ask))
@@ -55,14 +60,16 @@ impl StoredLimit {
         known.history.report(&self.limit, own, |index, _| before.get(index))
     }
 
-    /// Returns true if counts of previous limits may matter once the debt of this live state is repaid.
+    /// Returns true if counts of previous limits may matter once the debt of this live state is repaid. Only then
+    /// previous states are read for a denial.
     pub(crate) fn may_be_followed(&self, state: &State) -> bool {
         self.matters_at(self.limit.clear_at(state))
     }
 
     /// Returns the decision if it is a denial that lasts at least until the debt of this state is repaid.
     ///
-    /// A server uses whole microseconds: a wait that ends within the last of them ends when the debt is repaid.
+    /// A server uses whole microseconds: a wait that ends within the last of them ends when the debt is repaid. Other
+    /// decisions may depend on previous limits before that.
     pub(crate) fn denied_until_clear(
         &self,
         state: &State,
@@ -84,7 +91,8 @@ impl StoredLimit {
 }
 
 impl Inner {
-    /// Returns the time, and the states of keys, which share a slot, under the predecessors of their limits.
+    /// Returns the time, and the states of keys, which share a slot, under the predecessors of their limits. Without
+    /// any previous limit of the same algorithm no call is made.
     pub(crate) async fn states_before(
         &self,
         asked: &[(&StoredLimit, &Key)],

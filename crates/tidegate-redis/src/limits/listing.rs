@@ -1,4 +1,7 @@
 //! The table entries that this process has written, and the limits under which it has written states since.
+//!
+//! The cache prevents that a table is written or read by decisions. It is lost with the process; limits are then listed
+//! again.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +19,7 @@ const MAX_LISTINGS: usize = 8192;
 /// The limits that this process has listed.
 #[derive(Debug, Default)]
 pub(crate) struct Listings {
+    /// All listings, by the name of the limit.
     known: Mutex<HashMap<LimitName, Arc<Listing>>>,
     /// The limits under which states were written since their tables were read.
     written: Mutex<Vec<Arc<Listing>>>,
@@ -26,24 +30,30 @@ pub(crate) struct Listings {
 /// A limit that this process has listed, or will list.
 #[derive(Debug)]
 pub(super) struct Listing {
+    /// The table and the field of the limit.
     pub(super) entry: TableEntry,
     /// The slot of its table.
     pub(super) slot: u16,
     /// The FIFO queue of requests that wait for the limit to be listed.
     pub(super) turns: tokio::sync::Mutex<()>,
+    /// The entry as last written; `None` before the first time.
     listed: Mutex<Option<Listed>>,
+    /// True while the listing is in `written`.
     is_written: AtomicBool,
 }
 
 /// An entry that this process has written, and the identity of the memory that has it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listed {
+    /// The memory that has the entry.
     pub(super) seat: MemoryId,
+    /// The position and the end that were written.
     pub(super) entry: ListedEntry,
 }
 
 impl Listings {
-    /// Returns the listing of a limit.
+    /// Returns the listing of a limit. The same name always yields the same listing, so concurrent requests list a
+    /// limit once.
     pub(super) fn of(&self, name: &LimitName, entry: impl FnOnce() -> TableEntry) -> Arc<Listing> {
         let mut known = lock(&self.known);
         if let Some(listing) = known.get(name) {
@@ -56,7 +66,8 @@ impl Listings {
         Arc::clone(known.entry(name.clone()).or_insert_with(|| Arc::new(Listing::new(entry()))))
     }
 
-    /// Records that a state was written under this limit, so that its table is read within a second.
+    /// Records that a state was written under this limit, so that its table is read within a second. Beyond the
+    /// maximum, nothing is recorded; the next take of the limit records it again.
     pub(super) fn wrote(&self, listing: &Arc<Listing>) {
         if listing.is_written.load(Ordering::Relaxed) || listing.is_written.swap(true, Ordering::Relaxed) {
             return;
@@ -101,7 +112,8 @@ impl Listing {
         *lock(&self.listed)
     }
 
-    /// Returns true if the table in this memory lists the limit at this position and until this time.
+    /// Returns true if the table in this memory lists the limit at this position and until this time. An entry in
+    /// another memory does not count: it may be lost.
     pub(super) fn covers(&self, seat: Option<MemoryId>, force: InForce, until: Timestamp) -> bool {
         let is_there = |Listed { seat: written, entry }: Listed| {
             seat == Some(written) && until <= entry.until && force.order <= entry.force.order
@@ -109,7 +121,7 @@ impl Listing {
         self.listed().is_some_and(is_there)
     }
 
-    /// Records that the entry was written.
+    /// Records that the entry was written. An entry in another memory replaces it as a whole.
     pub(super) fn note(&self, mut new: Listed) {
         let mut listed = lock(&self.listed);
         // An existing entry is never shortened, and keeps its position.
@@ -123,6 +135,7 @@ impl Listing {
     }
 }
 
+/// Locks a mutex. Its data is valid after a panic, so poisoning is ignored.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

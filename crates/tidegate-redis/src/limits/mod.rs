@@ -1,4 +1,10 @@
 //! Limits as this store uses them: the names of their states, their table entries, and their predecessors.
+//!
+//! A [`PreparedLimit`] of the library caches the data of each store about it, so a decision derives no names. Limits
+//! without a cache, given with each request, are prepared anew, but share their listing.
+//!
+//! The order of files: `table` lists a limit before it is used, `listing` caches that, `upkeep` verifies it, `carry`
+//! carries counts over from previous limits, and `turns` keeps takes in order meanwhile.
 
 mod carry;
 mod listing;
@@ -22,14 +28,19 @@ use crate::script::{self, InForce, LimitName, TableEntry, Target, Unsupported};
 use crate::store::Inner;
 use listing::Listing;
 
-/// A limit, with the data that this store keeps about it.
+/// A limit, with the data that this store keeps about it. It is created on first use, and lives as long as the prepared
+/// limit.
 #[derive(Debug)]
 pub(crate) struct StoredLimit {
+    /// The relation to other limits: of a rule, in place of another limit, or dynamic.
     prepared_scope: Scope,
+    /// The namespace: the name of the rule, or the one given with a dynamic limit.
     namespace: Box<str>,
     /// The limit as a script applies it.
     limit: Limit,
+    /// True if the permits of a rule are one set for all of its numbers.
     is_one_set: bool,
+    /// The part of key names that all states of the limit share.
     name: LimitName,
     /// The entry that this process has written to the table.
     listing: Arc<Listing>,
@@ -37,18 +48,23 @@ pub(crate) struct StoredLimit {
     history: OnceLock<LimitHistory>,
     /// True if counts of previous limits mattered at the time of the last reply.
     carries: AtomicBool,
+    /// The counter that the library reports, for predecessors beyond the bound.
     dropped_counts: DroppedCounts,
 }
 
 /// The previous limits, and the names of states under each of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LimitHistory {
+    /// The position of this limit among those of its rule.
     force: InForce,
+    /// The previous limits, newest first.
     history: History,
+    /// Their names, in the same order.
     names: Vec<LimitName>,
 }
 
 impl StoredLimit {
+    /// Derives the names of a limit. Fails if no script supports it.
     fn new(inner: &Inner, prepared: &PreparedLimit) -> Result<StoredLimit, Unsupported> {
         let name = LimitName::of(prepared);
         let history = OnceLock::new();
@@ -75,16 +91,19 @@ impl StoredLimit {
     }
 
     /// Returns the state of a key.
+    ///
+    /// Returns the state of a key, with the limit.
     pub(crate) fn target(&self, prefix: &[u8], key: &tidegate::Key) -> Target {
         Target { name: self.name.state(prefix, key), limit: self.limit, is_one_set: self.is_one_set }
     }
 
-    /// Returns true while counts of previous limits may matter.
+    /// Returns true while counts of previous limits may matter. As long as it is true, takes use the slower scripts
+    /// that accept an initial state.
     pub(crate) fn carries(&self) -> bool {
         self.carries.load(Ordering::Relaxed)
     }
 
-    /// Records the time of a reply.
+    /// Records the time of a reply. Once previous counts no longer matter, takes use the faster scripts again.
     pub(crate) fn saw(&self, now: Timestamp) {
         if let Some(LimitHistory { history, .. }) =
             self.history.get().filter(|known| !known.history.is_empty())
@@ -93,6 +112,7 @@ impl StoredLimit {
         }
     }
 
+    /// Stores the previous limits, once.
     fn came_into_force(&self, history: LimitHistory, now: Timestamp) {
         // Another request may have been first; then its time counts.
         let _ = self.history.set(history);
@@ -100,11 +120,13 @@ impl StoredLimit {
     }
 }
 
-/// The data of all stores of this process about a prepared limit, by the number of the store.
+/// The data of all stores of this process about a prepared limit, by the number of the store. A process usually has one
+/// store, so a vector is searched.
 #[derive(Debug, Default)]
 struct OfStores(RwLock<Vec<(u64, Arc<StoredLimit>)>>);
 
 impl OfStores {
+    /// Returns the data of one store.
     fn get(&self, store: u64) -> Option<Arc<StoredLimit>> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known.iter().find(|(number, _)| *number == store).map(|(_, limit)| Arc::clone(limit))
@@ -128,6 +150,7 @@ impl Inner {
         self.stored_limit(&subject.prepared_limit())
     }
 
+    /// Returns the cached data about a limit, or derives it.
     fn stored_limit(&self, prepared: &PreparedLimit) -> Result<Arc<StoredLimit>, Unsupported> {
         let Some(of_stores) = prepared.remote(OfStores::default) else {
             return StoredLimit::new(self, prepared).map(Arc::new);
@@ -139,15 +162,18 @@ impl Inner {
     }
 }
 
-/// The time of the server, extrapolated from its last reply.
+/// The time of the server, extrapolated from its last reply. It is precise to about half a round trip. It never
+/// decides: it only says whether a table entry still lasts long enough.
 #[derive(Debug)]
 pub(crate) struct ServerTime {
+    /// The local clock that advances it.
     clock: CounterClock,
     /// The offset of the server's clock, in ticks.
     ahead: AtomicU64,
 }
 
 impl ServerTime {
+    /// Creates a clock that is at its epoch until the first reply.
     pub(crate) fn new() -> ServerTime {
         ServerTime { clock: CounterClock::new(), ahead: AtomicU64::new(0) }
     }
@@ -157,6 +183,7 @@ impl ServerTime {
         self.ahead.store(now.ticks().wrapping_sub(self.clock.now().ticks()), Ordering::Relaxed);
     }
 
+    /// Returns the extrapolated time.
     pub(crate) fn now(&self) -> Timestamp {
         Timestamp::from_ticks(self.clock.now().ticks().wrapping_add(self.ahead.load(Ordering::Relaxed)))
     }

@@ -25,8 +25,11 @@ const SHORTEST_NOTE: Ticks = Ticks::saturating_from(SECOND.saturating_mul(60));
 
 /// The reply to a call that has written a table.
 struct TableAnswer {
+    /// The reply.
     value: Value,
+    /// The server's time in it.
     now: Timestamp,
+    /// The memory that the table was written to.
     seat: MemoryId,
 }
 
@@ -36,7 +39,8 @@ impl StoredLimit {
         self.listing.covers(seat, self.force(), until)
     }
 
-    /// Returns the time for which a limit is listed ahead, so that the table is written once in about two refills.
+    /// Returns the time for which a limit is listed ahead, so that the table is written once in about two refills. A
+    /// key in use is listed far enough ahead that its states never outlast the entry.
     fn ahead(&self, extra: Ticks) -> Ticks {
         let longest = longest_use(&self.limit, extra);
         let slack = longest.max(SHORTEST_NOTE);
@@ -50,7 +54,8 @@ impl StoredLimit {
 }
 
 impl Inner {
-    /// Returns true if a state can be written now without a call about its limit.
+    /// Returns true if a state can be written now without a call about its limit. It reads cached data
+    /// only.
     fn is_ready(&self, limit: &StoredLimit, extra: Ticks) -> bool {
         let until = self.reckoned_now().saturating_add(longest_use(&limit.limit, extra));
         limit.history.get().is_some() && limit.is_listed(self.seat_in(limit.listing.slot), until)
@@ -58,7 +63,8 @@ impl Inner {
 
     /// Puts a limit in force and lists it, unless both are done. States under it may then be written.
     ///
-    /// `extra` is the additional time for which a state can matter beyond that of takes.
+    /// `extra` is the additional time for which a state can matter beyond that of takes. Predecessors are put in force
+    /// first, because the table records the order. Concurrent requests for one limit wait for the first of them.
     pub(crate) async fn make_ready(
         &self,
         limit: &StoredLimit,
@@ -96,6 +102,8 @@ impl Inner {
     }
 
     /// Puts several limits in force and lists them.
+    ///
+    /// The limits are independent, so their calls are sent concurrently.
     pub(crate) async fn make_all_ready(
         &self,
         limits: &[Arc<StoredLimit>],
@@ -113,7 +121,8 @@ impl Inner {
         if limit.history.get().is_some() { Ok(()) } else { self.make_ready(limit, Ticks::ZERO, due).await }
     }
 
-    /// Puts the predecessor of a limit in force.
+    /// Puts the predecessor of a limit in force. The future is boxed, because predecessors have predecessors of their
+    /// own.
     async fn limit_before(&self, before: &PreparedLimit, due: Instant) -> Result<LimitBefore, StoreError> {
         let stored = self.stored_limit(before).map_err(|error| StoreError::unfit(error.to_string()))?;
         Box::pin(self.put_in_force(&stored, due)).await?;
@@ -145,7 +154,8 @@ impl Inner {
         }
     }
 
-    /// Lists a limit after a state was adjusted.
+    /// Lists a limit after a state was adjusted. A failure is ignored: the adjustment was made, and the next take lists
+    /// the limit.
     pub(crate) async fn note_adjusted(&self, limit: &StoredLimit, extra: Ticks, due: Instant) {
         self.wrote(limit);
         let _ = self.make_ready(limit, extra, due).await;
@@ -164,7 +174,8 @@ impl Inner {
         }
     }
 
-    /// Puts the limit of a rule in force, and lists it.
+    /// Puts the limit of a rule in force, and lists it. The reply contains the previous limits of the rule, as listed
+    /// by any process.
     async fn announce(&self, limit: &StoredLimit, ahead: Ticks, due: Instant) -> Result<(), StoreError> {
         let answer = self.write_table(limit.listing.entry.announce(ahead, self.time()), due).await?;
         let Announced { force, history, names, drops_counts } =
@@ -193,7 +204,8 @@ impl Inner {
         Ok(TableAnswer { value: answered.value, now, seat: answered.seat })
     }
 
-    /// Returns the names of all limits under which a key of this namespace may have a state.
+    /// Returns the names of all limits under which a key of this namespace may have a state. Fails if the table has
+    /// overflowed, because a reset would then miss states.
     pub(crate) async fn listed_names(
         &self,
         namespace: &str,
@@ -221,8 +233,12 @@ impl TableAnswer {
 
 /// A predecessor of a limit, with its own predecessors.
 struct LimitBefore {
+    /// The predecessor itself.
     limit: Limit,
+    /// Its name.
     name: LimitName,
+    /// Its own predecessors.
     history: tidegate::History,
+    /// The names of those.
     names: Vec<LimitName>,
 }

@@ -16,13 +16,18 @@ const LINES: u64 = 4096;
 /// The takes in flight that may need more than one call.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
+    /// The hasher of names. It is seeded, so no caller can choose names that share a queue.
     hasher: RandomState,
+    /// The queues.
     waiting: Mutex<Waiting>,
+    /// Notified when a take leaves.
     left: Notify,
 }
 
+/// The queues, as one ordered set.
 #[derive(Debug, Default)]
 struct Waiting {
+    /// The number of the next take. Numbers are never reused.
     next: u64,
     /// The queues, each with the numbers of its takes.
     lines: BTreeSet<(u64, u64)>,
@@ -32,12 +37,14 @@ struct Waiting {
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     turns: &'a Turns,
+    /// Its number, which orders it within each queue.
     number: u64,
+    /// Its queues; empty if all of its limits need one call.
     lines: Vec<u64>,
 }
 
 impl Turns {
-    /// Registers a take of states with these names.
+    /// Registers a take of states with these names. Without names it costs nothing: no lock is taken.
     pub(crate) fn enter<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Turn<'_> {
         let lines: Vec<_> = names.map(|name| self.hasher.hash_one(name) % LINES).collect();
         let mut number = 0;
@@ -67,6 +74,8 @@ impl Turn<'_> {
         }
     }
 
+    /// Returns true if no earlier take is in any of its queues. Takes enter all their queues at once, so they cannot
+    /// wait for each other in a circle.
     fn is_first(&self) -> bool {
         let waiting = self.turns.lock();
         let mut before = self.lines.iter().map(|line| waiting.lines.range((*line, 0)..(*line, self.number)));

@@ -73,6 +73,7 @@ impl Upkeep {
         }
     }
 
+    /// Restores an entry, with its position and its end. A failure schedules another read.
     async fn list_again(&self, listing: &Arc<Listing>, entry: ListedEntry, now: Timestamp) {
         // The time is extrapolated, so a margin is added: an entry that ends too early would be rewritten every second.
         let ahead = entry.until.since(now).saturating_add(Ticks::saturating_from(BETWEEN_READS));

@@ -1,4 +1,7 @@
 //! The task that connects and reconnects a link.
+//!
+//! A reconnect is one attempt at a time per server. Backoff starts below 25 ms and is bounded by 500 ms, with jitter.
+//! It is reset only by a connection that has answered a request.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -19,7 +22,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Keeps a link connected until it is dropped.
+/// Keeps a link connected until it is dropped. It holds a weak reference while it waits, so that a link without users
+/// is dropped, and its connection with it.
 pub(super) async fn keep(link: Weak<Link>) {
     let mut tries = 0_u32;
     loop {
@@ -27,6 +31,7 @@ pub(super) async fn keep(link: Weak<Link>) {
         let number = next_connection();
         match reach(&held, number).await {
             Ok(connection) => {
+                // A new connection may lead to another server, so the last error says nothing about it.
                 held.complaint().take();
                 held.has_answered.store(false, Ordering::Relaxed);
                 held.state.send_replace(State::Up(connection, number));
@@ -39,6 +44,7 @@ pub(super) async fn keep(link: Weak<Link>) {
         let mut state = held.state.subscribe();
         drop(held);
         // The wait also ends when the link is dropped.
+        // While the connection works, the task only waits here.
         if state.wait_for(|state| !matches!(state, State::Up(..))).await.is_err() {
             return;
         }
@@ -52,7 +58,7 @@ pub(super) async fn keep(link: Weak<Link>) {
 }
 
 /// Returns a pause that grows with the attempts, with jitter, so that clients of the same server do not reconnect at
-/// the same time.
+/// the same time. The first pause is below 25 ms: a single lost connection is usually replaced at once.
 fn pause(tries: u32) -> Duration {
     let longest = match tries {
         0 => FIRST_PAUSE / 2,
@@ -62,10 +68,13 @@ fn pause(tries: u32) -> Duration {
     shortest + (longest - shortest).mul_f64(fastrand::f64())
 }
 
-/// Opens a new connection to a server that is a primary.
+/// Opens a new connection to a server that is a primary. The checks are: TCP, TLS and authentication within one second,
+/// the role of a primary, and a reply within the deadline of decisions. Each failure is described with its remedy.
 async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, String> {
     link.trunk.counts.connects.add();
+    // The driver keeps the closure as long as the connection, so it must not keep the link alive.
     let weak = Arc::downgrade(link);
+    // Push messages are received by the driver's task. They only change the state of the link, so they never block it.
     let hears = move |heard: PushInfo| {
         match (heard.kind, weak.upgrade()) {
             (PushKind::Disconnection, Some(link)) => {
@@ -94,7 +103,8 @@ async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, S
     }
 }
 
-/// Requests the role of a server, and a message whenever all data is flushed.
+/// Requests the role of a server, and a message whenever all data is flushed. Both commands are sent at once. Only the
+/// reply to `ROLE` is checked. A load balancer or a DNS name may lead to a replica, which would reject every script.
 async fn introduce(
     mut connection: MultiplexedConnection,
     address: &Address,
@@ -118,6 +128,7 @@ async fn introduce(
         _ => None,
     };
     match role.as_deref() {
+        // The words are those of the protocol: `master` and `slave`.
         Some("master") => Ok(connection),
         Some("slave" | "replica") => Err(format!(
             "{address}: this server is a replica; name its primary, or the Sentinels, in the URL"

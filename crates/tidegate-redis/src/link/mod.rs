@@ -10,6 +10,9 @@
 //!
 //! While the link is down, every request fails immediately. One task reconnects, with jittered exponential backoff. So
 //! the link is also the circuit breaker: down is open, and the probe is half-open.
+//!
+//! The connection is multiplexed: requests are pipelined, and replies come in their order. So one connection per server
+//! is sufficient, and a slow reply delays those behind it.
 
 mod keeper;
 mod memory_id;
@@ -35,12 +38,15 @@ use crate::url::Address;
 
 /// The minimum time without a timely reply after which a server is given up, and the same in deadlines.
 const LEAST_STALL: Duration = Duration::from_millis(200);
+/// The same in deadlines; the longer of both counts.
 const STALL_DEADLINES: u32 = 5;
 
-/// The context that all links of a store share.
+/// The context that all links of a store share. It outlives all links, because each of them holds it.
 #[derive(Debug)]
 pub(crate) struct LinkContext {
+    /// The connector with the credentials of the URL.
     pub(crate) dialer: Dialer,
+    /// The counters of the store.
     pub(crate) counts: Arc<Counts>,
     /// The runtime for tasks.
     pub(crate) handle: Handle,
@@ -51,10 +57,14 @@ pub(crate) struct LinkContext {
 }
 
 /// A link to one server.
+#[doc(alias = "circuit breaker")]
 #[derive(Debug)]
 pub(crate) struct Link {
+    /// The server.
     pub(crate) address: Address,
+    /// The shared context.
     trunk: Arc<LinkContext>,
+    /// The current state. Waiters subscribe to it.
     state: watch::Sender<State>,
     /// True while a task investigates a missed deadline.
     is_doubted: AtomicBool,
@@ -70,6 +80,7 @@ pub(crate) struct Link {
     known: Mutex<(u64, Vec<&'static str>)>,
 }
 
+/// The state of a link.
 #[derive(Clone, Debug)]
 enum State {
     /// The server was neither reached nor given up yet.
@@ -100,7 +111,8 @@ impl Link {
         link
     }
 
-    /// Returns the reason why the server cannot decide now, if so.
+    /// Returns the reason why the server cannot decide now, if so. A connected server may still be unable to decide,
+    /// for example while it loads its data. Its last error reply is then the reason.
     pub(crate) fn why_not(&self) -> Option<String> {
         match &*self.state.borrow() {
             State::Down(why) => Some(why.to_string()),
@@ -109,11 +121,13 @@ impl Link {
         }
     }
 
+    /// Returns true while there is a connection.
     pub(crate) fn is_up(&self) -> bool {
         matches!(&*self.state.borrow(), State::Up(..))
     }
 
-    /// Returns the number of the connection, while there is one.
+    /// Returns the number of the connection, while there is one. The number distinguishes connections to one address,
+    /// also after a restart of the server.
     pub(crate) fn number(&self) -> Option<u64> {
         match &*self.state.borrow() {
             State::Up(_, number) => Some(*number),
@@ -126,23 +140,27 @@ impl Link {
         self.number().map(|number| self.seat_on(number))
     }
 
+    /// Returns the identity for this connection, with the flushes reported so far.
     fn seat_on(&self, connection: u64) -> MemoryId {
         // A reply that follows the report of a flush is delivered after it, by the same thread.
         MemoryId { connection, flushes: self.flushes.load(Ordering::Relaxed) }
     }
 
-    /// Records that the server reported a flush of all data.
+    /// Records that the server reported a flush of all data. Cached denials and listings of the memory before the flush
+    /// are invalid from then on.
     fn flushed(&self) {
         self.flushes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns true if the server has run this script on the current connection.
+    /// Returns true if the server has run this script on the current connection. If not, its text is sent with the
+    /// call.
     pub(crate) fn knows(&self, script: &'static Script) -> bool {
         let known = self.known();
         self.number() == Some(known.0) && known.1.contains(&script.sha.as_str())
     }
 
-    /// Records that the server has run this script.
+    /// Records that the server has run this script. Scripts of an earlier connection are dropped: the server may have
+    /// restarted since.
     pub(crate) fn learn(&self, script: &'static Script) {
         let Some(number) = self.number() else { return };
         let mut known = self.known();
@@ -154,33 +172,38 @@ impl Link {
         }
     }
 
-    /// Records that the server has lost its scripts.
+    /// Records that the server has lost its scripts. The next call of each script is sent as text.
     pub(crate) fn unlearn(&self) {
         self.known().1.clear();
     }
 
+    /// Locks the known scripts.
     fn known(&self) -> MutexGuard<'_, (u64, Vec<&'static str>)> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Locks the last error reply about the server.
     fn complaint(&self) -> MutexGuard<'_, Option<String>> {
         self.complaint.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resolves when the link is up or down: immediately, unless the server was never reached.
+    /// Resolves when the link is up or down: immediately, unless the server was never reached. A link that is down
+    /// later stays settled.
     pub(crate) async fn settled(&self) {
         // This cannot fail while the sender exists.
         let _ = self.state.subscribe().wait_for(|state| !matches!(state, State::Connecting)).await;
     }
 
-    /// Sends a command and waits for the reply without a deadline.
+    /// Sends a command and waits for the reply without a deadline. The caller applies deadlines, and reports a missed
+    /// one by [`Link::timed_out`].
     pub(crate) async fn call(&self, command: &Cmd) -> Result<Answered, Fault> {
         let (mut connection, seat) = self.connection().await?;
         let answer = connection.send_packed_command(command).await;
         self.read(answer, seat)
     }
 
-    /// Sends a command after `ASKING`, so that a node accepts it for a slot that it is importing.
+    /// Sends a command after `ASKING`, so that a node accepts it for a slot that it is importing. Both commands are
+    /// written at once, so no other command comes in between.
     pub(crate) async fn call_asking(&self, command: &Cmd) -> Result<Answered, Fault> {
         let (mut connection, seat) = self.connection().await?;
         let mut both = Pipeline::with_capacity(2);
@@ -191,7 +214,8 @@ impl Link {
         }
     }
 
-    /// Waits for the connection. Waiters get it in FIFO order, and therefore send in that order.
+    /// Waits for the connection. Waiters get it in FIFO order, and therefore send in that order. Fails at once while
+    /// the link is down.
     async fn connection(&self) -> Result<(MultiplexedConnection, MemoryId), Fault> {
         let _turn = self.turns.lock().await;
         let mut state = self.state.subscribe();
@@ -203,6 +227,7 @@ impl Link {
         }
     }
 
+    /// Converts the result of the driver, and updates the state of the link by it.
     fn read(&self, answer: Result<Value, redis::RedisError>, seat: MemoryId) -> Result<Answered, Fault> {
         match answer {
             Ok(Value::ServerError(error)) => {
@@ -222,7 +247,8 @@ impl Link {
         }
     }
 
-    /// Handles an error reply to a call, or to one ask of it.
+    /// Handles an error reply to a call, or to one ask of it. Depending on the code, the connection is given up, the
+    /// error is kept for the status, or a new discovery is requested.
     pub(crate) fn refused(&self, error: &ServerError, seat: MemoryId) -> Fault {
         let refusal = ErrorReply::new(&self.address, error);
         let is_doubted = refusal.remedy() == Remedy::LookAround;
@@ -238,11 +264,13 @@ impl Link {
         fault
     }
 
+    /// Records that the connection works, which resets the backoff of reconnects.
     fn answered(&self) {
         self.has_answered.store(true, Ordering::Relaxed);
     }
 
-    /// Records a missed deadline, and starts a task that checks whether the server still answers.
+    /// Records a missed deadline, and starts a task that checks whether the server still answers. One check runs at a
+    /// time, whatever the number of missed deadlines. No request fails because of the check alone.
     pub(crate) fn timed_out(self: &Arc<Link>) -> Fault {
         let up = match &*self.state.borrow() {
             State::Connecting => return Fault::Down(format!("{}: not reached in time", self.address)),
@@ -257,7 +285,8 @@ impl Link {
         Fault::TimedOut(self.address.clone())
     }
 
-    /// Gives a connection up, unless there is a newer one.
+    /// Gives a connection up, unless there is a newer one. All requests fail immediately from then on, until the keeper
+    /// has a new connection.
     fn lose(&self, lost: u64, why: String) {
         let is_lost = self.state.send_if_modified(|state| {
             let is_this = matches!(state, State::Up(_, number) if *number == lost);
@@ -272,7 +301,9 @@ impl Link {
     }
 }
 
-/// Sends `PING` until the server answers within the deadline. A server that does not for too long is given up.
+/// Sends `PING` until the server answers within the deadline. A server that does not for too long is given up. The
+/// `PING` is queued behind pending requests, so a server with a long queue is not mistaken for a fast one.
+/// Requests are still sent meanwhile, each with its own deadline.
 async fn find_out(link: Arc<Link>, mut connection: MultiplexedConnection, number: u64) {
     let deadline = link.trunk.deadline;
     let stall = LEAST_STALL.max(deadline * STALL_DEADLINES);

@@ -38,11 +38,14 @@ impl Target {
 /// One of several asks that one script decides.
 #[derive(Clone, Debug)]
 pub(crate) struct Bid {
+    /// The state, and its limit.
     pub(crate) target: Target,
+    /// The cost and the longest accepted wait.
     pub(crate) ask: Ask,
     /// The initial state of a key without a live state, where counts of previous limits may matter.
     pub(crate) begin: Option<Begin>,
-    /// The random bits of its permit, under a concurrency limit.
+    /// The random bits of its permit, under a concurrency limit. It is chosen before the call, so the permit can be
+    /// released even if the reply is lost.
     pub(crate) number: u64,
 }
 
@@ -56,7 +59,8 @@ impl Bid {
         Bid { target, ask, begin: None, number }
     }
 
-    /// Returns the permit that it gets if it is allowed, under a concurrency limit.
+    /// Returns the permit that it gets if it is allowed, under a concurrency limit. `None` for other algorithms, and
+    /// for a cost that no permit id can hold.
     pub(crate) fn permit(&self) -> Option<PermitId> {
         let units = (self.target.limit.algorithm() == Algorithm::Concurrency).then(|| self.units_held())?;
         permit_id(units, self.number)
@@ -67,7 +71,8 @@ impl Bid {
         permit_name(self.units_held(), self.number)
     }
 
-    /// Returns the units that it asks for. A cost above the limit is capped at one more than the limit.
+    /// Returns the units that it asks for. A cost above the limit is capped at one more than the limit. So the number
+    /// fits into a permit id, and the ask is denied regardless.
     pub(super) fn units_held(&self) -> u64 {
         let [most, ..] = self.target.limit.numbers();
         self.ask.cost.get().min(most + 1)
@@ -77,6 +82,7 @@ impl Bid {
 /// An ask for all of its bids or none. Several asks can share one call.
 #[derive(Clone, Debug)]
 pub(crate) struct TakeAsk {
+    /// The bids, at least one. All of them share a slot.
     pub(crate) bids: Arc<[Bid]>,
     /// True if a state has more than one bid. Such an ask is a call of its own: its states are copied before they are
     /// written.
@@ -84,17 +90,19 @@ pub(crate) struct TakeAsk {
 }
 
 impl TakeAsk {
+    /// Creates an ask, and finds out if a state has more than one bid.
     pub(crate) fn new(bids: Arc<[Bid]>) -> TakeAsk {
         let has_twins = bids.len() > 1 && names(&bids).len() < bids.len();
         TakeAsk { bids, has_twins }
     }
 
-    /// Returns the length of the names of its states.
+    /// Returns the length of the names of its states. It bounds the size of a call.
     pub(crate) fn name_bytes(&self) -> usize {
         self.bids.iter().map(|bid| bid.target.name.len()).sum()
     }
 
-    /// Returns the kind of states that it needs.
+    /// Returns the kind of states that it needs. Buckets have faster scripts, so they are distinguished from other
+    /// algorithms.
     pub(crate) fn states(&self) -> States {
         let is_debt = |bid: &Bid| Kind::of(bid.target.limit.algorithm()) == Kind::Debt;
         match self.bids.iter().filter(|bid| is_debt(bid)).count() {
@@ -118,6 +126,7 @@ pub(crate) enum States {
     Debts,
     /// No buckets.
     Others,
+    /// Both, or buckets that need copies or initial states. The general script serves all.
     Mixed,
 }
 
@@ -129,7 +138,9 @@ pub(super) fn names(bids: &[Bid]) -> HashSet<&StateName> {
 /// The initial state of a key without a live state, and the time until which it is valid.
 #[derive(Clone, Debug)]
 pub(crate) struct Begin {
+    /// The state; empty for an unused key.
     pub(crate) state: State,
+    /// The time until which it is valid. The epoch means unknown.
     pub(crate) until: Timestamp,
 }
 
@@ -178,7 +189,8 @@ impl Begin {
     }
 }
 
-/// Encodes an array of numbers in `MessagePack`, as read by `cmsgpack`.
+/// Encodes an array of numbers in `MessagePack`, as read by `cmsgpack`. Every number is a double, which the script
+/// expects, and the length has 32 bits.
 fn packed_array(numbers: Vec<u64>) -> Vec<u8> {
     let mut bytes = vec![0xdd];
     bytes.extend((numbers.len() as u32).to_be_bytes());

@@ -1,4 +1,7 @@
 //! Calls that change state: adjust, give a take back, release and renew a permit.
+//!
+//! Every call names one state, and a mark of that state where receipts are concerned. A call that cannot apply to the
+//! algorithm is answered by a script that reads nothing, so that all operations take the same path.
 
 use tidegate::{Adjustment, Algorithm, Cost, Decision, Limit, PermitId, State, Timestamp};
 
@@ -9,22 +12,27 @@ use super::pack::Pack;
 use super::text::{Job, Kind};
 use super::{Call, TICKS, Time};
 
-/// The number of low bits of a permit id that hold its units. The others are random.
+/// The number of low bits of a permit id that hold its units. The others are random. So a permit has at most 2,097,151
+/// units, and 43 random bits distinguish permits of one key.
 const UNIT_BITS: u32 = 21;
 pub(super) const NUMBER_BITS: u32 = 64 - UNIT_BITS;
 
 /// The data needed to give one take back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TakeRecord {
+    /// The algorithm of the limit.
     algorithm: Algorithm,
+    /// The units that were taken.
     cost: Cost,
+    /// The server's time of the take.
     taken_at: Timestamp,
-    /// The instant under which it is stored.
+    /// The instant under which it is stored. For a log, the time of its entry; for slots, the start of the newest slot.
     at: Timestamp,
     /// The time at which its debt is fully repaid.
     pub(super) clear_at: Timestamp,
     /// The price it paid, for algorithms where that is a span of time.
     paid: u64,
+    /// The permit, under a concurrency limit.
     permit: Option<PermitId>,
 }
 
@@ -58,7 +66,8 @@ impl TakeRecord {
 }
 
 impl TakeRecord {
-    /// Returns the part that belongs to one of several asks that were taken as one.
+    /// Returns the part that belongs to one of several asks that were taken as one. The parts of all asks add up to the
+    /// whole.
     #[must_use]
     pub(crate) fn part(&self, limit: &Limit, cost: Cost) -> TakeRecord {
         let paid = match self.algorithm {
@@ -73,7 +82,8 @@ impl TakeRecord {
         self.clear_at
     }
 
-    /// Records that units were refunded, so that they are no longer debt.
+    /// Records that units were refunded, so that they are no longer debt. Windows and logs need no such record: their
+    /// units are found on the server.
     pub(crate) fn use_up(&mut self, limit: &Limit, units: Cost) {
         if matches!(self.algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket) {
             self.paid = self.paid.saturating_sub(limit.numbers()[1].saturating_mul(units.get()));
@@ -81,7 +91,8 @@ impl TakeRecord {
     }
 }
 
-/// Builds a charge or a refund. [`read_adjust`](super::read_adjust) parses the reply.
+/// Builds a charge or a refund. [`read_adjust`](super::read_adjust) parses the reply. With `begin`, a key without a
+/// live state is adjusted from its initial state.
 pub(crate) fn adjust(target: &Target, adjustment: Adjustment, begin: Option<&Begin>, time: Time) -> Call {
     let limit = &target.limit;
     let (cost, is_charge) = match adjustment {
@@ -97,7 +108,8 @@ pub(crate) fn adjust(target: &Target, adjustment: Adjustment, begin: Option<&Beg
     call_with_mark(Job::Adjust(Kind::of(limit.algorithm())), target, arguments, time)
 }
 
-/// Builds a removal of states of one slot. The reply is the number of states that existed.
+/// Builds a removal of states of one slot. The reply is the number of states that existed. It also leaves a mark for
+/// each state.
 pub(crate) fn reset(states: &[StateName], time: Time) -> Call {
     let keys = states.iter().flat_map(|state| [state.clone(), mark_name(state)]).collect();
     let mut arguments = vec![b"reset".to_vec()];
@@ -161,12 +173,14 @@ fn quiet(limit: &Limit) -> u64 {
     if limit.algorithm() == Algorithm::TokenBucket { capacity } else { undelayed.min(capacity) }
 }
 
-/// Builds the release of a permit. [`read_whether`](super::read_whether) parses whether the permit was still held.
+/// Builds the release of a permit. [`read_whether`](super::read_whether) parses whether the permit was still held. A
+/// second release of the same permit does nothing.
 pub(crate) fn release(target: &Target, permit: PermitId, time: Time) -> Call {
     with_permit(Job::Release, target, permit, time)
 }
 
-/// Builds the renewal of a lease. [`read_whether`](super::read_whether) parses whether the permit was still held.
+/// Builds the renewal of a lease. [`read_whether`](super::read_whether) parses whether the permit was still held. The
+/// lease begins anew, at the server's time.
 pub(crate) fn renew(target: &Target, permit: PermitId, time: Time) -> Call {
     with_permit(Job::Renew, target, permit, time)
 }
@@ -177,7 +191,8 @@ pub(super) fn permit_of(name: &str) -> Option<PermitId> {
     permit_id(units.parse().ok()?, number.parse().ok()?)
 }
 
-/// Returns the id of a permit with this many units.
+/// Returns the id of a permit with this many units. `None` if the units or the number need too many bits. Then the cost
+/// exceeds any concurrency limit.
 pub(super) fn permit_id(units: u64, number: u64) -> Option<PermitId> {
     let fits = units > 0 && units < 1 << UNIT_BITS && number < 1 << NUMBER_BITS;
     fits.then(|| PermitId::from_number(number << UNIT_BITS | units)).flatten()
@@ -187,11 +202,13 @@ pub(super) fn permit_id(units: u64, number: u64) -> Option<PermitId> {
 const NEEDS_PERMIT: u8 = b'2';
 const CAPPED: u8 = b'0';
 
+/// Builds a call whose script replies with this digit. It still names the state, and so goes to the right node.
 fn answered(answer: u8, target: &Target) -> Call {
     let keys = vec![target.name.clone()];
     Call { script: Job::Nothing.script(), keys, arguments: vec![vec![b'n', answer]] }
 }
 
+/// Builds a call about a permit. Other algorithms have no permits, and get the reply `0`.
 fn with_permit(job: Job, target: &Target, permit: PermitId, time: Time) -> Call {
     if target.limit.algorithm() != Algorithm::Concurrency {
         return answered(CAPPED, target);
@@ -199,6 +216,7 @@ fn with_permit(job: Job, target: &Target, permit: PermitId, time: Time) -> Call 
     call(job, target, vec![pack_permit(target, permit).into_bytes()], time)
 }
 
+/// Encodes a permit by its name, after the lease of the limit.
 fn pack_permit(target: &Target, permit: PermitId) -> Pack {
     let [_, lease, ..] = target.limit.numbers();
     let number = permit.number();
@@ -206,18 +224,21 @@ fn pack_permit(target: &Target, permit: PermitId) -> Pack {
     Pack::new(holders_letter(target)).micros(lease).text(&name)
 }
 
-/// Builds a call about one take. The script does nothing if units were removed without a receipt since.
+/// Builds a call about one take. The script does nothing if units were removed without a receipt since. The mark of the
+/// state says so.
 fn call_about(taken: &TakeRecord, job: Job, target: &Target, pack: Pack, time: Time) -> Call {
     let taken_at = Pack::new(b'x').micros(taken.taken_at.ticks());
     call_with_mark(job, target, vec![pack.into_bytes(), taken_at.into_bytes()], time)
 }
 
+/// Builds a call whose second key is the mark of the state.
 fn call_with_mark(job: Job, target: &Target, arguments: Vec<Vec<u8>>, time: Time) -> Call {
     let mut call = call(job, target, arguments, time);
     call.keys.push(mark_name(&target.name));
     call
 }
 
+/// Builds a call about one state.
 fn call(job: Job, target: &Target, mut arguments: Vec<Vec<u8>>, time: Time) -> Call {
     arguments.extend(time.arguments());
     Call { script: job.script(), keys: vec![target.name.clone()], arguments }

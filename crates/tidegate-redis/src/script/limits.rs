@@ -3,6 +3,9 @@
 //! A script counts microseconds. All times in the library's grammar are whole microseconds with two exceptions: an
 //! interval, whose ticks are kept, and the slots of a sliding window. Slots are lengthened to whole microseconds where
 //! that costs at most a thousandth. Both the script and the reader of its reply use that limit.
+//!
+//! A limit that a script cannot apply exactly is unsupported, and rejected when it is configured. The alternative would
+//! be a decision that differs from that in memory.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,15 +23,22 @@ const MOST_COUNTED: u64 = 1 << 52;
 /// An error: a Redis server cannot support the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unsupported {
+    /// The limit. It is boxed, so that results stay small.
     limit: Box<Limit>,
+    /// The reason.
     why: Why,
 }
 
+/// The reason why a limit is unsupported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
+    /// More than one unit per microsecond: the interval would be no time at all.
     TooFast,
+    /// A count that a double cannot hold exactly after an addition.
     CountTooLarge,
+    /// Slots that cannot be lengthened to whole microseconds within a thousandth.
     SlotsTooFine,
+    /// An algorithm of a newer library.
     UnknownAlgorithm,
 }
 
@@ -57,12 +67,12 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// Checks that a Redis server supports this limit.
+/// Checks that a Redis server supports this limit. The gate and the server call it when a configuration is loaded.
 pub(crate) fn supports(limit: &Limit) -> Result<(), Unsupported> {
     held(limit).map(|_| ())
 }
 
-/// Returns the limit as a script applies it.
+/// Returns the limit as a script applies it. It equals the given limit, except for the length of slots.
 pub(crate) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
     let refused = |why| Err(Unsupported { limit: Box::new(*limit), why });
     let is_too_fast = |amount: u64, period: u64| period / TICKS < amount;
@@ -98,7 +108,8 @@ pub(crate) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
     }
 }
 
-/// Returns the same window with slots of whole microseconds, or `None` if that is more than a thousandth longer.
+/// Returns the same window with slots of whole microseconds, or `None` if that is more than a thousandth longer. A
+/// longer window is stricter, so the limit is never exceeded by this.
 fn with_whole_slots([amount, width, slots, _, most]: [u64; 5]) -> Option<Limit> {
     let whole = width.next_multiple_of(TICKS);
     if (whole - width) > width / 1000 {
@@ -110,7 +121,8 @@ fn with_whole_slots([amount, width, slots, _, most]: [u64; 5]) -> Option<Limit> 
     draft.mode(WindowMode::Strict).slots(slots).max_debt(most - amount).build().ok()
 }
 
-/// Returns the numbers that a script uses for a limit with these numbers.
+/// Returns the numbers that a script uses for a limit with these numbers. It is the form for numbers that were read
+/// from a table, where no limit exists.
 pub(super) fn held_numbers(algorithm: Algorithm, numbers: [u64; 5]) -> Option<[u64; 5]> {
     if algorithm == Algorithm::SlidingWindow && numbers[1] % TICKS != 0 {
         return with_whole_slots(numbers).map(|limit| limit.numbers());
@@ -118,7 +130,8 @@ pub(super) fn held_numbers(algorithm: Algorithm, numbers: [u64; 5]) -> Option<[u
     Some(numbers)
 }
 
-/// Returns the longest time for which a state under this limit can matter, apart from the debt of a pacer.
+/// Returns the longest time for which a state under this limit can matter, apart from the debt of a pacer. Table
+/// entries and leases of pending releases are at least that long.
 pub(crate) fn longest_use(limit: &Limit) -> Ticks {
     match (limit.algorithm(), limit.numbers()) {
         (Algorithm::TokenBucket | Algorithm::LeakyBucket, [_, _, capacity, max_debt, _]) => {
@@ -135,6 +148,7 @@ pub(crate) fn longest_use(limit: &Limit) -> Ticks {
 /// Encodes an ask under a supported limit.
 ///
 /// The numbers of several debts are concatenated in one argument; the other algorithms have an argument for each ask.
+/// `others` is the argument so far; it stays empty for other algorithms than buckets.
 pub(super) fn pack_take(bid: &Bid, others: Vec<u8>) -> Vec<u8> {
     let (target, limit, ask) = (&bid.target, &bid.target.limit, bid.ask);
     let (cost, max_wait, numbers) = (ask.cost.get(), ask.max_wait.get(), limit.numbers());
@@ -154,12 +168,13 @@ pub(super) fn pack_take(bid: &Bid, others: Vec<u8>) -> Vec<u8> {
 }
 
 /// Returns the letter of the holders. Under a rule they are one set, in which each permit keeps the lease that it was
-/// granted.
+/// granted. The script then stores the longest of these leases beside them.
 pub(super) fn holders_letter(target: &Target) -> u8 {
     if target.is_one_set { b'o' } else { b'c' }
 }
 
-/// Encodes an adjustment of a debt or a count.
+/// Encodes an adjustment of a debt or a count. Costs beyond the largest count are capped: the result is the same for
+/// any of them.
 pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pack {
     match limit.algorithm() {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => {
@@ -176,6 +191,8 @@ pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pac
     }
 }
 
+/// Encodes a take from a bucket: price, largest debt allowed after it, and depth. A leaky bucket allows more debt only
+/// to a caller that waits.
 fn pack_debt(limit: &Limit, ask: Ask, others: Vec<u8>) -> Pack {
     let [_, interval, capacity, max_debt, undelayed] = limit.numbers();
     let price = interval.checked_mul(ask.cost.get()).filter(|price| *price <= capacity);
@@ -191,15 +208,18 @@ fn pack_debt(limit: &Limit, ask: Ask, others: Vec<u8>) -> Pack {
 
 /// The numbers by which a script decides about a debt.
 struct Debt {
+    /// The price of the ask in ticks; zero if it exceeds the capacity.
     price: u64,
     /// The largest debt allowed after the price is paid; `None` if the price exceeds the capacity.
     bar: Option<u64>,
     /// The largest possible debt.
     depth: u64,
+    /// The interval between units, in ticks.
     interval: u64,
 }
 
 impl Debt {
+    /// Appends the numbers in the order in which the scripts unpack them: 54 bytes with the letter.
     fn pack(&self, pack: Pack) -> Pack {
         let pack = pack.micros(self.price).number(self.block());
         let pack = match self.bar {
@@ -217,6 +237,8 @@ impl Debt {
     }
 }
 
+/// Encodes a window, a log or slots. The layout of each is that of `unpack` in its file. The last number is always that
+/// of the units.
 fn pack_counter(limit: &Limit, units: u64) -> Pack {
     let [first, second, third, fourth, fifth] = limit.numbers();
     match limit.algorithm() {
@@ -231,11 +253,13 @@ fn pack_counter(limit: &Limit, units: u64) -> Pack {
     }
 }
 
-/// Returns the price of one permit of a pacer in intervals, in the units of its savings.
+/// Returns the price of one permit of a pacer in intervals, in the units of its savings. With warm-up it is even,
+/// because the area under the line is half of a product.
 fn intervals_per_permit(cold_factor: u64) -> u64 {
     if cold_factor == 0 { 1 } else { 2 * (1 + cold_factor) }
 }
 
+/// Encodes permits of a pacer by their price.
 fn pack_pace(limit: &Limit, permits: u64, max_wait: u64) -> Pack {
     let price = pace_price(limit, permits);
     pack_priced_pace(limit, price, max_wait)
@@ -264,7 +288,8 @@ fn saturated(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-/// Returns the name of a permit on the server.
+/// Returns the name of a permit on the server. The script reads the units from the name, so a lease needs no other
+/// field.
 pub(super) fn permit_name(units: u64, number: u64) -> String {
     format!("{units}:{number}")
 }

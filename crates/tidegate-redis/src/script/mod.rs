@@ -6,6 +6,9 @@
 //!
 //! Numbers in a script are doubles, so no number there exceeds 2^53. A time is a pair of whole microseconds since 2024
 //! and ticks below 16,000. This module opens no connections.
+//!
+//! The files: `text` assembles scripts, `take`, `change`, `states` and `table` build calls, `bid`, `limits` and `pack`
+//! encode their arguments, `key` names the keys, `reply` and `words` parse the replies.
 
 mod bid;
 mod change;
@@ -44,9 +47,10 @@ pub(crate) use unreadable::Unreadable;
 use tidegate::Decision;
 use tidegate::{Ticks, Timestamp};
 
-/// The number of ticks in a microsecond.
+/// The number of ticks in a microsecond. A tick is a sixteenth of a nanosecond.
 const TICKS: u64 = 16_000;
-/// The Unix second at which the time of scripts begins: Monday, 1 January 2024.
+/// The Unix second at which the time of scripts begins: Monday, 1 January 2024. A later epoch keeps microseconds within
+/// 2^53 for centuries, and windows aligned to Mondays.
 const EPOCH: u64 = 1_704_067_200;
 
 /// Returns a span of this many ticks.
@@ -74,7 +78,8 @@ pub(crate) enum Time {
 }
 
 impl Time {
-    /// Returns the arguments that select the clock.
+    /// Returns the arguments that select the clock. They are the last two arguments of a script, in the format of the
+    /// reply to `TIME`. The server's clock needs none.
     fn arguments(self) -> Vec<Vec<u8>> {
         match self {
             Time::Server => Vec::new(),

@@ -1,4 +1,6 @@
 //! The encoding of numbers for scripts: little-endian doubles and ticks, after a letter.
+//!
+//! The script reads an argument by `struct.unpack`. The formats are those of the `unpacked` calls in the Lua files.
 
 use super::TICKS;
 
@@ -66,6 +68,7 @@ impl Pack {
         self
     }
 
+    /// Appends one byte, 0 or 1.
     pub(super) fn flag(mut self, flag: bool) -> Pack {
         self.0.push(flag.into());
         self
@@ -77,6 +80,7 @@ impl Pack {
         self
     }
 
+    /// Returns the encoded argument.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }

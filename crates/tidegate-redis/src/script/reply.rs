@@ -1,4 +1,15 @@
 //! Parsing of replies, and the decisions derived from them.
+//!
+//! A reply has one of three forms:
+//!
+//! ```text
+//!   "1700000000 5 123 456"              time and debts on one line: buckets, no errors
+//!   [debt, debt, ..., seconds, micros]  the same with an error in the place of an ask
+//!   [seconds, micros, [spent, state, ...], ...]   any algorithm: an array or an error for each ask
+//! ```
+//!
+//! Every value is validated, because another program may have written the keys. A reply that contradicts the library is
+//! an error, never a decision.
 
 use redis::{ServerError, Value};
 use tidegate::{Adjusted, Algorithm, Decision, PermitId, State, Timestamp};
@@ -8,11 +19,15 @@ use super::change::{TakeRecord, permit_of};
 use super::words::{debt, digits, numbers_of, words_of_holders, words_of_numbers, words_of_text};
 use super::{EPOCH, TICKS, Unreadable};
 
-/// The part of the reply to [`take`](super::take) about one ask.
+/// The part of the reply to [`take`](super::take) about one ask. It keeps the states as they were sent, until the
+/// decision needs them.
 #[derive(Debug)]
 pub(crate) struct AskReply {
+    /// The server's time, the same for all asks of a call.
     now: Timestamp,
+    /// The result of this ask.
     spent: Spent,
+    /// The state of each bid before the take.
     states: Vec<StateReply>,
 }
 
@@ -21,13 +36,16 @@ pub(crate) struct AskReply {
 enum StateReply {
     /// The time at which a debt is repaid (the TAT), in ticks; `None` if there is no debt.
     Debt(Option<u64>),
+    /// A state of another algorithm, as it was sent.
     Other(Value),
 }
 
 /// The result of a script: units spent or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spent {
+    /// The units of all bids were spent.
     All,
+    /// A bid was denied, so nothing was spent.
     None,
     /// The reply does not contain it: for buckets it follows from the state.
     Untold,
@@ -38,6 +56,7 @@ enum Spent {
 /// The outcome of one ask.
 #[derive(Debug)]
 pub(crate) enum TakeReply {
+    /// The ask was allowed or denied.
     Decided(Decided),
     /// Nothing was done: the initial state of a key without a live state is unknown or has expired.
     Unknown {
@@ -50,13 +69,16 @@ pub(crate) enum TakeReply {
 /// The decisions about all bids.
 #[derive(Debug)]
 pub(crate) struct Decided {
+    /// The server's time.
     pub(crate) now: Timestamp,
+    /// The decisions, in the order of the bids.
     pub(crate) bids: Vec<DecidedBid>,
 }
 
 /// The decision about one bid.
 #[derive(Debug)]
 pub(crate) struct DecidedBid {
+    /// The library's decision on the state before the take.
     pub(crate) decision: Decision,
     /// The data needed to give the take back, if units were spent.
     pub(crate) taken: Option<TakeRecord>,
@@ -69,14 +91,17 @@ pub(crate) struct DecidedBid {
 }
 
 impl DecidedBid {
-    /// Creates the decision about a bid that was only peeked at.
+    /// Creates the decision about a bid that was only peeked at. The library decides on the state, without a change to
+    /// it.
     pub(crate) fn seen(bid: &Bid, state: State, now: Timestamp) -> DecidedBid {
         let decision = bid.target.limit.peek(&state, now, bid.ask);
         DecidedBid { decision, taken: None, state, is_begun: false, permit: None }
     }
 }
 
-/// Splits the reply to [`take`](super::take) by its asks, which have these numbers of bids.
+/// Splits the reply to [`take`](super::take) by its asks, which have these numbers of bids. An error in the place of an
+/// ask is returned for that ask. Any other unexpected value makes the whole reply unreadable, because the states
+/// cannot be assigned to asks then.
 pub(crate) fn read_takes(
     reply: Value,
     sizes: impl ExactSizeIterator<Item = usize> + Clone,
@@ -112,6 +137,7 @@ pub(crate) fn read_takes(
     }
 }
 
+/// Returns true for debts followed by the time. Other replies end with an array or an error.
 fn ends_with_time(parts: &[Value]) -> bool {
     matches!(parts.last(), Some(Value::BulkString(_)))
 }
@@ -167,7 +193,7 @@ impl AskReply {
         Ok(Ok(AskReply { now, spent, states }))
     }
 
-    /// Returns each bid with its state.
+    /// Returns each bid with its state. Fails if the number of states is another, or a state is malformed.
     fn seen_states<'r>(
         &'r self,
         bids: &'r [Bid],
@@ -182,7 +208,8 @@ impl AskReply {
     }
 }
 
-/// Derives the outcome of one ask.
+/// Derives the outcome of one ask. The library repeats each decision. A verdict of the script that differs is an error,
+/// because it means another version of a script or of the library.
 pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unreadable> {
     let now = reply.now;
     let mut decided = Vec::with_capacity(bids.len());
@@ -214,7 +241,8 @@ pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unr
     Ok(TakeReply::Decided(Decided { now, bids: decided }))
 }
 
-/// Returns the decision about a bid whose units were spent, and the data needed to give it back.
+/// Returns the decision about a bid whose units were spent, and the data needed to give it back. It fails if the
+/// library would deny this take.
 fn spent(bid: &Bid, seen: &DecidedBid, now: Timestamp) -> Result<(Decision, TakeRecord), Unreadable> {
     let (limit, mut state) = (&bid.target.limit, seen.state.clone());
     let mut decision = limit.decide(&mut state, now, bid.ask);
@@ -237,7 +265,8 @@ pub(crate) fn read_peek(reply: Value, bids: &[Bid]) -> Result<(Timestamp, Vec<St
 }
 
 /// Parses the reply to [`adjust`](super::adjust) and [`give_back`](super::give_back). `None` if nothing was done,
-/// because the initial state of a key without a live state is unknown.
+/// because the initial state of a key without a live state is unknown. The result `Capped` means that only a part was
+/// applied.
 pub(crate) fn read_adjust(reply: Value) -> Result<Option<Adjusted>, Unreadable> {
     match reply {
         Value::Int(1) => Ok(Some(Adjusted::Whole)),
@@ -248,7 +277,8 @@ pub(crate) fn read_adjust(reply: Value) -> Result<Option<Adjusted>, Unreadable> 
     }
 }
 
-/// Parses the reply to [`release`](super::release) and [`renew`](super::renew).
+/// Parses the reply to [`release`](super::release) and [`renew`](super::renew). A permit is no longer held after its
+/// release, and after its lease.
 pub(crate) fn read_whether(reply: Value) -> Result<bool, Unreadable> {
     match reply {
         Value::Int(answer @ (0 | 1)) => Ok(answer == 1),
@@ -258,8 +288,11 @@ pub(crate) fn read_whether(reply: Value) -> Result<bool, Unreadable> {
 
 /// The state behind a decision. For a log or for holders, the part that the decision needs.
 struct SeenState {
+    /// The state in the words of the library.
     state: State,
+    /// True if the key has no state.
     is_missing: bool,
+    /// The permit in the reply, under a concurrency limit.
     permit: Option<PermitId>,
 }
 
@@ -278,12 +311,14 @@ pub(super) fn text_of(value: &Value) -> Option<&str> {
     std::str::from_utf8(text).ok()
 }
 
+/// Converts seconds and microseconds since 1970 to a time since 2024. An earlier time is the epoch.
 fn time_of(seconds: &[u8], micros: &[u8]) -> Option<Timestamp> {
     let (seconds, micros) = (digits(seconds)?, digits(micros)?);
     let micros = seconds.checked_mul(1_000_000)?.checked_add(micros)?.saturating_sub(EPOCH * 1_000_000);
     Some(Timestamp::from_ticks(micros.checked_mul(TICKS)?))
 }
 
+/// Converts one state. Returns `None` if it is malformed for its algorithm.
 fn read_state(state: &StateReply, algorithm: Algorithm) -> Option<SeenState> {
     let mut permit = None;
     let value = match state {

@@ -1,4 +1,7 @@
 //! Reading of complete states: those of a key under previous limits.
+//!
+//! A decision needs a part of a state only; see `reply`. Here all of it is read, because counts are carried over by the
+//! library.
 
 use redis::Value;
 use tidegate::{Algorithm, State};
@@ -8,7 +11,8 @@ use super::text::Job;
 use super::words::{digits, numbers_of, words_of_numbers, words_of_text};
 use super::{Call, TICKS, Time, Unreadable};
 
-/// Builds a read of these states, which share a slot. [`read_states`] parses the reply.
+/// Builds a read of these states, which share a slot. [`read_states`] parses the reply. The reply has the time and one
+/// state per name. States of several algorithms can be mixed.
 pub(crate) fn states(names: Vec<StateName>, algorithms: &[Algorithm], time: Time) -> Call {
     let letters = algorithms.iter().map(|algorithm| letter(*algorithm));
     let mut arguments = vec![std::iter::once(b'n').chain(letters).collect()];
@@ -16,7 +20,7 @@ pub(crate) fn states(names: Vec<StateName>, algorithms: &[Algorithm], time: Time
     Call { script: Job::ReadStates.script(), keys: names, arguments }
 }
 
-/// Parses the reply to [`states`].
+/// Parses the reply to [`states`]. A missing state is that of an unused key.
 pub(crate) fn read_states(reply: &Value, algorithms: &[Algorithm]) -> Result<Vec<State>, Unreadable> {
     let states = match reply {
         Value::Array(parts) if parts.len() == algorithms.len() + 2 => &parts[2..],
@@ -30,6 +34,7 @@ pub(crate) fn read_states(reply: &Value, algorithms: &[Algorithm]) -> Result<Vec
     read.collect()
 }
 
+/// Converts one state to the words of the library.
 fn words(value: &Value, algorithm: Algorithm) -> Option<Vec<u64>> {
     match (value, algorithm) {
         (Value::Nil, _) => Some(Vec::new()),
@@ -41,7 +46,7 @@ fn words(value: &Value, algorithm: Algorithm) -> Option<Vec<u64>> {
 }
 
 /// Converts totals with their times; the first is the total before the oldest entry. The library merges entries of one
-/// instant.
+/// instant. Entries of one instant have equal scores, and the last total is the one that counts.
 fn words_of_entries(entries: &[Value]) -> Option<Vec<u64>> {
     let number = |value: &Value| if let Value::BulkString(text) = value { digits(text) } else { None };
     let numbers: Option<Vec<_>> = entries.iter().map(number).collect();

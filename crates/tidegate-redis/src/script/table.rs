@@ -117,6 +117,7 @@ impl TableEntry {
         self.call(Job::AnnounceLimit, ahead, InForce::default(), time)
     }
 
+    /// Builds a call about the entry. All numbers are in whole microseconds, rounded up for ends.
     fn call(&self, job: Job, ahead: Ticks, force: InForce, time: Time) -> Call {
         let (ahead, since) = (ahead.get().div_ceil(TICKS), force.since.ticks() / TICKS);
         let mut arguments = vec![format!("n{} {ahead} {} {since}", self.field, force.order).into_bytes()];
@@ -171,6 +172,7 @@ pub(crate) fn read_fields(reply: &Value) -> Result<Vec<Option<ListedEntry>>, Unr
     }
 }
 
+/// Parses the value of a field. A malformed value counts as missing, and is overwritten.
 fn listed_entry(value: &Value) -> Option<ListedEntry> {
     let numbers: Option<Vec<u64>> = text_of(value)?.split(':').map(|word| word.parse().ok()).collect();
     let [order, since, until] = numbers?.try_into().ok()?;
@@ -191,11 +193,13 @@ pub(crate) fn read_listed(reply: &Value, namespace: &str) -> Result<ListedLimits
     Ok(ListedLimits { names: names.ok_or_else(unreadable)?, has_others: *has_others == 1 })
 }
 
+/// Converts microseconds to a time.
 fn micros(value: &Value) -> Option<Timestamp> {
     let Value::Int(micros) = value else { return None };
     Some(Timestamp::from_ticks(u64::try_from(*micros).ok()?.checked_mul(TICKS)?))
 }
 
+/// Parses the field of a previous limit. Returns `None` for a limit that this version does not know.
 fn predecessor(field: &str, since: Timestamp) -> Option<Predecessor> {
     let mut words = field.split(':');
     let letters = words.next().filter(|letters| letters.len() == LIMIT_LETTERS)?;

@@ -1,4 +1,6 @@
 //! Calls that take from limits, or peek at them.
+//!
+//! Buckets are the usual case and have scripts of their own, which are shorter and need one packed argument.
 
 use super::bid::{Begin, Bid, States, TakeAsk, names};
 use super::limits::pack_take;
@@ -7,6 +9,7 @@ use super::{Call, StateName, Time};
 
 /// The letter before the sizes of several asks, and the one for asks that may share a state.
 const SIZES: u8 = b'a';
+/// The letter for asks that may share a state: the script then records what it has written.
 const SIZES_WITH_TWINS: u8 = b'w';
 
 /// Builds a call that takes each of these asks on its own, in order, with all bids of an ask or none.
@@ -57,6 +60,7 @@ pub(crate) fn peek(bids: &[Bid], time: Time) -> Call {
     Call { script: Job::Peek(bids.iter().map(kind_of).collect()).script(), keys, arguments }
 }
 
+/// Returns the kind of state of a bid.
 fn kind_of(bid: &Bid) -> Kind {
     Kind::of(bid.target.limit.algorithm())
 }
@@ -73,6 +77,7 @@ fn may_share_states(names: &[StateName]) -> bool {
     fingerprints.windows(2).any(|two| two[0] == two[1])
 }
 
+/// Returns a fast hash of a name. A collision only selects the slower variant of the script.
 fn fingerprint(name: &[u8]) -> u64 {
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let words = name.chunks(8).map(|part| part.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));

@@ -1,5 +1,8 @@
 //! The scripts, assembled from sections of the files in `lua/`, one for each combination of algorithms. A script
 //! contains only what its limits need.
+//!
+//! The text of a script is sent to servers and hashed, so each byte counts: comments and indentation of the files are
+//! removed. A script is assembled once per process, when it is first needed.
 
 use std::sync::OnceLock;
 
@@ -14,7 +17,7 @@ pub(crate) struct Script {
     pub(crate) sha: String,
 }
 
-/// The purpose of a script.
+/// The purpose of a script. Each job with its kinds has one script, whatever the number of limits and their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Job {
     /// Take from one bucket.
@@ -27,11 +30,15 @@ pub(super) enum Job {
     Take(Kinds),
     /// Peek at limits of these kinds.
     Peek(Kinds),
+    /// Charge or refund units of a state of this kind.
     Adjust(Kind),
+    /// Give one take back under a limit of this kind.
     GiveBack(Kind),
     /// Refund a part of a debt.
     RefundDebt,
+    /// Release a permit.
     Release,
+    /// Renew the lease of a permit.
     Renew,
     /// Remove states.
     Reset,
@@ -47,14 +54,20 @@ pub(super) enum Job {
     Nothing,
 }
 
-/// Algorithms with the same kind of state.
+/// Algorithms with the same kind of state. The number of a kind is its bit in [`Kinds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// A time at which a debt is repaid: token bucket and leaky bucket.
     Debt,
+    /// A count with the end of its window.
     Window,
+    /// A sorted set of running totals by time.
     Log,
+    /// Counts of consecutive slots.
     Slots,
+    /// A debt and savings: pacer.
     Pace,
+    /// A sorted set of leases: concurrency limit.
     Holders,
 }
 
@@ -62,6 +75,7 @@ pub(super) enum Kind {
 const KINDS: [Kind; 6] = [Kind::Debt, Kind::Window, Kind::Log, Kind::Slots, Kind::Pace, Kind::Holders];
 
 impl Kind {
+    /// Returns the kind of state that an algorithm uses.
     pub(super) const fn of(algorithm: Algorithm) -> Kind {
         match algorithm {
             Algorithm::TokenBucket | Algorithm::LeakyBucket => Kind::Debt,
@@ -79,6 +93,7 @@ impl Kind {
 pub(super) struct Kinds(u8);
 
 impl Kinds {
+    /// Returns the set of one kind.
     const fn only(kind: Kind) -> Kinds {
         Kinds(1 << kind as u8)
     }
@@ -89,6 +104,7 @@ impl Kinds {
         (1..1 << KINDS.len()).map(Kinds)
     }
 
+    /// Returns true if the set contains a kind.
     fn has(self, kind: Kind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
@@ -118,6 +134,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Script> {
 }
 
 impl Job {
+    /// Returns the script, and assembles it on first use. Its hash is that by which servers cache it.
     pub(super) fn script(self) -> &'static Script {
         SCRIPTS[self.place()].get_or_init(|| {
             let text = self.text();
@@ -126,12 +143,14 @@ impl Job {
         })
     }
 
+    /// Returns the index of the script in the cache.
     fn place(self) -> usize {
         match self {
             Job::Take(kinds) => kinds.0.into(),
             Job::Peek(kinds) => 64 + usize::from(kinds.0),
             Job::Adjust(kind) => 128 + kind as usize,
             Job::GiveBack(kind) => 136 + kind as usize,
+            // The numbers of takes and peeks are sets of kinds, of six bits each.
             Job::TakeDebt => 144,
             Job::TakeDebts => 145,
             Job::Release => 146,
@@ -147,6 +166,7 @@ impl Job {
         }
     }
 
+    /// Assembles the text. Sections that define functions come before those that call them.
     fn text(self) -> String {
         let sections = match self {
             Job::TakeDebt => vec!["debt.take one"],
@@ -174,7 +194,8 @@ impl Job {
     }
 }
 
-/// Returns the sections that limits of these kinds need, followed by `then`.
+/// Returns the sections that limits of these kinds need, followed by `then`. A mixed request gets the union of the
+/// sections of its algorithms.
 fn with_kinds(kinds: Kinds, then: &[&'static str]) -> Vec<&'static str> {
     let has = |kind| kinds.has(kind);
     let needed = [
@@ -193,6 +214,8 @@ fn with_kinds(kinds: Kinds, then: &[&'static str]) -> Vec<&'static str> {
     needed.chain(then.iter().copied()).collect()
 }
 
+/// Returns the sections of a charge or a refund. A refund leaves a mark, so that receipts cannot refund the same units
+/// again.
 fn adjust_sections(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Debt => &["mark.write", "mark.refund", "debt.adjust"],
@@ -204,6 +227,7 @@ fn adjust_sections(kind: Kind) -> &'static [&'static str] {
     }
 }
 
+/// Returns the sections that give a take back. They check the mark first.
 fn give_back_sections(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Debt => &["mark.check", "debt.give back"],

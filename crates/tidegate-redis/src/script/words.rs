@@ -1,4 +1,7 @@
 //! Conversion of states from the server into the words of the library.
+//!
+//! The library represents every state as a list of 64-bit words. The server stores doubles in microseconds, with ticks
+//! apart where they matter. Conversions are checked: a number that overflows makes the state unreadable.
 
 use redis::Value;
 use tidegate::Algorithm;
@@ -17,6 +20,7 @@ pub(super) fn digits(text: &[u8]) -> Option<u64> {
     is_number.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
 }
 
+/// Converts an array of integers. Returns `None` if one is negative or no integer.
 pub(super) fn numbers_of(parts: &[Value]) -> Option<Vec<u64>> {
     let number =
         |part: &Value| if let Value::Int(number) = part { u64::try_from(*number).ok() } else { None };
@@ -56,6 +60,10 @@ fn pair(whole: u64, ticks: u64) -> Option<u64> {
     whole.checked_mul(TICKS)?.checked_add(ticks)
 }
 
+/// Converts a log or slots from the numbers of a reply.
+///
+/// Of a log the reply has three numbers, or five if a denial has to wait for an entry: the total before the log, that
+/// entry, and the newest.
 pub(super) fn words_of_numbers(numbers: &[u64], algorithm: Algorithm) -> Option<Vec<u64>> {
     let ticks = |micros: u64| micros.checked_mul(TICKS);
     match (algorithm, numbers) {

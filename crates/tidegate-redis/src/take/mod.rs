@@ -6,6 +6,9 @@
 //!   more than that                 -> all are looked at, script by script; only if all pass they are taken, one script
 //!                                     after the other; if one denies after all, those before it are given back
 //! ```
+//!
+//! The asks of a request are called bids here: each is an ask for one state. A group is what one script decides. Takes
+//! given back by the second and third way are exact only where no other request came in between; see `give_back`.
 
 mod group;
 mod request;
@@ -22,9 +25,9 @@ use crate::store::{Inner, read, unfit};
 use request::Request;
 
 /// The maximum number of limits in one script, and of limits given back at once. A script blocks all other clients
-/// while it runs.
+/// while it runs. Also the number of bids that one array of indexes can name.
 const MOST_IN_SCRIPT: usize = 128;
-/// The maximum number of limits of one request.
+/// The maximum number of limits of one request. A larger request fails without being sent.
 pub(crate) const MOST_TOGETHER: usize = 4096;
 
 /// Asks of one slot that one script decides, by their indexes among all.
@@ -41,8 +44,12 @@ static ALL_PLACES: [usize; MOST_IN_SCRIPT] = {
 };
 
 /// The outcome of a group.
+///
+/// Allowed or denied, the outcome has one entry per bid.
 struct Outcome<'g> {
+    /// The bids of the group, by their indexes in the request.
     group: &'g [usize],
+    /// The outcomes, in the order of the group.
     bids: Vec<TakenBid>,
     /// The identity of the memory that it was taken from.
     seat: Option<MemoryId>,
@@ -50,6 +57,7 @@ struct Outcome<'g> {
 
 /// The outcome of one bid of a group.
 struct TakenBid {
+    /// The decision, as it is reported.
     decision: Decision,
     /// The data needed to give the take back, if units were spent.
     taken: Option<TakeRecord>,
@@ -58,6 +66,10 @@ struct TakenBid {
 }
 
 impl Inner {
+    /// Takes all asks, or none. The future is ready at once for an empty request and for a cached denial.
+    ///
+    /// The order is: map the asks to bids, look into the cache of denials, list new limits, call the server, cache a
+    /// denial.
     pub(crate) fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> StoreFuture<'a, Decisions> {
         if asks.is_empty() {
             return StoreFuture::ready(Vec::new().into());
@@ -97,7 +109,11 @@ impl Inner {
         })
     }
 
-    /// Refunds units of one take, as far as they are still debt and the server that took them keeps its data.
+    /// Refunds units of one take, as far as they are still debt and the server that took them keeps its data. The
+    /// receipt is reduced before the call, so a refund whose outcome is unknown is never repeated: a key may then get
+    /// too little back, never too much.
+    ///
+    /// Returns `Capped` if less than `cost` was refunded.
     pub(crate) async fn refund(
         &self,
         subject: Subject<'_>,
@@ -123,7 +139,8 @@ impl Inner {
         Ok(if units == cost { adjusted } else { Adjusted::Capped })
     }
 
-    /// Returns the decision about each of a few asks on its own, without spending.
+    /// Returns the decision about each of a few asks on its own, without spending. A limit that is not in force yet is
+    /// put in force first, because its counts may continue those of a previous limit.
     pub(crate) async fn look_at_asks(
         &self,
         asks: &[(Subject<'_>, Ask)],
@@ -137,7 +154,9 @@ impl Inner {
         Ok(request.spread(self.look_at(&group, &request, due).await?))
     }
 
-    /// Returns a denial that needs no request to the server. About limits that would allow, nothing is known.
+    /// Returns a denial that needs no request to the server. About limits that would allow, nothing is known. All
+    /// limits of the request need a cached denial that is still valid. Otherwise the request is recorded in the cache,
+    /// so that only the last reply about a key is cached.
     fn certain(&self, request: &Request<'_>) -> (Option<Decisions>, Vec<CacheEpoch>) {
         let Some(refusals) = &self.refusals else { return (None, Vec::new()) };
         let mut eras = Vec::with_capacity(request.bids.len());
@@ -160,6 +179,7 @@ impl Inner {
         (None, eras)
     }
 
+    /// Caches the denials of a reply, each in its scope.
     fn remember(&self, request: &Request<'_>, reported: &Reported, eras: &[CacheEpoch]) {
         let Some(refusals) = &self.refusals else { return };
         for ((bid, (decision, lasting)), era) in request.bids.iter().zip(&reported.bids).zip(eras) {
@@ -167,7 +187,9 @@ impl Inner {
         }
     }
 
-    /// Decides on the server. Returns what each take can be given back with if `is_tracked`.
+    /// Decides on the server. Returns what each take can be given back with if `is_tracked`. Permits of the take are
+    /// claimed only with a reply. If this future is dropped before that, or fails with an unknown outcome, they are
+    /// released in the background.
     async fn take_there(&self, request: &Request<'_>, is_tracked: bool) -> Result<Reported, StoreError> {
         let due = self.due()?;
         self.make_all_ready(&request.limits, due).await?;
@@ -200,6 +222,7 @@ impl Inner {
         self.seat_of(&bids.first()?.target.name)
     }
 
+    /// Returns the identity of the memory for a state, if its server is connected.
     fn seat_of(&self, name: &[u8]) -> Option<MemoryId> {
         self.seat_in(if self.has_slots() { script::slot(name) } else { 0 })
     }
@@ -207,11 +230,14 @@ impl Inner {
 
 /// The decision about each bid, and the data needed to give its take back.
 struct Reported {
+    /// The decisions, in the order of the bids, each with the scope in which a denial can be cached.
     bids: Vec<(Decision, Lasting)>,
+    /// The data for receipts, in the same order; empty if no take is tracked, or none was made.
     proofs: Vec<Option<TakeProof>>,
 }
 
-/// The data needed to refund a take: the position of its units, and the identity of the memory.
+/// The data needed to refund a take: the position of its units, and the identity of the memory. It is stored in the
+/// receipt of the caller, opaque to the library.
 #[derive(Clone, Debug)]
 struct TakeProof {
     taken: TakeRecord,
@@ -228,6 +254,7 @@ fn proofs(outcomes: &[Outcome<'_>]) -> Vec<Option<TakeProof>> {
 }
 
 impl Outcome<'_> {
+    /// Returns true if every bid of the group was allowed, and therefore taken.
     fn is_allowed(&self) -> bool {
         self.bids.iter().all(|bid| bid.decision.is_allowed())
     }

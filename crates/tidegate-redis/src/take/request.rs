@@ -18,8 +18,11 @@ const FEW: usize = 8;
 /// The bids of one request, in the order of its asks.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
+    /// The bids, at most one per ask.
     pub(super) bids: Arc<[Bid]>,
+    /// The limit of each bid.
     pub(super) limits: Vec<Arc<StoredLimit>>,
+    /// The asks as the caller gave them.
     asks: &'a [(Subject<'a>, Ask)],
     /// For each ask, the index of its bid and its cost, if asks for one state were merged.
     united: Option<Vec<(usize, Cost)>>,
@@ -28,6 +31,9 @@ pub(super) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
+    /// Maps asks to bids. Fails if a script does not support one of the limits.
+    ///
+    /// The usual request has one ask, or asks for distinct states; it is only compared pairwise.
     pub(super) fn new(inner: &Inner, asks: &'a [(Subject<'a>, Ask)]) -> Result<Request<'a>, Unsupported> {
         let mut limits = Vec::with_capacity(asks.len());
         for (subject, _) in asks {
@@ -45,7 +51,8 @@ impl<'a> Request<'a> {
         Ok(request)
     }
 
-    /// Merges the asks for one state. `first` holds the index of the first bid on each state.
+    /// Merges the asks for one state. `first` holds the index of the first bid on each state. The cost of the merged
+    /// bid is the sum, its longest wait the shorter one.
     fn unite(&mut self, first: &[usize]) {
         let (mut bids, mut places): (Vec<Bid>, Vec<usize>) = (Vec::new(), Vec::new());
         for (place, bid) in self.bids.iter().enumerate() {
@@ -66,14 +73,14 @@ impl<'a> Request<'a> {
         self.bids = bids.into();
     }
 
-    /// Returns the key of a bid.
+    /// Returns the key of a bid. For a merged bid, that of its first ask; all of them have the same.
     pub(super) fn key(&self, place: usize) -> &'a Key {
         let is_of_bid = |(of, _): &(usize, Cost)| *of == place;
         let first = self.united.as_ref().and_then(|asks| asks.iter().position(is_of_bid));
         self.asks[first.unwrap_or(place)].0.key()
     }
 
-    /// Returns the decision about each ask.
+    /// Returns the decision about each ask. Merged asks get the same decision, as in the library.
     pub(super) fn spread(&self, decisions: Vec<Decision>) -> Vec<Decision> {
         match &self.united {
             Some(asks) => asks.iter().map(|(place, _)| decisions[*place]).collect(),
@@ -81,7 +88,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the take of each ask with its cost. For a merged ask, its own part.
+    /// Returns the take of each ask with its cost. For a merged ask, its own part. The receipts of a merged bid can be
+    /// refunded independently, each up to the cost of its ask.
     pub(super) fn shares<T: Clone>(
         &self,
         takes: &[Option<T>],
@@ -102,7 +110,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Returns for each bid the index of the first one on the same state.
+/// Returns for each bid the index of the first one on the same state. Beyond [`FEW`] bids a map is used, so that
+/// thousands of limits are not compared quadratically.
 fn firsts(bids: &[Bid]) -> Vec<usize> {
     if bids.len() <= FEW {
         let first = |name: &StateName| bids.iter().position(|other| other.target.name == *name);
@@ -112,7 +121,8 @@ fn firsts(bids: &[Bid]) -> Vec<usize> {
     bids.iter().enumerate().map(|(place, bid)| *places.entry(&bid.target.name).or_insert(place)).collect()
 }
 
-/// Returns true if several asks for one state can be merged into one of the summed cost.
+/// Returns true if several asks for one state can be merged into one of the summed cost. With a leaky bucket or a
+/// pacer, asks in one step have different delays. Permits are released one by one.
 fn is_one_ask(algorithm: Algorithm) -> bool {
     matches!(
         algorithm,

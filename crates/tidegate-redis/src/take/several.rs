@@ -1,4 +1,7 @@
 //! All or none across several scripts: completed takes are given back if another script denies.
+//!
+//! Between the take and its return, other requests may be denied by units that come back. So across scripts a request
+//! may be denied too early, for about one round trip. It is never allowed too much.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +16,8 @@ use crate::script::{self, Bid, TakeRecord, Target};
 use crate::store::Inner;
 
 impl Inner {
-    /// Groups the bids by script: of one slot, and limited in number.
+    /// Groups the bids by script: of one slot, and limited in number. The groups are ordered by slot, and the bids
+    /// within a group by their index.
     pub(super) fn groups(&self, bids: &[Bid]) -> Vec<Group> {
         let mut by_slot: BTreeMap<u16, Group> = BTreeMap::new();
         for (place, bid) in bids.iter().enumerate() {
@@ -24,7 +28,8 @@ impl Inner {
     }
 
     /// Takes each group on its own, all concurrently. Unless all of them allow, the takes of those that did are given
-    /// back.
+    /// back. It takes one round trip if all allow, and two otherwise. If a group fails, the others are given back, and
+    /// its error is returned.
     pub(super) async fn take_at_once(
         &self,
         groups: &[Group],
@@ -58,6 +63,9 @@ impl Inner {
 
     /// Takes one group after the other, so that other clients run in between, after a peek found that all allow. A
     /// denial is found by the peek, so it spends nothing. Groups are given back only if other takes came in between.
+    /// Each script has a deadline of its own, because a request for thousands of limits takes longer than one. On a
+    /// denial, the groups that deny are taken nevertheless, and given back if they allow by then: such a limit may have
+    /// to count denials.
     pub(super) async fn take_in_turn(
         &self,
         groups: &[Group],
@@ -101,7 +109,8 @@ impl Inner {
         }
     }
 
-    /// Gives all takes back, as far as the server that took them keeps its data.
+    /// Gives all takes back, as far as the server that took them keeps its data. Returns are sent in chunks, all of a
+    /// chunk concurrently. A return is exact as long as the take is the last one of its key; see `script::give_back`.
     async fn give_back_all(&self, outcomes: &[Outcome<'_>], request: &Request<'_>) {
         // Another server, or the same one after a restart or a flush, may not have the take, and would refund that of
         // another request.
@@ -121,6 +130,8 @@ impl Inner {
         }
     }
 
+    /// Gives one take back. A failure is not reported: the key then stays charged until the debt is repaid or its
+    /// window ends. The script does nothing if units of the key were removed by a reset or a refund since.
     async fn give_back(&self, target: &Target, taken: &TakeRecord) {
         self.counts.given_back.add();
         // The denial is reported either way, and there is no further remedy.
@@ -133,6 +144,8 @@ impl Inner {
 
 /// Returns the decision about each bid: as taken, otherwise as seen by the peek. A take that was given back is reported
 /// without its cost.
+///
+/// See [`Inner::take_in_turn`] for the peek. The result has one decision per bid, in the order of the bids.
 fn reported(
     outcomes: Vec<Outcome<'_>>,
     seen: Vec<(usize, Decision)>,
@@ -160,7 +173,8 @@ fn reported(
     placed.into_values().collect()
 }
 
-/// Returns an allowing decision without the units that it took.
+/// Returns an allowing decision without the units that it took. It is the remaining quota after the return, unless
+/// other requests came in between.
 fn given_back(decision: &Decision, ask: Ask) -> Decision {
     let remaining = decision.remaining().saturating_add(ask.cost.get()).min(decision.limit());
     let (verdict, reset_after) = (decision.verdict_in_ticks(), decision.reset_after_in_ticks());

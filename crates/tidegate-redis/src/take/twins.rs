@@ -1,6 +1,9 @@
 //! Several asks for one state in one request, decided one after the other.
 //!
 //! A denial reports the wait after which all of them pass.
+//!
+//! An example are two rules that share a counter. Asks of algorithms without delays and permits are merged instead; see
+//! `request`.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +14,7 @@ use crate::script::{Bid, Decided, DecidedBid, span};
 /// The asks for one state, by their indexes.
 #[derive(Debug)]
 pub(super) struct Twins {
+    /// The indexes, ascending; at least two.
     pub(super) places: Vec<usize>,
 }
 
@@ -24,6 +28,7 @@ impl Twins {
         by_name.into_values().filter(|places| places.len() > 1).map(|places| Twins { places }).collect()
     }
 
+    /// Returns the limit, which all of the asks share.
     fn limit<'b>(&self, bids: &'b [Bid]) -> &'b Limit {
         &bids[self.places[0]].target.limit
     }
@@ -60,6 +65,7 @@ impl Twins {
         self.places.iter().for_each(|place| decided.bids[*place].decision = decision);
     }
 
+    /// Finds the wait by bisection over the library's own decisions, to the tick. At most 66 sequences are simulated.
     fn in_order(&self, bids: &[Bid], first: Decision, state: &State, now: Timestamp) -> Decision {
         let limit = self.limit(bids);
         let passes = |wait: u64| {
@@ -84,6 +90,7 @@ impl Twins {
     }
 }
 
+/// Returns the decision with another verdict and the same numbers.
 fn with_verdict(decision: &Decision, verdict: Verdict<Ticks>) -> Decision {
     let (limit, remaining) = (decision.limit(), decision.remaining());
     Decision::from_remote(verdict, limit, remaining, decision.reset_after_in_ticks())

@@ -1,4 +1,7 @@
 //! The topology: the single server, the primary that Sentinels report, or the owner of a slot.
+//!
+//! Each kind of deployment has a task that keeps its view current. Decisions use the view as it is, and never wait for
+//! a discovery, except for the first one.
 
 mod cluster;
 mod sentinel;
@@ -22,18 +25,23 @@ pub(crate) use view::ask_sentinel;
 /// The minimum interval between two discoveries.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// The servers that decide.
+/// The servers that decide. The kind is fixed by the URL.
 #[derive(Debug)]
 pub(crate) enum Topology {
+    /// A single server, whatever its role becomes.
     Standalone(Arc<Link>),
+    /// The primary of a service with Sentinels.
     Sentinel(Arc<Sentinels>),
+    /// The primaries of a cluster, by slot.
     Cluster(Arc<Cluster>),
 }
 
 /// The availability of the store, with a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Health {
+    /// True if every server that decides is connected and accepts requests.
     pub(crate) is_up: bool,
+    /// The description in one line, with a remedy if there is a fault.
     pub(crate) what: String,
 }
 
@@ -55,7 +63,8 @@ impl Topology {
         matches!(self, Topology::Cluster(_))
     }
 
-    /// Returns the link to the server of a slot.
+    /// Returns the link to the server of a slot. With Sentinels the slot is ignored. Fails if no server is known, with
+    /// the reason.
     pub(crate) async fn link(&self, slot: u16) -> Result<Arc<Link>, Fault> {
         match self {
             Topology::Standalone(link) => Ok(link.clone()),
@@ -64,7 +73,8 @@ impl Topology {
         }
     }
 
-    /// Returns the identity of the memory of a slot, if its server is connected.
+    /// Returns the identity of the memory of a slot, if its server is connected. It never waits. `None` means that
+    /// nothing cached can be verified now.
     pub(crate) fn seat(&self, slot: u16) -> Option<MemoryId> {
         match self {
             Topology::Standalone(link) => link.seat(),
@@ -73,7 +83,8 @@ impl Topology {
         }
     }
 
-    /// Records that a slot has moved to a node, and returns its link.
+    /// Records that a slot has moved to a node, and returns its link. Returns `None` outside a cluster, where a
+    /// redirection is a misconfiguration.
     pub(crate) fn moved(&self, slot: u16, to: &Address) -> Option<Arc<Link>> {
         match self {
             Topology::Cluster(cluster) => Some(cluster.moved(slot, to)),
@@ -81,7 +92,7 @@ impl Topology {
         }
     }
 
-    /// Returns the link to a node for a single request.
+    /// Returns the link to a node for a single request. The slot map is not changed: `ASK` concerns one request only.
     pub(crate) fn node(&self, address: &Address) -> Option<Arc<Link>> {
         match self {
             Topology::Cluster(cluster) => Some(cluster.node(address)),
@@ -98,6 +109,7 @@ impl Topology {
         }
     }
 
+    /// Returns the availability, from the state of the links. No request is sent.
     pub(crate) fn health(&self) -> Health {
         match self {
             Topology::Standalone(link) => health_of(link),
@@ -107,6 +119,7 @@ impl Topology {
     }
 }
 
+/// Returns the availability of a single server.
 fn health_of(link: &Link) -> Health {
     match link.why_not() {
         Some(what) => Health { is_up: false, what },
@@ -114,7 +127,8 @@ fn health_of(link: &Link) -> Health {
     }
 }
 
-/// Returns a pause with jitter.
+/// Returns a pause with jitter. It is between half and one and a half times the given one, so that many processes do
+/// not query at the same time.
 fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(0.5 + fastrand::f64())
 }

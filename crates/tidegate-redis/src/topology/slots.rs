@@ -1,4 +1,6 @@
 //! The map from slots to nodes, as reported by a node.
+//!
+//! A map takes 64 KiB, whatever the number of nodes. A lookup is one array access.
 
 use redis::Value;
 
@@ -10,12 +12,15 @@ pub(crate) const SLOTS: usize = 16384;
 /// The owner of each slot, as an index into the nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotMap {
+    /// The primaries that own slots, in the order of the reply. Redirections append to it.
     pub(crate) nodes: Vec<Address>,
+    /// The index of the owner, for each slot; `None` for a slot without an owner.
     owners: Box<[Option<u16>]>,
 }
 
 impl SlotMap {
     /// Parses the reply to `CLUSTER SLOTS`. A node that does not know its own host name gets the address that was used.
+    /// Replicas in the reply are ignored. Returns `None` if any range is malformed or outside the slots.
     pub(super) fn read(answer: &Value, asked: &Address) -> Option<SlotMap> {
         let Value::Array(ranges) = answer else { return None };
         let mut map = SlotMap { nodes: Vec::new(), owners: vec![None; SLOTS].into_boxed_slice() };
@@ -39,10 +44,13 @@ impl SlotMap {
         Some(map)
     }
 
+    /// Returns the address of the owner of a slot.
     pub(super) fn owner(&self, slot: u16) -> Option<&Address> {
         self.nodes.get(usize::from((*self.owners.get(usize::from(slot))?)?))
     }
 
+    /// Changes the owner of one slot, after a redirection. Other slots of a moving range cause redirections of their
+    /// own.
     pub(super) fn set_owner(&mut self, slot: u16, address: &Address) {
         let node = self.place_of(address);
         if let Some(owner) = self.owners.get_mut(usize::from(slot)) {
@@ -55,6 +63,7 @@ impl SlotMap {
         self.owners.iter().filter(|owner| owner.is_none()).count()
     }
 
+    /// Returns the index of a node, and appends the node if it is new.
     fn place_of(&mut self, address: &Address) -> u16 {
         let known = self.nodes.iter().position(|node| node == address);
         let place = known.unwrap_or_else(|| {
@@ -83,10 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn every_slot_has_the_owner_that_was_told() {
-        let told =
+    fn every_slot_has_the_reported_owner() {
+        let reported =
             Value::Array(vec![range(0, 100, node("10.0.0.1", 7000)), range(102, 16383, node("", 7001))]);
-        let mut map = SlotMap::read(&told, &asked()).unwrap();
+        let mut map = SlotMap::read(&reported, &asked()).unwrap();
         assert_eq!(map.owner(100).unwrap().to_string(), "10.0.0.1:7000");
         assert_eq!(map.owner(101), None);
         assert_eq!(map.missing(), 1);
@@ -97,14 +106,14 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_map() {
-        for told in [
+        for reported in [
             Value::Nil,
             Value::Array(vec![Value::Nil]),
             Value::Array(vec![range(-1, 5, node("a", 1))]),
             Value::Array(vec![range(0, 16384, node("a", 1))]),
             Value::Array(vec![range(9, 3, node("a", 1)), range(0, 1, node("a", 70000))]),
         ] {
-            assert!(SlotMap::read(&told, &asked()).is_none(), "{told:?}");
+            assert!(SlotMap::read(&reported, &asked()).is_none(), "{reported:?}");
         }
     }
 }

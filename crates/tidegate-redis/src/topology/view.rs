@@ -6,12 +6,13 @@ use crate::dial::Dialer;
 use crate::fault::describe;
 use crate::url::Address;
 
-/// The known state before Sentinels are asked again.
+/// The known state before Sentinels are asked again. It decides which reports can be rejected as old.
 pub(super) struct KnownView {
     /// The newest configuration epoch that any Sentinel reported.
     pub(super) epoch: u64,
     /// True if the primary of that epoch is connected.
     pub(super) is_up: bool,
+    /// The number of Sentinels in the URL, of which a majority is counted.
     pub(super) sentinels: usize,
 }
 
@@ -24,13 +25,17 @@ pub(super) fn believed<'a>(views: &'a [View], known: &KnownView) -> Option<&'a V
     (newest.epoch >= known.epoch || have_begun_anew).then_some(newest)
 }
 
-/// The configuration reported by a Sentinel.
+/// The configuration reported by a Sentinel. The pair comes from two commands, so it may be inconsistent during a
+/// failover; see [`ask_sentinel`].
 #[derive(Debug)]
 pub(crate) struct View {
+    /// The reported primary.
     pub(crate) primary: Address,
+    /// The configuration epoch, which increases with each failover.
     pub(super) epoch: u64,
 }
 
+/// Queries one Sentinel over a new connection. The error is a message with a remedy.
 pub(crate) async fn ask_sentinel(dialer: &Dialer, sentinel: &Address, service: &str) -> Result<View, String> {
     let deaf = |_: PushInfo| Ok::<(), ()>(());
     let wrong = |error| describe(sentinel, &error);
@@ -68,11 +73,13 @@ pub(crate) async fn ask_sentinel(dialer: &Dialer, sentinel: &Address, service: &
         .ok_or_else(|| format!("{sentinel}: its answer about {service:?} makes no sense; is it a Sentinel?"))
 }
 
+/// Groups a flat list into pairs. An odd last element is dropped.
 fn pairs_of(parts: Vec<Value>) -> Vec<(String, String)> {
     let mut parts = parts.into_iter().map(text_of);
     std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).collect()
 }
 
+/// Returns a value as text; empty for other types.
 fn text_of(value: Value) -> String {
     match value {
         Value::BulkString(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -86,16 +93,16 @@ fn text_of(value: Value) -> String {
 mod tests {
     use super::*;
 
-    fn views(told: &[(u16, u64)]) -> Vec<View> {
+    fn views(reported: &[(u16, u64)]) -> Vec<View> {
         let view = |(port, epoch): &(u16, u64)| View {
             primary: Address { host: "h".into(), port: *port },
             epoch: *epoch,
         };
-        told.iter().map(view).collect()
+        reported.iter().map(view).collect()
     }
 
-    fn port(told: &[(u16, u64)], epoch: u64, is_up: bool) -> Option<u16> {
-        believed(&views(told), &KnownView { epoch, is_up, sentinels: 3 }).map(|view| view.primary.port)
+    fn port(reported: &[(u16, u64)], epoch: u64, is_up: bool) -> Option<u16> {
+        believed(&views(reported), &KnownView { epoch, is_up, sentinels: 3 }).map(|view| view.primary.port)
     }
 
     #[test]
@@ -106,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_cut_off_leads_nobody_back() {
+    fn a_sentinel_that_was_cut_off_restores_no_old_primary() {
         assert_eq!(port(&[(1, 4)], 5, true), None);
         assert_eq!(port(&[(1, 4)], 5, false), None, "one of three is not most of them");
         assert_eq!(port(&[(1, 4), (1, 4), (1, 4)], 5, true), None, "what decides is not left");

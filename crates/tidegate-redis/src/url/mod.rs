@@ -21,13 +21,32 @@ const PORT: u16 = 6379;
 /// The default port of a Sentinel.
 const SENTINEL_PORT: u16 = 26379;
 
-/// The URL of a server.
+/// The URL of a server. A URL is parsed with [`str::parse`], and its `Display` and `Debug` output hides the password.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate_redis::Url;
+///
+/// let url: Url = "redis+sentinel://ana:secret@a,b,c/mymaster".parse().unwrap();
+/// assert_eq!(url.to_string(), "redis+sentinel://ana:***@a:26379,b:26379,c:26379/mymaster");
+/// assert!("redis://".parse::<Url>().is_err(), "a host is required");
+/// ```
+#[doc(alias = "connection string")]
+#[doc(alias = "address")]
+#[doc(alias = "sentinel")]
+#[doc(alias = "cluster")]
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
+    /// The servers, and the kind of deployment.
     pub(crate) place: Deployment,
+    /// True for a scheme with `rediss` or `valkeys`.
     pub(crate) is_encrypted: bool,
+    /// The user of the ACL; `None` for the default user.
     pub(crate) user: Option<String>,
+    /// The password, decoded. It is never displayed.
     pub(crate) password: Option<String>,
+    /// The number of the database, zero by default and on clusters.
     pub(crate) database: u32,
 }
 
@@ -43,6 +62,8 @@ pub(crate) enum Deployment {
 }
 
 /// A host name or address, and a port.
+///
+/// An IPv6 address is stored without its brackets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(crate) host: String,
@@ -51,11 +72,18 @@ pub(crate) struct Address {
 
 impl Url {
     /// Replaces the password.
+    ///
+    /// The password is used as it is: percent escapes are not decoded. Use it for a password from a file or a secret
+    /// manager.
+    #[doc(alias = "credentials")]
+    #[doc(alias = "secret")]
+    #[doc(alias = "AUTH")]
     #[must_use]
     pub fn with_password(self, password: &str) -> Url {
         Url { password: Some(password.to_owned()), ..self }
     }
 
+    /// Returns the canonical scheme. A URL with `valkey` is displayed with `redis`.
     fn scheme(&self) -> &'static str {
         match (&self.place, self.is_encrypted) {
             (Deployment::Standalone(_), false) => "redis",
@@ -98,6 +126,7 @@ impl fmt::Display for Url {
     }
 }
 
+/// Formats addresses, separated by commas.
 fn list(out: &mut fmt::Formatter<'_>, addresses: &[Address]) -> fmt::Result {
     addresses.iter().enumerate().try_for_each(|(nth, address)| {
         let comma = if nth == 0 { "" } else { "," };

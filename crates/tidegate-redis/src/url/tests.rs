@@ -28,7 +28,7 @@ fn every_kind_of_place_is_read() {
 }
 
 #[test]
-fn a_password_may_hold_what_separates_elsewhere() {
+fn a_password_may_contain_separators() {
     let url = url("redis://user:a/b:c@d@host:1");
     assert_eq!(url.password.as_deref(), Some("a/b:c@d"));
     assert_eq!(url.place, Deployment::Standalone(Address { host: "host".into(), port: 1 }));

@@ -56,7 +56,7 @@ fn a_place_that_is_given_back_later_comes_back_once_the_server_is_there_again() 
     let permit = ana.take(&store).unwrap().each()[0].permit().expect("a permit");
     redis.stop();
     store.release_later(ana.subject(), permit);
-    eventually("nobody answers", || ana.take(&store).err());
+    eventually("no server answers", || ana.take(&store).err());
     redis.resume();
     eventually("the place is free again", || free(&store, &ana).filter(|free| *free == 1));
     assert!(ana.is_allowed(&store));
@@ -69,7 +69,7 @@ fn takes_that_fail_while_the_server_is_away_leave_room_for_places_that_are_held(
     let ana = Someone::new("ana", "1/1h concurrency");
     let permit = ana.take(&store).unwrap().each()[0].permit().expect("a permit");
     redis.stop();
-    eventually("nobody is asked", || ana.take(&store).err().filter(StoreError::is_retryable));
+    eventually("no request is sent", || ana.take(&store).err().filter(StoreError::is_retryable));
     let in_doubt = store.status().returning;
     for _ in 0..6000 {
         assert!(ana.take(&store).is_err());

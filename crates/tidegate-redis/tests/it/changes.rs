@@ -3,7 +3,7 @@
 
 use testbed::{Cluster, Flavour, Proxy};
 use tidegate::{Ask, Cost, Key, PreparedLimit, Store as _, Subject};
-use tidegate_redis::{Options, RedisStore};
+use tidegate_redis::RedisStore;
 
 use crate::setup::{cluster_url, forgetful, open, options, redis, store, wait, wait_for_all};
 
@@ -100,16 +100,16 @@ fn a_limit_that_could_not_be_put_in_force_decides_nothing() {
     let (direct, key) = (forgetful(&redis.url()), Key::new("ana"));
     assert!(take(&direct, of_rule("5/d").subject(&key), 5).is_allowed());
     proxy.only_for(&["EVALSHA", "EVAL"]);
-    let through = open(Options { caches_denials: false, ..options(&proxy.url()) });
+    let proxied = open(options(&proxy.url()).caches_denials(false));
     let new = of_rule("6/d");
     for failing in 1..=3 {
         proxy.answer(1, "-OOM command not allowed when used memory > 'maxmemory'.");
         let asks = [(new.subject(&key), Ask::new(Cost::of(2)))];
-        assert!(wait(through.take(&asks)).is_err(), "call {failing} fails");
-        let denied = wait(through.take(&asks)).expect("the server answers");
+        assert!(wait(proxied.take(&asks)).is_err(), "call {failing} fails");
+        let denied = wait(proxied.take(&asks)).expect("the server answers");
         assert!(!denied.is_allowed(), "one is left");
     }
-    assert!(take(&through, new.subject(&key), 1).is_allowed());
+    assert!(take(&proxied, new.subject(&key), 1).is_allowed());
 }
 
 #[test]

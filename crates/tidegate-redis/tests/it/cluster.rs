@@ -77,7 +77,7 @@ fn slots_that_move_are_followed_while_they_do() {
     for person in &people {
         assert_eq!(person.passes(&store, 10), 4, "what was owed has moved along");
     }
-    assert!(store.status().redirected > 0, "somebody was sent on");
+    assert!(store.status().redirected > 0, "some requests were redirected");
 }
 
 #[test]

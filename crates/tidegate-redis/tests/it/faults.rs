@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testbed::{Admission, Afterwards, Direction, Flow, Proxy};
 use tidegate::{Ask, HOUR, SECOND, Store as _};
-use tidegate_redis::{Options, RedisStore};
+use tidegate_redis::RedisStore;
 
 use crate::setup::{Someone, eventually, forgetful, given_time, open, options, reason, redis, scripts, wait};
 
@@ -12,7 +12,7 @@ use crate::setup::{Someone, eventually, forgetful, given_time, open, options, re
 const SHORT: Duration = Duration::from_millis(20);
 
 fn hasty(url: &str) -> RedisStore {
-    open(Options { deadline: SHORT, caches_denials: false, ..options(url) })
+    open(options(url).deadline(SHORT).caches_denials(false))
 }
 
 /// Retries until the store decides.
@@ -88,15 +88,15 @@ fn what_was_not_answered_is_spent_at_most_once() {
     let redis = redis();
     let proxy = Proxy::start(redis.address());
     proxy.only_for(&["EVALSHA", "EVAL"]);
-    let (through, direct) = (hasty(&proxy.url()), forgetful(&redis.url()));
+    let (proxied, direct) = (hasty(&proxy.url()), forgetful(&redis.url()));
     let ana = Someone::new("ana", "1000000/d");
     assert!(ana.is_allowed(&direct), "the server knows the script");
     let (mut asked, mut unknown) = (0, 0);
     for round in 0..rounds {
-        recovers(&through, &Someone::new("bob", "1000000/d"));
+        recovers(&proxied, &Someone::new("bob", "1000000/d"));
         proxy.eat_replies(1, if round % 2 == 0 { Afterwards::Cut } else { Afterwards::Silence });
         asked += 1;
-        match ana.take(&through) {
+        match ana.take(&proxied) {
             Err(error) if !error.is_retryable() => unknown += 1,
             Err(_) => {}
             Ok(_) => {}
@@ -123,7 +123,7 @@ fn a_server_that_does_not_answer_is_given_up_and_found_again() {
     redis.stop();
     let mut failures = Vec::new();
     for _ in 0..200 {
-        failures.push(ana.take(&store).expect_err("nobody answers"));
+        failures.push(ana.take(&store).expect_err("no server answers"));
     }
     let unknown = failures.iter().filter(|error| !error.is_retryable()).count();
     assert!((1..20).contains(&unknown), "{unknown} of 200 waited: the others failed at once");
@@ -179,7 +179,7 @@ fn a_server_that_is_not_there_yet_is_used_when_it_comes() {
     redis.kill();
     let store = forgetful(&redis.url());
     let ana = Someone::new("ana", "5/h");
-    let error = ana.take(&store).expect_err("nobody is there");
+    let error = ana.take(&store).expect_err("no server is there");
     assert!(reason(&error).contains("connection refused; start the server there"), "{}", reason(&error));
     assert!(wait(store.ready()).is_err());
     redis.restart();
@@ -190,7 +190,7 @@ fn a_server_that_is_not_there_yet_is_used_when_it_comes() {
 #[test]
 fn no_more_are_under_way_than_allowed() {
     let redis = redis();
-    let store = open(Options { max_in_flight: 4, caches_denials: false, ..options(&redis.url()) });
+    let store = open(options(&redis.url()).max_in_flight(4).caches_denials(false));
     let ana = Someone::new("ana", "1000000/h");
     assert!(ana.is_allowed(&store));
     redis.stop();
@@ -362,7 +362,7 @@ fn what_others_take_between_two_scripts_is_found_and_all_is_given_back() {
         assert!(people[199].is_allowed(&other), "another store is faster with the second");
         let refused = wait(taking).unwrap_or_else(|error| panic!("{}", reason(&error)));
         assert_eq!((refused.is_allowed(), refused.binding()), (false, Some(199)));
-        assert_eq!(refused.each()[0].remaining(), 1, "told as it is after that");
+        assert_eq!(refused.each()[0].remaining(), 1, "reported as it is after that");
         assert_eq!((left(&other, &people[0]), left(&other, &people[199])), (1, 0));
         assert_eq!(store.status().given_back, before.given_back + 128);
         return;
@@ -407,12 +407,12 @@ fn a_short_stall_costs_no_connection() {
     let proxy = Proxy::start(redis.address());
     // A connection is given up after five deadlines: there are seconds to end the stall before.
     let deadline = Duration::from_secs(1);
-    let store = open(Options { deadline, caches_denials: false, ..options(&proxy.url()) });
+    let store = open(options(&proxy.url()).deadline(deadline).caches_denials(false));
     let ana = Someone::new("ana", "1000000/h");
     recovers(&store, &ana);
     let opened = proxy.counters().opened;
     redis.stop();
-    let error = ana.take(&store).expect_err("nobody answers");
+    let error = ana.take(&store).expect_err("no server answers");
     redis.resume();
     assert!(!error.is_retryable());
     recovers(&store, &ana);

@@ -30,7 +30,7 @@ fn contains(said: &str, part: &str) {
 }
 
 #[test]
-fn nobody_there() {
+fn an_address_without_a_server() {
     let redis = redis();
     redis.kill();
     contains(&said(&redis.url()), "connection refused; start the server there, or correct the URL");
@@ -63,8 +63,8 @@ fn a_replica_a_sentinel_and_a_node_of_a_cluster() {
         &said(&format!("redis://{}", sentinels.addresses()[0])),
         "this is a Sentinel; write redis+sentinel://",
     );
-    let wrong = sentinel_url(&sentinels).replace(sentinels.name(), "nobody");
-    contains(&said(&wrong), "watches no service \"nobody\"; correct its name in the URL");
+    let wrong = sentinel_url(&sentinels).replace(sentinels.name(), "unknown");
+    contains(&said(&wrong), "watches no service \"unknown\"; correct its name in the URL");
     contains(
         &said(&format!("redis+cluster://{primary}")),
         "this server is in no cluster; write redis:// in the URL",
@@ -79,7 +79,7 @@ fn a_replica_a_sentinel_and_a_node_of_a_cluster() {
     let node = format!("redis://{}", cluster.addresses()[0]);
     let store = store(&node);
     let people = (0..50).map(|nth| Someone::new(&format!("{nth}"), "5/h").take(&store));
-    let error = people.filter_map(Result::err).next().expect("some slots are elsewhere");
+    let error = people.filter_map(Result::err).next().expect("some slots are on other nodes");
     contains(&reason(&error), "write redis+cluster:// in the URL");
     assert!(
         findings(&cluster_url(&cluster)).iter().all(|finding| finding.gravity == Gravity::Good),
@@ -145,9 +145,9 @@ fn an_encrypted_server() {
     let (address, certificates) = (redis.tls_address().unwrap(), redis.certificates().unwrap());
     let read = |path| std::fs::read(path).expect("a certificate");
     let url = format!("rediss://localhost:{}", address.port());
-    let encrypted = Options { root_certificate: Some(read(certificates.authority())), ..options(&url) };
+    let encrypted = options(&url).root_certificate(read(certificates.authority()));
     let (certificate, key) = certificates.client();
-    let encrypted = Options { client_certificate: Some((read(certificate), read(key))), ..encrypted };
+    let encrypted = encrypted.client_certificate(read(certificate), read(key));
     let store = crate::setup::open(encrypted);
     assert!(Someone::new("ana", "5/h").is_allowed(&store));
     contains(&said(&url), "no encrypted connection");

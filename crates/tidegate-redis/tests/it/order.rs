@@ -58,7 +58,7 @@ fn takes_by_a_script_that_is_not_known_yet_keep_their_order() {
     for round in 0..5 {
         let redis = redis();
         let store = forgetful(&redis.url());
-        wait(store.reset(Someone::new("nobody", "1/h").subject())).expect("the server is reached");
+        wait(store.reset(Someone::new("unused", "1/h").subject())).expect("the server is reached");
         for limit in LIMITS {
             assert_eq!(remaining(&store, limit, limit), in_order(), "{limit} in round {round}");
         }

@@ -1,7 +1,6 @@
 //! Tests of cached denials, which need no request to the server.
 
 use tidegate::{Adjustment, Ask, Clock as _, Cost, CounterClock, Store as _};
-use tidegate_redis::Options;
 
 use crate::setup::{Someone, forgetful, open, options, redis, scripts, store, wait};
 
@@ -32,9 +31,9 @@ fn when_the_time_is_over_the_server_is_asked_again() {
     let redis = redis();
     let (store, ana) = (store(&redis.url()), Someone::new("ana", "1/100ms"));
     assert!(ana.is_allowed(&store));
-    let told = ana.take(&store).unwrap().retry_after().expect("it was refused");
-    testbed::pause(told);
-    assert!(ana.is_allowed(&store), "who obeys what was told passes");
+    let wait = ana.take(&store).unwrap().retry_after().expect("it was refused");
+    testbed::pause(wait);
+    assert!(ana.is_allowed(&store), "a retry after the reported wait is allowed");
 }
 
 #[test]
@@ -112,7 +111,7 @@ fn an_allowed_take_ends_what_is_known_of_its_state() {
 #[test]
 fn it_can_be_switched_off() {
     let redis = redis();
-    let store = open(Options { caches_denials: false, ..options(&redis.url()) });
+    let store = open(options(&redis.url()).caches_denials(false));
     let ana = Someone::new("ana", "1/h");
     assert_eq!(ana.passes(&store, 10), 1);
     assert_eq!((store.status().answered, store.status().cached), (11, 0), "the limit is listed first");

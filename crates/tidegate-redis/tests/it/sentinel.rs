@@ -20,7 +20,7 @@ fn the_new_primary_is_found_and_the_old_one_is_left() {
 
     sentinels.bring_back(old);
     sentinels.wait_until_whole();
-    assert!(!ana.is_allowed(&store), "nobody went back to the old one");
+    assert!(!ana.is_allowed(&store), "the store did not return to the old primary");
     let again = sentinels.kill_primary();
     sentinels.wait_for_failover(again);
     eventually("and once more", || ana.take(&store).ok());
@@ -46,8 +46,8 @@ fn the_sentinel_that_leads_a_failover_names_the_new_primary() {
     old.stop();
     let leader = eventually("a Sentinel that tells both addresses", || {
         sentinels.sentinels().iter().find(|sentinel| {
-            let told = |what| sentinel.try_command(&["SENTINEL", what, sentinels.name()]);
-            let (Ok(address), Ok(all)) = (told("GET-MASTER-ADDR-BY-NAME"), told("MASTER")) else {
+            let reported = |what| sentinel.try_command(&["SENTINEL", what, sentinels.name()]);
+            let (Ok(address), Ok(all)) = (reported("GET-MASTER-ADDR-BY-NAME"), reported("MASTER")) else {
                 return false;
             };
             let has_old = |pair: &[Reply]| pair[0].text() == "port" && pair[1].text() == port;

@@ -16,7 +16,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
 /// Returns options with a deadline that no busy machine misses.
 pub(crate) fn options(url: &str) -> Options {
     let url = url.parse().unwrap_or_else(|error| panic!("{url}: {error}"));
-    Options { deadline: DEADLINE, ..Options::new(url) }
+    Options::new(url).deadline(DEADLINE)
 }
 
 pub(crate) fn store(url: &str) -> RedisStore {
@@ -25,7 +25,7 @@ pub(crate) fn store(url: &str) -> RedisStore {
 
 /// Opens a store without a cache of denials.
 pub(crate) fn forgetful(url: &str) -> RedisStore {
-    open(Options { caches_denials: false, ..options(url) })
+    open(options(url).caches_denials(false))
 }
 
 pub(crate) fn open(options: Options) -> RedisStore {

@@ -9,7 +9,7 @@ use tidegate::{
     Adjusted, Ask, Cost, Decision, Decisions, HOUR, Key, Limit, MILLISECOND, ManualClock, PermitId,
     Store as _, StoreError, Subject,
 };
-use tidegate_redis::{Options, RedisStore};
+use tidegate_redis::RedisStore;
 
 use crate::setup::{
     HeldUp, Someone, cluster_url, eventually, forgetful, options, poll_once, reason, redis, scripts, store,
@@ -112,7 +112,7 @@ impl Pair {
         let clock = Arc::new(ManualClock::new());
         clock.advance(1000 * HOUR);
         let open = |prefix: &str| {
-            let options = Options { prefix: prefix.to_owned(), ..options(url) };
+            let options = options(url).prefix(prefix);
             RedisStore::with_given_time(options, clock.clone()).expect("a store")
         };
         Pair { together: open("a:"), single: open("b:"), clock }
@@ -344,14 +344,14 @@ fn an_ask_that_is_too_large_or_impossible_goes_beside_the_others() {
 fn asks_of_a_call_that_was_not_answered_are_spent_at_most_once() {
     let redis = redis();
     let proxy = Proxy::start(redis.address());
-    let (through, direct) = (ready(forgetful(&proxy.url()), "100000/d"), forgetful(&redis.url()));
+    let (proxied, direct) = (ready(forgetful(&proxy.url()), "100000/d"), forgetful(&redis.url()));
     let all = people(MOST, "100000/d");
     let (rounds, mut unknown) = (10, 0);
     for _ in 0..rounds {
-        eventually("the store decides again", || Someone::new("bob", "100000/d").take(&through).ok());
+        eventually("the store decides again", || Someone::new("bob", "100000/d").take(&proxied).ok());
         proxy.only_for(&["EVALSHA", "EVAL"]);
         proxy.eat_replies(1, Afterwards::Cut);
-        for answer in take_all_of(&through, &all) {
+        for answer in take_all_of(&proxied, &all) {
             unknown += usize::from(answer.is_err_and(|error| !error.is_retryable()));
         }
         proxy.clear();

@@ -8,7 +8,7 @@ use testbed::Redis;
 use tidegate::{
     Algorithm, Ask, Decision, Key, Limit, PreparedLimit, State, Store as _, StoreError, Timestamp,
 };
-use tidegate_redis::{Options, RedisStore};
+use tidegate_redis::RedisStore;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::setup::{options, reason, redis};
@@ -36,7 +36,7 @@ struct Servers {
 impl Servers {
     fn start() -> Servers {
         let redis = redis();
-        let options = || Options { deadline: DEADLINE, ..options(&redis.url()) };
+        let options = || options(&redis.url()).deadline(DEADLINE);
         let open = |_| RedisStore::with_given_time(options(), Arc::new(HistoryClock)).expect("a store");
         let stores = (0..3).map(open).collect();
         Servers { _redis: redis, stores }

@@ -1,4 +1,16 @@
 //! The conditions under which a rule applies to a request.
+//!
+//! A condition names an attribute and a list of patterns, of which one has to match. All conditions of a rule have to
+//! match, so a list is an "or" and several conditions are an "and". There is no negation: a rule with
+//! `decision = "allow"` exempts requests from later rules.
+//!
+//! | pattern | matches |
+//! |---|---|
+//! | `"ana"` | exactly this value |
+//! | `"an*"` | every value with this prefix; `"*"` alone: every request that has the attribute |
+//! | `"10.0.0.0/8"` | for `ip`: an address in this network, also as an IPv4-mapped IPv6 address |
+//! | `"/users/{id}"` | for `path`: any one segment in place of the braces |
+//! | `"/api/{*rest}"` | for `path`: one or more segments after the prefix |
 
 pub(crate) mod network;
 pub(crate) mod path;
@@ -20,6 +32,18 @@ const SHORT: usize = 16;
 const MAX_PAIRS: usize = 1 << 20;
 
 /// A condition: one attribute has to match any of these patterns.
+///
+/// It displays as in a policy file, with its patterns normalized:
+///
+/// ```
+/// use tidegate_rules::Policy;
+///
+/// let policy = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '1/s'\nwhen = { path = ['/a//b', '/c/{id}'] }")?;
+/// let condition = &policy.rules()[0].conditions()[0];
+/// assert_eq!(condition.attribute(), "path");
+/// assert_eq!(condition.to_string(), r#"path = ["/a/b", "/c/{id}"]"#);
+/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     attribute: Box<str>,
@@ -28,13 +52,21 @@ pub struct Condition {
 }
 
 /// The number of spellings of a value that have to match: any or all.
+///
+/// A request may have several readings of a path, or several values of a header field. A limit applies if any of them
+/// matches; an exemption has to match all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spellings {
+    /// Any spelling that matches is enough: for limits and denials.
     Any,
+    /// Every spelling has to match, and there has to be one: for exemptions. So a client cannot obtain an exemption by
+    /// an ambiguous spelling.
     All,
 }
 
 /// A pattern for the value of an attribute.
+///
+/// The order is arbitrary but total, so that patterns can be sorted and compared as sets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Pattern {
     /// Exactly these bytes.
@@ -48,6 +80,7 @@ pub(crate) enum Pattern {
 }
 
 impl Condition {
+    /// The slot has to be that of the attribute in the policy; a condition never looks up its attribute by name.
     pub(crate) fn new(attribute: &str, slot: Slot, any_of: Vec<Pattern>) -> Condition {
         Condition { attribute: attribute.into(), slot, any_of: any_of.into_boxed_slice() }
     }
@@ -57,6 +90,8 @@ impl Condition {
         &self.attribute
     }
 
+    /// Returns true if the condition matches the request. A condition on an attribute that the request does not have is
+    /// false in both readings.
     pub(crate) fn holds(&self, seen: &NormalizedRequest<'_>, reading: Spellings) -> bool {
         if self.slot == Slot::Ip {
             return seen.ip().is_some_and(|ip| self.any_of.iter().any(|pattern| pattern.has(ip)));
@@ -69,6 +104,9 @@ impl Condition {
     }
 
     /// Returns the spelling of a value that decides whether the condition matches.
+    ///
+    /// With [`Spellings::Any`] that is the first match, with [`Spellings::All`] the first one that does not match. If
+    /// no spelling decides, it is the first value. Used to explain decisions.
     pub(crate) fn decisive<'s>(
         &self,
         seen: &'s NormalizedRequest<'_>,
@@ -82,6 +120,9 @@ impl Condition {
 
     /// Returns true if everything that matches the other condition matches this one. Returns false for lists that are
     /// too long to compare.
+    ///
+    /// It is used for warnings and for the search of rules that apply together. False is always a safe answer: it can
+    /// only suppress a warning.
     pub(crate) fn covers(&self, other: &Condition) -> bool {
         if self.attribute != other.attribute {
             return false;
@@ -106,10 +147,12 @@ impl Condition {
 }
 
 impl Pattern {
+    /// Returns true if the pattern is a network that contains the address.
     fn has(&self, ip: IpAddr) -> bool {
         matches!(self, Pattern::Network(network) if network.contains(ip))
     }
 
+    /// Returns true if the pattern matches a value. A network matches no text: the address is compared as a number.
     fn matches(&self, value: &[u8]) -> bool {
         match self {
             Pattern::Exact(bytes) => **bytes == *value,
@@ -119,6 +162,8 @@ impl Pattern {
         }
     }
 
+    /// Returns true if every value of the other pattern matches this one. Patterns of kinds that cannot be compared
+    /// yield false.
     fn covers(&self, other: &Pattern) -> bool {
         match (self, other) {
             (Pattern::Exact(wide), Pattern::Exact(narrow)) => wide == narrow,

@@ -1,4 +1,7 @@
 //! A network: all addresses with a common prefix.
+//!
+//! A network is stored as the first and the last address of its range, both as 128-bit numbers. Two networks are then
+//! nested or disjoint, and an index finds the networks around an address by binary search.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,6 +14,8 @@ pub(crate) struct Network {
 }
 
 /// The prefix of IPv4-mapped IPv6 addresses.
+///
+/// They are `::ffff:0:0/96`: 80 zero bits, 16 one bits, then the IPv4 address.
 const IPV4: u128 = 0xffff_0000_0000;
 
 impl Network {
@@ -33,14 +38,17 @@ impl Network {
         (!is_around || net.prefix_len() == 0).then_some(network)
     }
 
+    /// Returns true if the address is in the network. An IPv4 address and its IPv4-mapped form are the same address.
     pub(crate) fn contains(&self, ip: IpAddr) -> bool {
         self.contains_number(number_of(ip))
     }
 
+    /// Returns true if the number of an address, from [`number_of`], is in the range.
     pub(crate) fn contains_number(&self, number: u128) -> bool {
         self.first <= number && number <= self.last
     }
 
+    /// Returns true if every address of the other network is in this one.
     pub(crate) fn covers(&self, other: &Network) -> bool {
         self.first <= other.first && other.last <= self.last
     }

@@ -1,4 +1,13 @@
 //! A path pattern: `/users/{id}/posts`, `/api/{*rest}`.
+//!
+//! ```text
+//!   /users/{id}/posts     segments: users, any, posts          no rest
+//!   /api/{*rest}          segments: api                        a rest of at least one character
+//!   /static/              segments: static, (empty)            only the path with the trailing slash
+//! ```
+//!
+//! The syntax is that of axum 0.8 and of matchit. A whole segment is a literal or a placeholder; `/a{id}` is an error.
+//! Literals are percent-decoded when a pattern is parsed, because paths are decoded before they are compared.
 
 use std::fmt;
 
@@ -20,6 +29,10 @@ pub(crate) enum Segment {
 
 impl PathPattern {
     /// Parses a pattern that begins with a slash.
+    ///
+    /// # Errors
+    /// The fault and its remedy, without the pattern itself: an unknown use of braces or stars, text behind `{*rest}`,
+    /// or a literal that no normalized path contains, such as an empty segment, `.` or `..`.
     pub(crate) fn read(text: &str) -> Result<PathPattern, String> {
         let (mut segments, mut rest) = (Vec::new(), None);
         let mut pieces = text[1..].split('/').peekable();
@@ -51,6 +64,8 @@ impl PathPattern {
         Ok(PathPattern { segments: segments.into(), rest })
     }
 
+    /// Returns true if a normalized path matches. The whole path has to match: without a rest, `/users/{id}` does not
+    /// match `/users/7/`.
     pub(crate) fn matches(&self, path: &[u8]) -> bool {
         let Some(mut left) = path.strip_prefix(b"/").map(Some) else { return false };
         for segment in &self.segments {
@@ -83,6 +98,8 @@ impl PathPattern {
     }
 
     /// Returns the common prefix of all paths that match.
+    ///
+    /// It ends at the first placeholder. With it a prefix pattern such as `/api*` is compared with a path pattern.
     pub(crate) fn literal_beginning(&self) -> Vec<u8> {
         let mut bytes = b"/".to_vec();
         for (index, segment) in self.segments.iter().enumerate() {
@@ -97,6 +114,7 @@ impl PathPattern {
 }
 
 impl Segment {
+    /// Returns true if one segment of a path matches. A placeholder does not match an empty segment.
     fn matches(&self, piece: &[u8]) -> bool {
         match self {
             Segment::Literal(bytes) => **bytes == *piece,
@@ -104,6 +122,7 @@ impl Segment {
         }
     }
 
+    /// Returns true if every segment that the other one matches is matched by this one.
     fn covers(&self, other: &Segment) -> bool {
         match (self, other) {
             (Segment::Literal(wide), Segment::Literal(narrow)) => wide == narrow,
@@ -115,6 +134,8 @@ impl Segment {
 }
 
 /// Returns the segment up to the next slash, and the path after it.
+///
+/// `None` means that the path ended, `Some` of an empty path that it ended in a slash.
 pub(crate) fn first_piece(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     match path.iter().position(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], Some(&path[slash + 1..])),
@@ -123,6 +144,9 @@ pub(crate) fn first_piece(path: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 /// Returns the name between braces; `None` if there are no braces.
+///
+/// # Errors
+/// Braces around something that is no name, braces within a segment, or a brace without its partner.
 fn named(piece: &str) -> Result<Option<&str>, String> {
     if !piece.contains(['{', '}']) {
         return Ok(None);
@@ -205,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn other_braces_are_told_what_would_do() {
+    fn other_braces_are_rejected_with_the_valid_syntax() {
         for text in ["/a{b}", "/{}", "/{*}", "/{a", "/a}", "/{a b}", "/{{a}}"] {
             assert!(PathPattern::read(text).unwrap_err().contains("write a whole piece"), "{text}");
         }

@@ -1,4 +1,10 @@
 //! Parsing of patterns.
+//!
+//! The syntax depends on the attribute: `ip` takes networks, `path` takes path patterns, `host` and `method` are
+//! normalized, and every other attribute takes text with an optional star at its end.
+//!
+//! Many mistakes parse as a valid pattern that matches nothing, such as a lower-case method or the wildcard syntax of
+//! another router. They are errors here, because such a rule would look right and limit no request.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,6 +15,11 @@ use crate::normalized::{plain_beginning, plain_host, plain_path};
 const MAX_PATTERN_BYTES: usize = 1024;
 
 /// Parses the pattern of an attribute. The error contains the fault and its remedy.
+///
+/// The caller prepends the attribute and the pattern, so that a message reads
+/// `path "api": is no path; begin it with a slash, as in "/api"`.
+///
+/// The pattern is normalized as values are: a path is decoded and resolved, a host is in lower case and without a port.
 pub(crate) fn read_pattern(attribute: &str, text: &str) -> Result<Pattern, String> {
     if text.len() > MAX_PATTERN_BYTES {
         return Err(format!("has {} bytes; write at most {MAX_PATTERN_BYTES}", text.len()));
@@ -54,6 +65,8 @@ pub(crate) fn read_pattern(attribute: &str, text: &str) -> Result<Pattern, Strin
 }
 
 /// Returns the remedy for a pattern in the notation of another router: `**`, `:id` or `<id>`.
+///
+/// The remedy contains the whole pattern in the notation of this crate, ready to be copied.
 fn of_another_router(text: &str) -> Option<String> {
     let without_plain_stars = text.replace("\\*", "");
     if without_plain_stars.contains("**") {
@@ -80,6 +93,9 @@ fn of_another_router(text: &str) -> Option<String> {
 }
 
 /// Returns the name in a segment such as `:id`, `:id(\\d+)` or `<int:id>`.
+///
+/// The part before the last colon is a type in some routers, and what follows the name is a regular expression. If no
+/// letter is left, the name is `name`.
 fn name_in(piece: &str) -> &str {
     let name = piece.trim_start_matches([':', '<']).trim_end_matches('>');
     let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
@@ -89,6 +105,8 @@ fn name_in(piece: &str) -> &str {
 }
 
 /// Returns the remedy for a star that stands for a segment of a path.
+///
+/// `/users/*/edit` is common in other systems. `None` if the text has another star, for which no remedy is certain.
 fn piece_in_braces(text: &str) -> Option<String> {
     let is_piece = text.split('/').any(|piece| piece == "*") && text.matches('*').count() == 1;
     let braced = text.replace("/*/", "/{name}/");
@@ -97,6 +115,9 @@ fn piece_in_braces(text: &str) -> Option<String> {
 
 /// Parses text with an optional star at its end for any suffix. A backslash escapes a star, an exclamation mark or a
 /// backslash.
+///
+/// # Errors
+/// A star before the end, and a backslash that escapes nothing.
 fn plain(text: &str) -> Result<Pattern, String> {
     let (mut bytes, mut letters) = (Vec::new(), text.chars());
     while let Some(letter) = letters.next() {
@@ -121,6 +142,11 @@ fn plain(text: &str) -> Result<Pattern, String> {
 
 impl Network {
     /// Parses an address, or a network such as `10.0.0.0/8`.
+    ///
+    /// An address in a network, such as `10.0.0.1/8`, is an error: it may be meant as the address or as the network.
+    ///
+    /// # Errors
+    /// The fault and its remedy: a star, a port, a prefix length out of range, or host bits that are not zero.
     fn read(text: &str) -> Result<Network, String> {
         let example = "write an address such as \"192.0.2.7\", or a network such as \"10.0.0.0/8\"";
         if let Ok(ip) = text.parse::<IpAddr>() {
@@ -193,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_told_what_would() {
+    fn an_invalid_pattern_is_rejected_with_a_remedy() {
         for (attribute, text, said) in [
             ("user", "a*b", "has a star that is not at its end; write \"a*\""),
             ("user", r"a\b", "has a lonely backslash; write two for one"),
@@ -223,8 +249,8 @@ mod tests {
             ("path", "/users/{id}/*", "write {*rest} for all below, or %2A for a star itself"),
             ("path", "/{id}/a*", "write {*rest} for all below, or %2A for a star itself"),
         ] {
-            let told = shown(attribute, text);
-            assert!(told.contains(said), "{attribute} = {text}: {told}");
+            let shown_as = shown(attribute, text);
+            assert!(shown_as.contains(said), "{attribute} = {text}: {shown_as}");
         }
         for (text, pattern) in
             [("/users/%3Aid", "/users/:id"), ("/a:b", "/a:b"), ("/:", "/:"), ("/<a", "/<a")]

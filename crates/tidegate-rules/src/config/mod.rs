@@ -1,10 +1,19 @@
-//! The text of a policy: parsing and validation, with all errors at once.
+//! The text of a policy, and its builders in code: parsing and validation, with all errors at once.
 //!
 //! ```text
-//!   text -> RuleText, each field with its place -> Rule, valid   (`written/`, `valid/`)
-//!                                               -> complaints, all at once
+//!   text    -> \
+//!               RuleText, each field with its place -> Rule, valid   (`written/`, `valid/`)
+//!   builder -> /                                    -> complaints, all at once
 //! ```
+//!
+//! Validation never stops at the first error. A field that is missing, has the wrong type or an invalid value is
+//! reported with its position and a remedy, and the rest of the rule is validated with a default in its place. So an
+//! operator corrects a file once. At most 100 errors are listed, and one more line counts the others.
+//!
+//! A warning is a policy that is valid but probably not intended, such as a rule that is never reached. Warnings never
+//! prevent a policy from being put in force.
 
+mod builder;
 #[cfg(test)]
 mod tests;
 mod valid;
@@ -18,6 +27,7 @@ use std::fmt;
 use tidegate_support::syntax;
 use toml::de::DeTable;
 
+pub use builder::{PolicyBuilder, RuleBuilder, ScheduleWindow};
 pub use tidegate_support::{Complaint, TextPlace};
 
 use crate::gate::{SystemCalendar, WallClock as _};
@@ -26,7 +36,10 @@ use valid::Valid;
 use written::Reader;
 
 /// The result of reading a policy file.
+///
+/// A policy is present exactly if there are no errors. The warnings of a file with errors are not computed.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Reading {
     /// The policy, if there are no errors.
     pub policy: Option<Policy>,
@@ -37,6 +50,8 @@ pub struct Reading {
 }
 
 /// The tables without rules that a file may have.
+///
+/// A server keeps its settings in the same file, in the tables `[server]` and `[store]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherTables {
     /// The tables of a server, which are skipped.
@@ -46,11 +61,25 @@ pub enum OtherTables {
 }
 
 /// Reads a policy, and reports all of its errors. The warnings may depend on the current date.
+///
+/// A window of one year that has ended is such a warning. The policy itself never depends on the date.
+///
+/// ```
+/// use tidegate_rules::config::{OtherTables, read};
+///
+/// let text = "[[rule]]\nname = 'a'\nlimit = '60/min'\n\n[[rule]]\nlimit = '1/s'\n";
+/// let reading = read(text, OtherTables::Any);
+/// assert!(reading.policy.is_none());
+/// let lines: Vec<_> = reading.errors.iter().filter_map(|error| Some(error.place(text)?.line)).collect();
+/// assert_eq!(lines, [3, 5]);
+/// ```
 pub fn read(text: &str, others: OtherTables) -> Reading {
     read_at(text, others, SystemCalendar.now())
 }
 
 /// Reads a policy as of this date, in seconds since 1970.
+///
+/// The date decides only which windows of a schedule are reported as ended.
 pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
     let (root, errors) = DeTable::parse_recoverable(text);
     if let Some(error) = errors.first() {
@@ -59,7 +88,7 @@ pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
     }
     let mut reader = Reader::default();
     let written = reader.policy(root.get_ref(), others);
-    let mut valid = Valid::new(text, reader.complaints);
+    let mut valid = Valid::new(Some(text), reader.complaints);
     let Some(all) = valid.all(&written) else {
         return Reading { policy: None, errors: valid.complaints.shown(), warnings: Vec::new() };
     };
@@ -74,9 +103,18 @@ pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
     Reading { policy: Some(policy), errors: Vec::new(), warnings }
 }
 
-/// An error: the text is not a valid policy.
+/// An error: the text, or the rules of a [`PolicyBuilder`], are not a valid policy.
 ///
-/// Displays one line for each error, followed by the line of the text with carets.
+/// Displays one line for each error, followed by the line of the text with carets. An error in code names the rule
+/// instead.
+///
+/// ```
+/// use tidegate_rules::Policy;
+///
+/// let error = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '60/min'\n").unwrap_err();
+/// assert_eq!(error.complaints().len(), 1);
+/// assert!(error.to_string().starts_with("policy:3:"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct PolicyError {
     text: String,
@@ -85,6 +123,8 @@ pub struct PolicyError {
 
 impl PolicyError {
     /// Returns all errors, in the order of their positions.
+    ///
+    /// Each has the message and the range of bytes in the text; a complaint about a policy made in code has no range.
     pub fn complaints(&self) -> &[Complaint] {
         &self.complaints
     }
@@ -102,6 +142,11 @@ impl Error for PolicyError {}
 
 impl Policy {
     /// Parses a policy. The server's tables in the same file are skipped.
+    ///
+    /// Use [`read`] to validate the server's tables as well, or to see the warnings.
+    ///
+    /// # Errors
+    /// All errors of the text at once, each with its line and column, the value, and the remedy.
     pub fn from_toml(text: &str) -> Result<Policy, PolicyError> {
         let Reading { policy, errors, .. } = read(text, OtherTables::OfServer);
         policy.ok_or_else(|| PolicyError { text: text.to_owned(), complaints: errors })

@@ -29,18 +29,18 @@ fn too_many_rules_are_one_complaint_whatever_else_is_wrong() {
     let most = rules(MAX_RULES, |number| format!("name = 'r{number}'\nlimit = '1/s'"));
     assert_eq!(errors(&most), [""; 0]);
     for rule in ["", "name = 'same'", "name = 7\nlimit = '1/x'"] {
-        let told = errors(&rules(MAX_RULES + 1, |_| rule.to_owned()));
-        assert_eq!(told, ["rule: there are more than 10000; use fewer"], "{rule}");
+        let reported = errors(&rules(MAX_RULES + 1, |_| rule.to_owned()));
+        assert_eq!(reported, ["rule: there are more than 10000; use fewer"], "{rule}");
     }
 }
 
 #[test]
-fn of_many_complaints_the_first_are_told_and_how_many_others_there_are() {
+fn of_many_complaints_the_first_are_listed_and_the_others_counted() {
     let same = rules(1000, |_| "name = 'same'\nlimit = '1/s'".to_owned());
-    let told = errors(&same);
-    assert_eq!(told.len(), MAX_COMPLAINTS + 1);
-    assert!(told[99].contains("the rule in line 2 has it, too"), "{}", told[99]);
-    assert_eq!(told[MAX_COMPLAINTS], "and 899 more; these come first");
+    let reported = errors(&same);
+    assert_eq!(reported.len(), MAX_COMPLAINTS + 1);
+    assert!(reported[99].contains("the rule in line 2 has it, too"), "{}", reported[99]);
+    assert_eq!(reported[MAX_COMPLAINTS], "and 899 more; these come first");
     let many_values =
         format!("[[rule]]\nname = 'a'\nlimit = '1/s'\nwhen = {{ ip = [{}] }}", "'x',".repeat(5000));
     assert_eq!(errors(&many_values)[MAX_COMPLAINTS], "and 4900 more; these come first");
@@ -50,9 +50,9 @@ fn of_many_complaints_the_first_are_told_and_how_many_others_there_are() {
 fn what_was_meant_is_said_for_the_first_unknown_names_only() {
     let mut text = rules(1, |_| "name = 'login'\nlimit = '1/s'".to_owned());
     text += &rules(50, |number| format!("name = 'c{number}'\ncandidate_for = 'logn'\nlimit = '1/s'"));
-    let told = errors(&text);
-    let meant = told.iter().filter(|what| what.contains("did you mean \"login\"?")).count();
-    assert_eq!((told.len(), meant), (50, 10));
+    let reported = errors(&text);
+    let meant = reported.iter().filter(|what| what.contains("did you mean \"login\"?")).count();
+    assert_eq!((reported.len(), meant), (50, 10));
 }
 
 #[test]
@@ -62,9 +62,9 @@ fn lists_that_are_too_long_are_one_complaint() {
         (format!("key = {}", list("a")), "key: has more than 8 parts; use fewer"),
         (format!("key = ['a']\ntrusted = {}", list("a")), "trusted: has more than 8 parts; use fewer"),
     ] {
-        let told = errors(&format!("[[rule]]\nname = 'a'\nlimit = '1/s'\n{field}"));
-        assert_eq!(told.iter().filter(|told| *told == what).count(), 1, "{told:?}");
-        assert!(told.len() <= 8, "{told:?}");
+        let reported = errors(&format!("[[rule]]\nname = 'a'\nlimit = '1/s'\n{field}"));
+        assert_eq!(reported.iter().filter(|reported| *reported == what).count(), 1, "{reported:?}");
+        assert!(reported.len() <= 8, "{reported:?}");
     }
 }
 
@@ -75,8 +75,8 @@ fn rules_that_stand_twice_are_found_among_thousands() {
         let ip = format!("10.{}.{}.1", number >> 8, number & 255);
         format!("when = {{ ip = '{ip}' }}\ndecision = 'deny'")
     };
-    let told = warnings(&rules(4001, |number| format!("name = 'r{number}'\n{}", deny(number))));
-    assert_eq!(told, ["rule \"r4000\": counts the same as \"r3999\"; leave one of them out"]);
+    let reported = warnings(&rules(4001, |number| format!("name = 'r{number}'\n{}", deny(number))));
+    assert_eq!(reported, ["rule \"r4000\": counts the same as \"r3999\"; leave one of them out"]);
 }
 
 #[test]
@@ -90,15 +90,19 @@ fn long_lists_cover_others_by_what_is_in_them() {
         format!("[[rule]]\nname = '{name}'\nwhen = {{ ip = [{ips}] }}\ndecision = 'deny'\n")
     };
     let wide = deny("wide", &list(0, 5000));
-    for (narrow, is_told) in [
+    for (narrow, is_reported) in [
         (list(100, 4000), true),
         (list(0, 5000), true),
         (format!("'10.0.1.7',{}", list(3, 9)), true),
         (format!("'10.200.1.7',{}", list(3, 9)), false),
         (list(4000, 5001), false),
     ] {
-        let told = warnings(&format!("{wide}{}", deny("narrow", &narrow)));
-        assert_eq!(told.iter().any(|what| what.contains("is never reached")), is_told, "{told:?}");
+        let reported = warnings(&format!("{wide}{}", deny("narrow", &narrow)));
+        assert_eq!(
+            reported.iter().any(|what| what.contains("is never reached")),
+            is_reported,
+            "{reported:?}"
+        );
     }
 }
 
@@ -118,11 +122,11 @@ fn a_rule_that_may_be_backed_is_not_warned_of_however_many_there_are() {
 const NIGHTS: &str = "schedule = [{ from = '2026-11-01T00:00', to = '2026-11-02T00:00', limit = '2/s' }]";
 
 #[test]
-fn a_window_that_came_once_is_told_from_its_end_on_and_not_before() {
+fn a_window_of_one_year_is_reported_from_its_end_on_and_not_before() {
     let text = rules(1, |_| format!("name = 'a'\nlimit = '1/s'\n{NIGHTS}"));
     let end = 1_793_577_600;
-    let told = |now| read_at(&text, OtherTables::Any, now).warnings.len();
-    assert_eq!([told(0), told(end - 1), told(end), told(i64::MAX)], [0, 0, 1, 1]);
+    let reported = |now| read_at(&text, OtherTables::Any, now).warnings.len();
+    assert_eq!([reported(0), reported(end - 1), reported(end), reported(i64::MAX)], [0, 0, 1, 1]);
     for always in ["from = '11-01T00:00', to = '11-02T00:00'", "from = '09:00', to = '17:00'"] {
         let text =
             rules(1, |_| format!("name = 'a'\nlimit = '1/s'\nschedule = [{{ {always}, limit = '2/s' }}]"));
@@ -132,14 +136,15 @@ fn a_window_that_came_once_is_told_from_its_end_on_and_not_before() {
 
 /// Returns true if there is a warning that the second of two rules never denies anything.
 fn never_denies(first: &str, second: &str) -> bool {
-    let told = warnings(&format!("[[rule]]\nname = 'one'\n{first}\n[[rule]]\nname = 'other'\n{second}\n"));
-    told.iter().any(|what| {
+    let reported =
+        warnings(&format!("[[rule]]\nname = 'one'\n{first}\n[[rule]]\nname = 'other'\n{second}\n"));
+    reported.iter().any(|what| {
         what.starts_with("rule \"other\": never denies anything: a request has to pass \"one\" as well")
     })
 }
 
 #[test]
-fn a_rule_that_a_stricter_one_always_goes_before_is_told() {
+fn a_rule_behind_a_stricter_one_is_reported() {
     let login = "when = { path = '/login' }\nkey = ['user']\nlimit = '5/m'";
     for second in [
         "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '50/m'",
@@ -163,7 +168,7 @@ fn a_rule_that_a_stricter_one_always_goes_before_is_told() {
 }
 
 #[test]
-fn a_rule_that_may_be_the_first_to_deny_is_not_told() {
+fn a_rule_that_can_be_the_first_to_deny_is_not_reported() {
     let login = "when = { path = '/login' }\nkey = ['user']\nlimit = '5/m'";
     for second in [
         "when = { user = 'vip' }\nkey = ['user']\nlimit = '50/m'",
@@ -208,7 +213,7 @@ fn a_rule_that_may_be_the_first_to_deny_is_not_told() {
 }
 
 #[test]
-fn of_two_rules_of_which_either_would_do_one_is_told() {
+fn one_of_two_rules_with_the_same_effect_is_reported() {
     let one = "key = ['user']\nlimit = '5/m'\nwhen = { path = '/a' }";
     let same = warnings(&format!("[[rule]]\nname = 'one'\n{one}\n[[rule]]\nname = 'other'\n{one}\n"));
     assert_eq!(same, ["rule \"other\": counts the same as \"one\"; leave one of them out"]);
@@ -226,16 +231,16 @@ fn thousands_of_limits_are_compared_for_a_moment_only() {
 }
 
 #[test]
-fn names_of_header_fields_are_told_and_names_of_callers_are_not() {
-    let told = |name: &str| {
+fn names_of_header_fields_are_reported_and_other_names_are_not() {
+    let reported = |name: &str| {
         let text =
             rules(1, |_| format!("name = 'a'\nlimit = '1/s'\nkey = ['{name}']\nwhen = {{ {name} = 'x' }}"));
         warnings(&text).iter().filter(|what| what.contains("no header field; write \"header.")).count()
     };
     for name in ["X-Api-Key", "x-api-key", "Api-Key", "Authorization", "authorization", "User-Agent"] {
-        assert_eq!(told(name), 2, "{name}");
+        assert_eq!(reported(name), 2, "{name}");
     }
     for name in ["user", "user-id", "api_key", "X", "tenant", "UserId", "plan-2"] {
-        assert_eq!(told(name), 0, "{name}");
+        assert_eq!(reported(name), 0, "{name}");
     }
 }

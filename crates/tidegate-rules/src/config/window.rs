@@ -1,4 +1,7 @@
 //! Parsing of a window of a schedule.
+//!
+//! All fields are parsed before the window is created, so that each of them is reported. The window itself checks that
+//! both ends have the same recurrence.
 
 use tidegate_support::{Complaint, Complaints};
 
@@ -6,6 +9,9 @@ use super::written::{WindowText, Written};
 use crate::schedule::{Days, Moment, Window, time_zone};
 
 /// Parses a window, or reports its errors.
+///
+/// The time zone is UTC unless one is written. Days restrict the day on which the window begins, so a window across
+/// midnight on `fri` ends on Saturday.
 pub(super) fn window(text: &WindowText, complaints: &mut Complaints) -> Option<Window> {
     let mut fail =
         |span: &std::ops::Range<usize>, what: String| complaints.push(Complaint::at(span.clone(), what));
@@ -36,6 +42,7 @@ pub(super) fn window(text: &WindowText, complaints: &mut Complaints) -> Option<W
     Window::new(from, to, days, zone).map_err(|what| fail(&text.span, format!("schedule: {what}"))).ok()
 }
 
+/// Parses a list of days. One invalid day makes the whole list invalid; each of them is reported.
 fn days(written: &[Written<String>], fail: &mut impl FnMut(&std::ops::Range<usize>, String)) -> Option<Days> {
     let mut days = Some(Days::default());
     for day in written {

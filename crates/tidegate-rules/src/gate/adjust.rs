@@ -1,10 +1,14 @@
 //! Corrections of a [`Charges`]: late charges and refunds.
+//!
+//! The cost of a request may be known only afterwards: the tokens of a model, the bytes of a reply, the rows of a
+//! query. A caller admits with an estimate, and then charges the rest or refunds the difference. Corrections go to the
+//! limits that took the units, in the store that took them, whatever the policy is by then.
 
-use tidegate::{Adjusted, Cost, PreparedLimit, StoreError};
+use tidegate::{Adjusted, Cost, PreparedLimit, StoreError, StoreFuture};
 use tidegate_support::join_all;
 
 use super::charges::{Charges, Paid};
-use super::{Gate, InForce, at_once};
+use super::{Gate, InForce};
 use crate::rule::Mode;
 
 /// The direction of a correction.
@@ -29,8 +33,13 @@ impl Gate {
     /// A rule that has another limit by now is charged under that one; a rule that was removed, under its old one. If a
     /// remote store fails, rules whose `on_store_failure` is `local` are charged in the local store. The error reports
     /// that the remote store may not have been charged; the charge is not sent again.
-    pub async fn charge(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
-        self.settle(bill, units, Direction::Charge).await
+    ///
+    /// [`Adjusted::Capped`] means that a limit reached its `max_debt`; the units above it are not charged anywhere.
+    #[doc(alias = "post-paid")]
+    #[doc(alias = "debt")]
+    #[doc(alias = "settle")]
+    pub fn charge<'a>(&'a self, bill: &'a mut Charges, units: u64) -> StoreFuture<'a, Adjusted> {
+        self.reply(self.settle(bill, units, Direction::Charge))
     }
 
     /// Refunds units to every rule that took units for a request, by the receipts on the bill. Each rule gets back at
@@ -43,18 +52,13 @@ impl Gate {
     /// A state belongs to one limit. If the rule has another limit by now, the units go to the state under the old one.
     /// Keys whose counts are still carried over from there get them back; a state that was written under the new limit
     /// stays unchanged. After a store failure a refund is not sent again.
-    pub async fn refund(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
-        self.settle(bill, units, Direction::Refund).await
-    }
-
-    /// [`Gate::charge`] for a store that answers immediately.
-    pub fn charge_now(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
-        at_once(self.charge(bill, units))
-    }
-
-    /// [`Gate::refund`] for a store that answers immediately.
-    pub fn refund_now(&self, bill: &mut Charges, units: u64) -> Result<Adjusted, StoreError> {
-        at_once(self.refund(bill, units))
+    ///
+    /// [`Adjusted::Capped`] means that less was returned than asked for. Units leave the bill before the store is
+    /// asked, so a refund can be repeated by mistake without an effect.
+    #[doc(alias = "idempotent refund")]
+    #[doc(alias = "give back")]
+    pub fn refund<'a>(&'a self, bill: &'a mut Charges, units: u64) -> StoreFuture<'a, Adjusted> {
+        self.reply(self.settle(bill, units, Direction::Refund))
     }
 
     /// Corrects all entries concurrently, so that a remote store costs one round trip.

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use tidegate::{DecidedBy, Decision, Key, Limit, PermitId, Ticks, Verdict};
 
 /// The decision about a request, with the rule that it reports.
+///
+/// It owns its data, so it outlives the request and the policy. A request without matching rules is allowed, and has no
+/// [rule](Admission::rule).
 #[derive(Clone, Debug)]
 pub struct Admission {
     pub(crate) outcome: Outcome,
@@ -28,6 +31,7 @@ pub(crate) enum Outcome {
 
 /// The limit that a decision reports.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Binding {
     /// The rule's name.
     pub rule: Arc<str>,
@@ -44,7 +48,13 @@ pub struct Binding {
 }
 
 /// A concurrency permit that a request holds and has to release.
+///
+/// It is not released on drop: the holder may be another process. Without a release it ends with its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(alias = "semaphore permit")]
+#[doc(alias = "concurrency permit")]
+#[doc(alias = "bulkhead")]
 pub struct HeldPermit {
     /// The rule under which it was taken.
     pub rule: Arc<str>,
@@ -56,6 +66,20 @@ pub struct HeldPermit {
     pub id: PermitId,
     /// True if the permit is held by the local fallback, because the store failed when it was acquired.
     pub is_local: bool,
+}
+
+impl HeldPermit {
+    /// Creates a permit from its parts, for a caller that received them from a client. A forged permit releases
+    /// nothing: the store knows the ids that it granted.
+    pub fn new(rule: Arc<str>, key: Key, limit: Limit, id: PermitId) -> HeldPermit {
+        HeldPermit { rule, key, limit, id, is_local: false }
+    }
+
+    /// Sets where the permit is held: in the local fallback if true, in the store of the gate otherwise.
+    #[must_use]
+    pub fn in_local_store(self, is_local: bool) -> HeldPermit {
+        HeldPermit { is_local, ..self }
+    }
 }
 
 impl Admission {

@@ -1,10 +1,21 @@
 //! Decides about requests: enforced rules first, then shadow rules and candidates.
+//!
+//! ```text
+//!   store in memory   decide_now: match, take, count, measure; no future; up to two limits, no allocation
+//!   remote store      decide: match, take (one round trip for all limits), count, measure (one for each shadow rule)
+//! ```
+//!
+//! A take is all or none: a denial by one rule leaves the states of the others unchanged. Shadow rules and candidates
+//! are evaluated afterwards, one by one, so that they cannot change the decision. If the store fails in between, they
+//! are counted as not measured; the request does not wait for the store a second time.
 
 use std::sync::atomic::Ordering;
 
 #[cfg(doc)]
 use tidegate::Store;
-use tidegate::{DecidedBy, Decision, Decisions, OpenReceipt, StoreError, Ticks, Timestamp, Verdict};
+use tidegate::{
+    DecidedBy, Decision, Decisions, OpenReceipt, StoreError, StoreFuture, Ticks, Timestamp, Verdict,
+};
 
 use super::admission::{Admission, Binding, HeldPermit, Outcome};
 use super::batch::BatchInstant;
@@ -17,6 +28,8 @@ use crate::rule::{Mode, StaticVerdict};
 use crate::top::TopOutcome as Asking;
 
 /// One request, the rules that apply to it, their decisions, and the date of the decision.
+///
+/// It is copied into every step of the evaluation, so that the steps share no mutable state but [`Measured`].
 #[derive(Clone, Copy)]
 struct Request<'a, 'p> {
     attributes: &'a Attributes<'a>,
@@ -29,6 +42,8 @@ struct Request<'a, 'p> {
 }
 
 /// The results of shadow rules and candidates.
+///
+/// None of its lists is allocated for a request without permits, shadow rules and a bill.
 pub(super) struct Measured<'g> {
     gate: &'g Gate,
     permits: Vec<HeldPermit>,
@@ -44,6 +59,7 @@ pub(super) struct Measured<'g> {
 }
 
 impl<'g> Measured<'g> {
+    /// Creates results that record permits only.
     pub(super) fn new(gate: &'g Gate) -> Measured<'g> {
         let (permits, unclaimed) = (Vec::new(), Vec::new());
         Measured { gate, permits, unclaimed, has_failed: false, bill: None, receipts: Vec::new().into_iter() }
@@ -56,6 +72,7 @@ impl<'g> Measured<'g> {
         measured
     }
 
+    /// Records the units of a decision on the bill, if the caller asked for one.
     fn note(&mut self, asked: &Asked<'_>, decided: Decided<'_>, mode: Mode, receipt: Option<OpenReceipt>) {
         if let Some(bill) = &mut self.bill {
             bill.extend(Entry::of(asked, decided, receipt).map(|entry| Entry { mode, ..entry }));
@@ -74,28 +91,81 @@ impl Drop for Measured<'_> {
 impl Gate {
     /// Decides about a request, and spends if it is allowed.
     ///
+    /// An in-memory store has decided before this returns, without an allocation: [`StoreFuture::now`] returns the
+    /// admission without an executor. A remote store is asked when the future is polled.
+    ///
     /// If the store fails, or if more limits apply than it decides together ([`Store::most_together`]), each rule
     /// follows its `on_store_failure`. [`Admission::decided_by`] reports the fallback. The only error is that of a
     /// remote store which cannot answer immediately where an immediate answer was required.
     ///
-    /// Cancellation: if the future is dropped before it completes, the request may have been charged once; its permits
-    /// are released.
-    pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
+    /// Cancellation: if the future of a remote store is dropped before it completes, the request may have been charged
+    /// once; its permits are released.
+    ///
+    /// ```
+    /// use tidegate::{Verdict, Zone};
+    /// use tidegate_rules::{Attributes, Gate, Policy};
+    ///
+    /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
+    /// let gate = Gate::new(policy, Zone::new(1 << 20))?;
+    /// let ana = Attributes::new().set("user", "ana");
+    /// for expected in [true, false] {
+    ///     let answer = gate.admit(&ana).now()?; // .await? with any store
+    ///     match answer.verdict() {
+    ///         Verdict::Allowed { delay } => assert!(expected && delay.is_zero()),
+    ///         Verdict::Denied { retry_after } => assert!(!expected && retry_after.as_secs() > 3500),
+    ///         Verdict::Impossible => unreachable!("the cost is 1"),
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[doc(alias = "check")]
+    #[doc(alias = "acquire")]
+    #[doc(alias = "rate limit")]
+    #[doc(alias = "throttle")]
+    pub fn admit<'a>(&'a self, attributes: &'a Attributes<'_>) -> StoreFuture<'a, Admission> {
         // A single request reads the clock as it goes: no other request has to share its instant.
-        self.decide_one(&self.in_force(), attributes, &mut Measured::new(self), &BatchInstant::default())
-            .await
+        let moment = BatchInstant::default();
+        match self.decide_now(&self.in_force(), attributes, &mut Measured::new(self), &moment) {
+            Some(admission) => StoreFuture::ready(admission),
+            None => StoreFuture::later(async move {
+                let (force, moment) = (self.in_force(), BatchInstant::default());
+                self.decide_one(&force, attributes, &mut Measured::new(self), &moment).await
+            }),
+        }
     }
 
     /// Decides about several requests as a unit: either all are allowed, or no request spends. After a denial each
     /// answer reports the decision of its own rules about its own request. If one request is forbidden, no limit is
     /// evaluated. An in-memory store decides about all of them at one instant.
-    pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        let force = self.in_force();
-        let moment = BatchInstant::of(&force);
-        self.decide(&force, requests, &mut Measured::new(self), &moment).await
+    ///
+    /// Requests with the same key under one rule are one ask with the sum of their costs, except for concurrency
+    /// permits, of which each request gets its own. Shadow rules are evaluated for each request of an allowed unit.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Attributes, Gate, Policy};
+    ///
+    /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '3/h'")?, Zone::new(1 << 20))?;
+    /// let requests = [Attributes::new(), Attributes::new()];
+    /// assert!(gate.admit_all(&requests).now()?.iter().all(|answer| answer.is_allowed()));
+    /// assert!(gate.admit_all(&requests).now()?.iter().all(|answer| !answer.is_allowed())); // only one remains
+    /// assert!(gate.admit(&requests[0]).now()?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "batch")]
+    #[doc(alias = "transaction")]
+    pub fn admit_all<'a>(&'a self, requests: &'a [Attributes<'_>]) -> StoreFuture<'a, Vec<Admission>> {
+        self.reply(async move {
+            let force = self.in_force();
+            let moment = BatchInstant::of(&force);
+            self.decide(&force, requests, &mut Measured::new(self), &moment).await
+        })
     }
 
-    /// Decides about one request. With an in-memory store no store future is created.
+    /// Decides about one request on a remote store.
+    ///
+    /// The caller has checked that the store does not decide immediately.
     pub(super) async fn decide_one(
         &self,
         force: &InForce,
@@ -103,13 +173,7 @@ impl Gate {
         measured: &mut Measured<'_>,
         moment: &BatchInstant,
     ) -> Result<Admission, StoreError> {
-        match self.decide_now(force, attributes, measured, moment) {
-            Some(admission) => Ok(admission),
-            None => {
-                let request = std::slice::from_ref(attributes);
-                Box::pin(self.decide(force, request, measured, moment)).await.map(only)
-            }
-        }
+        self.decide(force, std::slice::from_ref(attributes), measured, moment).await.map(only)
     }
 
     /// Decides immediately. Returns `None`, and decides nothing, if the store is remote.
@@ -156,6 +220,8 @@ impl Gate {
         Some(self.answer(force, request, measured))
     }
 
+    /// Decides about several requests on any store. The permits of a take are recorded before the first wait after it,
+    /// so that they are released if the caller drops the future.
     pub(super) async fn decide(
         &self,
         force: &InForce,
@@ -196,25 +262,6 @@ impl Gate {
         Ok(admissions)
     }
 
-    /// [`Gate::admit`] for a store that answers immediately, as in-memory stores do.
-    pub fn admit_now(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
-        match self.admit_in_memory(attributes) {
-            Some(admission) => Ok(admission),
-            None => at_once(self.admit(attributes)),
-        }
-    }
-
-    /// [`Gate::admit`] if the store is in memory. Returns `None` for a remote store, without a request to it.
-    #[inline]
-    pub fn admit_in_memory(&self, attributes: &Attributes<'_>) -> Option<Admission> {
-        self.decide_now(&self.in_force(), attributes, &mut Measured::new(self), &BatchInstant::default())
-    }
-
-    /// [`Gate::admit_all`] for a store that answers immediately, as in-memory stores do.
-    pub fn admit_all_now(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        at_once(self.admit_all(requests))
-    }
-
     /// Counts the decisions of enforced rules, and collects the permits and receipts of their takes.
     fn count_enforced(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) {
         let happens = request.denied == 0;
@@ -233,6 +280,9 @@ impl Gate {
     }
 
     /// Evaluates the candidates and the shadow rules.
+    ///
+    /// A candidate is evaluated if its rule allowed, or if its rule alone denied: otherwise the request would have
+    /// ended at another rule, and the candidate would never have seen it.
     async fn measure(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) {
         let (visit, happens) = (request.visit, request.denied == 0);
         for (asked, decided) in visit.enforced.iter().zip(request.own) {
@@ -321,6 +371,7 @@ impl Gate {
         Some(*decided.decision)
     }
 
+    /// Evaluates each candidate of a rule, and counts where its decision differs from that of the rule.
     async fn ask_candidates(
         &self,
         force: &InForce,
@@ -338,6 +389,7 @@ impl Gate {
         }
     }
 
+    /// Counts a decision in the meters of the rule, and its key in the report of hot keys.
     fn count(&self, force: &InForce, asked: &Asked<'_>, decided: Decided<'_>) {
         let meter = force.meter(asked.id);
         meter.by.count(decided.by, decided.is_allowed());
@@ -378,6 +430,7 @@ fn only(mut admissions: Vec<Admission>) -> Admission {
 }
 
 impl Admission {
+    /// Creates an admission without permits that no store has decided.
     fn without_limits(outcome: Outcome) -> Admission {
         Admission { outcome, decided_by: DecidedBy::Memory, permits: Vec::new() }
     }
@@ -385,6 +438,9 @@ impl Admission {
 
 /// Returns the reported rule with its decision, and the longest delay of all rules. Rules that count nothing are
 /// skipped; the result is `None` if there is no other rule.
+///
+/// Of a denial it is the rule with the longest wait, of an allowed request the one with the smallest fraction
+/// remaining.
 #[inline]
 fn binding<'v, 'p, 'd>(
     visit: &'v MatchedRules<'p>,
@@ -401,6 +457,8 @@ fn binding<'v, 'p, 'd>(
 }
 
 /// Returns the concurrency permit that was acquired, if any.
+///
+/// A permit names its rule, its key and its limit, so that it can be released under another policy.
 #[inline]
 fn hold(asked: &Asked<'_>, decided: Decided<'_>) -> Option<HeldPermit> {
     decided.decision.permit().map(|id| HeldPermit {

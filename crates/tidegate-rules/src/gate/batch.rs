@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use tidegate::{StoreError, Timestamp};
+use tidegate::{StoreFuture, Timestamp};
 
 use super::admission::Admission;
 use super::admit::Measured;
@@ -55,7 +55,7 @@ impl Gate {
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
-    /// let batch = Gate::new(policy, Zone::new(1 << 20)).batch();
+    /// let batch = Gate::new(policy, Zone::new(1 << 20))?.batch();
     /// let requests = ["ana", "ana", "bob"].map(|user| Attributes::new().set("user", user));
     /// assert_eq!(requests.iter().map(|request| batch.asks(request)).sum::<usize>(), 3);
     /// let stretch = batch.stretch();
@@ -93,17 +93,25 @@ impl Batch {
     }
 
     /// [`Gate::admit_all`] by the policy of this batch.
-    pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        let moment = BatchInstant::of(&self.force);
-        self.gate.decide(&self.force, requests, &mut Measured::new(&self.gate), &moment).await
+    pub fn admit_all<'a>(&'a self, requests: &'a [Attributes<'_>]) -> StoreFuture<'a, Vec<Admission>> {
+        let Batch { gate, force } = self;
+        gate.reply(async move {
+            let moment = BatchInstant::of(force);
+            gate.decide(force, requests, &mut Measured::new(gate), &moment).await
+        })
     }
 }
 
 impl Stretch<'_> {
     /// [`Gate::admit`] by the policy of the batch, at the instant of this stretch.
-    pub async fn admit(&self, request: &Attributes<'_>) -> Result<Admission, StoreError> {
-        let Batch { gate, force } = self.batch;
-        gate.decide_one(force, request, &mut Measured::new(gate), &self.moment).await
+    pub fn admit<'a>(&'a self, request: &'a Attributes<'_>) -> StoreFuture<'a, Admission> {
+        let (Batch { gate, force }, moment) = (self.batch, &self.moment);
+        match gate.decide_now(force, request, &mut Measured::new(gate), moment) {
+            Some(admission) => StoreFuture::ready(admission),
+            None => StoreFuture::later(async move {
+                gate.decide_one(force, request, &mut Measured::new(gate), moment).await
+            }),
+        }
     }
 }
 

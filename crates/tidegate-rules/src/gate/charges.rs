@@ -6,14 +6,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate::{Algorithm, DecidedBy, Key, OpenReceipt, PreparedLimit, StoreError, Subject};
+use tidegate::{Algorithm, DecidedBy, Key, OpenReceipt, PreparedLimit, StoreFuture, Subject};
 
 use super::admission::Admission;
 use super::admit::Measured;
 use super::batch::BatchInstant;
 use super::matched_rules::Asked;
 use super::together::Decided;
-use super::{Gate, InForce, at_once};
+use super::{Gate, Held, InForce};
 use crate::attributes::Attributes;
 use crate::index::RuleId;
 use crate::rule::Mode;
@@ -66,29 +66,36 @@ impl Gate {
     /// use tidegate::Zone;
     /// use tidegate_rules::{Attributes, Gate, Policy};
     ///
-    /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '1/h'")?, Zone::new(1 << 20));
-    /// let (answer, mut bill) = gate.admit_billed_now(&Attributes::new()).expect("memory cannot fail");
+    /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '1/h'")?, Zone::new(1 << 20))?;
+    /// let (answer, mut bill) = gate.admit_tracked(&Attributes::new()).now()?;
     /// assert!(answer.is_allowed());
-    /// gate.refund_now(&mut bill, 1).expect("memory cannot fail");
-    /// assert!(gate.admit_now(&Attributes::new()).is_ok_and(|answer| answer.is_allowed()));
-    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// gate.refund(&mut bill, 1).now()?;
+    /// assert!(gate.admit(&Attributes::new()).now()?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub async fn admit_tracked(
-        &self,
-        attributes: &Attributes<'_>,
-    ) -> Result<(Admission, Charges), StoreError> {
-        let force = self.in_force();
-        let mut measured = Measured::tracked(self);
-        let admission = self.decide_one(&force, attributes, &mut measured, &BatchInstant::default()).await?;
-        let entries = measured.bill.take().filter(|taken| admission.is_allowed() && !taken.is_empty());
-        let bill = entries.map(|entries| Charges { force: Some(force.to_arc()), entries });
-        Ok((admission, bill.unwrap_or_default()))
+    pub fn admit_tracked<'a>(
+        &'a self,
+        attributes: &'a Attributes<'_>,
+    ) -> StoreFuture<'a, (Admission, Charges)> {
+        let (force, moment, mut measured) =
+            (self.in_force(), BatchInstant::default(), Measured::tracked(self));
+        match self.decide_now(&force, attributes, &mut measured, &moment) {
+            Some(admission) => StoreFuture::ready(with_charges(admission, &force, &mut measured)),
+            None => StoreFuture::later(async move {
+                let (force, moment, mut measured) =
+                    (self.in_force(), BatchInstant::default(), Measured::tracked(self));
+                let admission = self.decide_one(&force, attributes, &mut measured, &moment).await?;
+                Ok(with_charges(admission, &force, &mut measured))
+            }),
+        }
     }
+}
 
-    /// [`Gate::admit_tracked`] for a store that answers immediately, as in-memory stores do.
-    pub fn admit_tracked_now(&self, attributes: &Attributes<'_>) -> Result<(Admission, Charges), StoreError> {
-        at_once(self.admit_tracked(attributes))
-    }
+/// Returns an admission with the units that it took.
+fn with_charges(admission: Admission, force: &Held, measured: &mut Measured<'_>) -> (Admission, Charges) {
+    let entries = measured.bill.take().filter(|taken| admission.is_allowed() && !taken.is_empty());
+    let bill = entries.map(|entries| Charges { force: Some(force.to_arc()), entries });
+    (admission, bill.unwrap_or_default())
 }
 
 impl Charges {

@@ -1,9 +1,12 @@
 //! Explanations of decisions, computed without spending.
+//!
+//! An explanation evaluates every rule, also those behind the first that denies, and reads states without changing
+//! them. It answers why a request was denied, and which rules a request would meet before the policy is in force.
 
-use tidegate::{Ask, Decision, Limit, StoreError};
+use tidegate::{Ask, Decision, Limit, StoreError, StoreFuture};
 
 use super::matched_rules::{Circumstances, Keys, MatchedRule, part};
-use super::{Gate, InForce, at_once};
+use super::{Gate, InForce};
 use crate::attributes::Attributes;
 use crate::condition::{Condition, Spellings};
 use crate::index::RuleId;
@@ -13,6 +16,7 @@ use crate::rule::{Mode, Rule, StaticVerdict};
 
 /// The evaluation of every rule for a request.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Explanation {
     /// True if the request would be allowed.
     pub is_allowed: bool,
@@ -24,6 +28,7 @@ pub struct Explanation {
 
 /// The evaluation of one rule for a request.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RuleExplained {
     /// The rule.
     pub rule: Rule,
@@ -56,6 +61,7 @@ pub struct RuleExplained {
 
 /// A condition, and its result for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Match {
     /// The condition, as written in the policy.
     pub condition: String,
@@ -67,21 +73,39 @@ pub struct Match {
 
 impl Gate {
     /// Evaluates every rule for a request, without spending.
-    pub async fn explain(&self, attributes: &Attributes<'_>) -> Result<Explanation, StoreError> {
-        let force = self.in_force();
-        let seen = force.policy.see(attributes);
-        let mut rules = Vec::new();
-        for id in (0..).take(force.policy.rules().len()) {
-            rules.push(self.explain_rule(&force, id, &seen, attributes).await?);
-        }
-        Ok(conclude(rules))
+    ///
+    /// It costs one read of the store for each rule that applies, so it is for people and not for every request.
+    ///
+    /// # Errors
+    /// The error of a remote store. No fallback explains in its place.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Attributes, Gate, Policy};
+    ///
+    /// let text = "[[rule]]\nname = 'login'\nwhen = { path = '/login' }\nkey = ['ip']\nlimit = '5/m'";
+    /// let gate = Gate::new(Policy::from_toml(text)?, Zone::new(1 << 20))?;
+    /// let explained = gate.explain(&Attributes::new().path("/logout")).now()?;
+    /// assert!(explained.is_allowed && !explained.rules[0].applies);
+    /// assert_eq!(explained.rules[0].conditions[0].value.as_deref(), Some("/logout"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "peek")]
+    #[doc(alias = "dry run")]
+    #[doc(alias = "debug")]
+    pub fn explain<'a>(&'a self, attributes: &'a Attributes<'_>) -> StoreFuture<'a, Explanation> {
+        self.reply(async move {
+            let force = self.in_force();
+            let seen = force.policy.see(attributes);
+            let mut rules = Vec::new();
+            for id in (0..).take(force.policy.rules().len()) {
+                rules.push(self.explain_rule(&force, id, &seen, attributes).await?);
+            }
+            Ok(conclude(rules))
+        })
     }
 
-    /// [`Gate::explain`] for a store that answers immediately.
-    pub fn explain_now(&self, attributes: &Attributes<'_>) -> Result<Explanation, StoreError> {
-        at_once(self.explain(attributes))
-    }
-
+    /// Explains one rule. A candidate is explained with the conditions of its rule.
     async fn explain_rule(
         &self,
         force: &InForce,
@@ -98,7 +122,7 @@ impl Gate {
             .iter()
             .map(|condition| matched(condition, seen, base.unwrap_or(rule).reading()))
             .collect();
-        let mut told = RuleExplained {
+        let mut explained = RuleExplained {
             applies: matches.iter().all(|condition| condition.holds),
             conditions: matches,
             mode: rule.mode(),
@@ -113,36 +137,38 @@ impl Gate {
             candidate_for: base.map(|base| base.name().to_owned()),
             rule: rule.clone(),
         };
-        let Some(limited) = rule.limited() else { return Ok(told) };
+        let Some(limited) = rule.limited() else { return Ok(explained) };
         let date = self.inner.calendar.now();
         let (terms, window) = limited.now(|| date);
         let named = limited.key.named(seen).into_iter();
-        told.key = named.map(|(name, value)| (name.to_owned(), value)).collect();
-        told.window = window.map(|window| limited.schedule.timetable.windows()[window].to_string());
-        told.changes_at = limited.schedule.timetable.next_change(date);
-        (told.mode, told.limit) = (terms.mode, Some(terms.limit));
-        told.cost = attributes.cost.get().saturating_mul(terms.cost);
-        told.repeated = limited.key.repeated(seen).map(str::to_owned).collect();
+        explained.key = named.map(|(name, value)| (name.to_owned(), value)).collect();
+        explained.window = window.map(|window| limited.schedule.timetable.windows()[window].to_string());
+        explained.changes_at = limited.schedule.timetable.next_change(date);
+        (explained.mode, explained.limit) = (terms.mode, Some(terms.limit));
+        explained.cost = attributes.cost.get().saturating_mul(terms.cost);
+        explained.repeated = limited.key.repeated(seen).map(str::to_owned).collect();
         let overridden = match limited.key.key(seen) {
             Keyed::By(key) => self.inner.overrides.of(rule, &key, || date),
             Keyed::Skip | Keyed::Deny => None,
         };
-        told.is_overridden = base.is_none() && overridden.is_some_and(|found| found.instead(date).is_some());
+        explained.is_overridden =
+            base.is_none() && overridden.is_some_and(|found| found.instead(date).is_some());
         let now = || date;
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
         match part(force, id, &mut Keys::of(seen), attributes, &around) {
             Some(MatchedRule::Counts(asked, _)) => {
                 let (subject, ask) = (asked.subject(false), asked.ask);
-                told.limit = Some(*asked.limit());
-                told.decision = Some(force.store.store().peek(subject, ask).await?);
+                explained.limit = Some(*asked.limit());
+                explained.decision = Some(force.store.store().peek(subject, ask).await?);
             }
-            Some(MatchedRule::Denied(_)) => told.decision = None,
-            Some(MatchedRule::None) | None => told.applies = false,
+            Some(MatchedRule::Denied(_)) => explained.decision = None,
+            Some(MatchedRule::None) | None => explained.applies = false,
         }
-        Ok(told)
+        Ok(explained)
     }
 }
 
+/// Evaluates one condition, with the spelling that decided it.
 fn matched(condition: &Condition, seen: &NormalizedRequest<'_>, reading: Spellings) -> Match {
     let value = match condition.attribute() {
         "ip" => seen.ip().map(|ip| ip.to_string()),
@@ -154,33 +180,36 @@ fn matched(condition: &Condition, seen: &NormalizedRequest<'_>, reading: Spellin
 /// Combines the evaluations of all rules into the decision that the gate would make.
 fn conclude(rules: Vec<RuleExplained>) -> Explanation {
     let obeyed = || {
-        rules.iter().filter(|told| told.applies && told.mode == Mode::Enforce && told.candidate_for.is_none())
+        rules.iter().filter(|explained| {
+            explained.applies && explained.mode == Mode::Enforce && explained.candidate_for.is_none()
+        })
     };
-    let fixed = obeyed().find_map(|told| Some((told.rule.decision()?, told.rule.name().to_owned())));
+    let fixed =
+        obeyed().find_map(|explained| Some((explained.rule.decision()?, explained.rule.name().to_owned())));
     if let Some((fixed, rule)) = fixed {
         return Explanation { is_allowed: fixed == StaticVerdict::Allow, rule: Some(rule), rules };
     }
     // An override that denies leaves a limit without a decision.
-    if let Some(denied) = obeyed().find(|told| told.decision.is_none()) {
+    if let Some(denied) = obeyed().find(|explained| explained.decision.is_none()) {
         return Explanation { is_allowed: false, rule: Some(denied.rule.name().to_owned()), rules };
     }
-    let decisions: Vec<_> = obeyed().filter_map(|told| told.decision).collect();
+    let decisions: Vec<_> = obeyed().filter_map(|explained| explained.decision).collect();
     let is_allowed = decisions.iter().all(Decision::is_allowed);
     let binding = if is_allowed {
         obeyed().min_by(|one, other| (left(one).0 * left(other).1).cmp(&(left(other).0 * left(one).1)))
     } else {
         tidegate::Decisions::binding_of(decisions.iter()).and_then(|binding| obeyed().nth(binding))
     };
-    let rule = binding.map(|told| told.rule.name().to_owned());
+    let rule = binding.map(|explained| explained.rule.name().to_owned());
     Explanation { is_allowed, rule, rules }
 }
 
 /// Returns the quota that would remain after the request, and the limit.
-fn left(told: &RuleExplained) -> (u128, u128) {
+fn left(explained: &RuleExplained) -> (u128, u128) {
     let (remaining, limit) =
-        told.decision.map_or((0, 0), |decision| (decision.remaining(), decision.limit()));
+        explained.decision.map_or((0, 0), |decision| (decision.remaining(), decision.limit()));
     // An unlimited quota stays unlimited.
-    let left = if remaining == u64::MAX { remaining } else { remaining.saturating_sub(told.cost) };
+    let left = if remaining == u64::MAX { remaining } else { remaining.saturating_sub(explained.cost) };
     (left.into(), limit.max(1).into())
 }
 

@@ -1,4 +1,11 @@
 //! The rules that match one request, with the ask of each.
+//!
+//! Matching has two steps. Rules with a decision come first, in the order of the file: the first enforced one ends the
+//! matching. Then each rule with a limit computes its key, looks for an override of that key, and contributes one ask.
+//! An override that denies ends the matching as a decision does.
+//!
+//! The asks borrow the policy, and two of them fit without an allocation. The last key is kept with its parts, since
+//! the rules of one API often count by the same client.
 
 use smallvec::SmallVec;
 use tidegate::{Ask, Key, Limit, Subject};
@@ -14,6 +21,8 @@ use crate::normalized::NormalizedRequest;
 use crate::rule::{Action, Limited, Mode, Rule, StaticVerdict};
 
 /// The rules that match a request, with the ask of each.
+///
+/// If there is a fixed decision, no limit is evaluated, and the other lists are incomplete.
 #[derive(Debug, Default)]
 pub(super) struct MatchedRules<'p> {
     /// The rule with a fixed decision, if one applies.
@@ -25,6 +34,8 @@ pub(super) struct MatchedRules<'p> {
 }
 
 /// The ask of one rule.
+///
+/// It has everything that a decision needs, so that the take does not read the policy again.
 #[derive(Clone, Debug)]
 pub(super) struct Asked<'p> {
     pub(super) id: RuleId,
@@ -40,6 +51,8 @@ pub(super) struct Asked<'p> {
 }
 
 /// The inputs of a decision apart from the policy and the request.
+///
+/// The date is read only if a schedule or an override needs it, and once per request.
 pub(super) struct Circumstances<'a> {
     pub(super) overrides: &'a Overrides,
     pub(super) now: &'a (dyn Fn() -> i64 + Sync),
@@ -57,6 +70,7 @@ impl<'s, 'v, 'p> Keys<'s, 'v, 'p> {
         Keys { seen, last: None }
     }
 
+    /// Returns the key for these parts, computed only if they differ from the last ones.
     fn by(&mut self, parts: &'p KeyParts) -> &Keyed {
         if self.last.as_ref().is_some_and(|(last, _)| *last != parts) {
             self.last = None;
@@ -76,6 +90,7 @@ pub(super) enum MatchedRule<'p> {
 }
 
 impl<'p> MatchedRules<'p> {
+    /// Matches all rules that apply to one request.
     pub(super) fn new(
         force: &'p InForce,
         attributes: &Attributes<'_>,

@@ -1,4 +1,7 @@
 //! The counters of each rule.
+//!
+//! A counter is incremented without synchronization with other counters, so a reading during traffic may be off by the
+//! requests in progress. Each rule has its own cache lines: threads that hit different rules do not slow each other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,7 +33,10 @@ struct Verdicts {
 }
 
 /// The counts of one rule since it was added.
+///
+/// Counters only grow. A monitor computes rates from the difference of two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RuleCounts {
     /// Requests that the rule allowed, or would have allowed.
     pub allowed: u64,
@@ -58,6 +64,7 @@ pub struct RuleCounts {
 
 /// The decisions of a rule while its mode was shadow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShadowCounts {
     /// Requests that it would have allowed.
     pub allowed: u64,
@@ -111,6 +118,7 @@ impl RuleMeter {
         }
     }
 
+    /// Returns all counts. Enforced and shadow decisions are added up, as the totals of the rule.
     pub(crate) fn counts(&self) -> RuleCounts {
         let (obeyed, shadow) = (self.obeyed.counts(), self.in_shadow.counts());
         RuleCounts {

@@ -6,6 +6,10 @@
 //!              -> if they allow: each shadow rule and each candidate on its own
 //!                 if one alone denied: the candidates for that one
 //! ```
+//!
+//! The policy in force is read without a lock. A replacement prepares everything that can fail beforehand and then
+//! swaps one pointer, so a request is decided by the old policy or the new one and never by parts of both. Limits that
+//! did not change keep their prepared form, and the states of their keys stay where they are.
 
 mod adjust;
 mod admission;
@@ -33,7 +37,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
-use tidegate::{Clock as _, CounterClock, StoreError, StoreFailures, StoreMeter, Timestamp, Zone};
+use tidegate::{
+    Clock as _, CounterClock, StoreError, StoreFailures, StoreFuture, StoreMeter, Timestamp, Zone,
+};
 
 pub use admission::{Admission, Binding, HeldPermit};
 pub use batch::{Batch, Stretch};
@@ -62,14 +68,21 @@ use store::InStore;
 /// use tidegate_rules::{Attributes, Gate, Policy};
 ///
 /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
-/// let gate = Gate::new(policy, Zone::new(1 << 20));
+/// let gate = Gate::new(policy, Zone::new(1 << 20))?;
 /// let ana = Attributes::new().set("user", "ana");
-/// assert!(gate.admit_now(&ana).is_ok_and(|answer| answer.is_allowed()));
-/// assert_eq!(gate.admit_now(&ana).map(|answer| answer.rule() == Some("site")).ok(), Some(true));
+/// // In an async function: gate.admit(&ana).await?. A store in memory needs no executor:
+/// assert!(gate.admit(&ana).now()?.is_allowed());
+/// let answer = gate.admit(&ana).now()?;
+/// assert!(!answer.is_allowed() && answer.rule() == Some("site"));
 /// gate.replace(Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '2/h'")?)?; // counts stay
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// All methods take `&self`, and a clone costs one reference count, so each thread or connection may have its own.
 #[derive(Clone)]
+#[doc(alias = "rate limiter")]
+#[doc(alias = "policy engine")]
+#[doc(alias = "quota")]
 pub struct Gate {
     inner: Arc<Inner>,
 }
@@ -150,30 +163,28 @@ impl Held {
     }
 }
 
-impl Gate {
-    /// Creates a gate with a policy in force on a store.
-    ///
-    /// # Panics
-    /// If the store does not support the policy; see [`UnsupportedPolicy`].
-    pub fn new(policy: Policy, store: impl Into<GateStore>) -> Gate {
-        Gate::with_calendar(policy, store, Arc::new(SystemCalendar))
+/// A gate under construction; see [`Gate::builder`].
+#[derive(Debug)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct GateBuilder {
+    policy: Policy,
+    store: GateStore,
+    calendar: Arc<dyn WallClock>,
+}
+
+impl GateBuilder {
+    /// Sets the source of the date for schedules and overrides; [`SystemCalendar`] by default.
+    pub fn calendar(self, calendar: Arc<dyn WallClock>) -> GateBuilder {
+        GateBuilder { calendar, ..self }
     }
 
-    /// Creates a gate with another calendar for schedules and overrides.
+    /// Puts the policy in force, with memory for all of its zones.
     ///
-    /// # Panics
-    /// If the store does not support the policy; see [`UnsupportedPolicy`].
-    pub fn with_calendar(policy: Policy, store: impl Into<GateStore>, calendar: Arc<dyn WallClock>) -> Gate {
-        Gate::try_new(policy, store, calendar).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    /// Creates a gate, or returns an error if the store does not support the policy.
-    pub fn try_new(
-        policy: Policy,
-        store: impl Into<GateStore>,
-        calendar: Arc<dyn WallClock>,
-    ) -> Result<Gate, UnsupportedPolicy> {
-        let store = InStore::new(&store.into(), &policy)?;
+    /// # Errors
+    /// The store does not support the policy: [`UnsupportedPolicy`] names the rule and the remedy.
+    pub fn build(self) -> Result<Gate, UnsupportedPolicy> {
+        let GateBuilder { policy, store, calendar } = self;
+        let store = InStore::new(&store, &policy)?;
         let meters = policy.rules().iter().map(|_| Arc::default()).collect();
         let limits = policy.rules().iter().map(|rule| RuleLimit::new(rule, None)).collect();
         let inner = Inner {
@@ -188,15 +199,64 @@ impl Gate {
         };
         Ok(Gate { inner: Arc::new(inner) })
     }
+}
+
+impl Gate {
+    /// Creates a gate with a policy in force on a store, by the date of this machine.
+    ///
+    /// # Errors
+    /// The store does not support the policy: [`UnsupportedPolicy`] names the rule and the remedy.
+    pub fn new(policy: Policy, store: impl Into<GateStore>) -> Result<Gate, UnsupportedPolicy> {
+        Gate::builder(policy, store).build()
+    }
+
+    /// Creates a builder of a gate, for a gate that reads another calendar.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Gate, ManualCalendar, Policy};
+    ///
+    /// let calendar = Arc::new(ManualCalendar::at(1_793_577_600));
+    /// let gate = Gate::builder(Policy::default(), Zone::new(1 << 20)).calendar(calendar.clone()).build()?;
+    /// calendar.set(1_793_577_601);
+    /// assert_eq!(gate.date(), 1_793_577_601);
+    /// # Ok::<(), tidegate_rules::UnsupportedPolicy>(())
+    /// ```
+    pub fn builder(policy: Policy, store: impl Into<GateStore>) -> GateBuilder {
+        GateBuilder { policy, store: store.into(), calendar: Arc::new(SystemCalendar) }
+    }
 
     /// Replaces the policy atomically: every request is decided by the old one or the new one. Rules that keep their
     /// name and algorithm keep the debt of their keys and their counts. On an error the old policy stays in force.
+    ///
+    /// Requests that are being decided finish under the old policy. A rule that was renamed, or has another algorithm,
+    /// another key or another grouping, starts with full quotas.
+    ///
+    /// # Errors
+    /// [`UnsupportedPolicy`], as for [`Gate::new`].
+    #[doc(alias = "reload")]
+    #[doc(alias = "hot reload")]
     pub fn replace(&self, policy: Policy) -> Result<(), UnsupportedPolicy> {
         self.prepare(policy).map(Prepared::put_in_force)
     }
 
     /// Prepares a replacement of the policy. This step may fail and changes nothing; [`Prepared::put_in_force`] cannot
     /// fail.
+    ///
+    /// Use it to put several things in force together, such as a policy and the settings of a server.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Gate, Policy};
+    ///
+    /// let gate = Gate::new(Policy::default(), Zone::new(1 << 20))?;
+    /// let prepared = gate.prepare(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '1/h'")?)?;
+    /// assert_eq!(gate.with_policy(|policy| policy.rules().len()), 0); // nothing has changed yet
+    /// prepared.put_in_force();
+    /// assert_eq!(gate.with_policy(|policy| policy.rules().len()), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn prepare(&self, policy: Policy) -> Result<Prepared, UnsupportedPolicy> {
         let store = self.inner.force.load().store.under(&policy)?;
         Ok(Prepared { gate: self.clone(), policy, store })
@@ -221,6 +281,9 @@ impl Gate {
     }
 
     /// Returns the policy in force, for one decision.
+    ///
+    /// An in-memory decision is short, so it holds a guard. A remote one may wait for seconds and takes a reference
+    /// count.
     fn in_force(&self) -> Held {
         let force = self.inner.force.load();
         match force.store.is_in_memory() {
@@ -229,17 +292,52 @@ impl Gate {
         }
     }
 
+    /// Runs a future to its end if the store is in memory, which never waits. Otherwise boxes it, to be polled later.
+    fn reply<'a, T>(
+        &self,
+        future: impl Future<Output = Result<T, StoreError>> + Send + 'a,
+    ) -> StoreFuture<'a, T> {
+        if !self.is_in_memory() {
+            return StoreFuture::later(future);
+        }
+        match at_once(future) {
+            Ok(reply) => StoreFuture::ready(reply),
+            Err(error) => StoreFuture::failed(error),
+        }
+    }
+
     /// Calls a closure with the policy in force.
+    ///
+    /// The closure should be short: it holds a reference to the policy, which delays its release.
     pub fn with_policy<T>(&self, use_it: impl FnOnce(&Policy) -> T) -> T {
         use_it(&self.inner.force.load().policy)
     }
 
     /// Returns the zones that rules name, each with its name.
+    ///
+    /// A remote store has no zones here, so the list is empty.
     pub fn zones(&self) -> Vec<(String, Zone)> {
         self.inner.force.load().store.zones()
     }
 
     /// Returns the counts of each rule, in the order of the file.
+    ///
+    /// The counts of a rule survive a replacement of the policy as long as the rule keeps its name.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Attributes, Gate, Policy};
+    ///
+    /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '1/h'")?, Zone::new(1 << 20))?;
+    /// for _ in 0..3 {
+    ///     gate.admit(&Attributes::new()).now()?;
+    /// }
+    /// let (rule, counts) = &gate.counts()[0];
+    /// assert_eq!((rule.name(), counts.allowed, counts.denied), ("site", 1, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "metrics")]
+    #[doc(alias = "statistics")]
     pub fn counts(&self) -> Vec<(Rule, RuleCounts)> {
         let force = self.inner.force.load();
         force.policy.rules().iter().cloned().zip(force.meters.iter().map(|meter| meter.counts())).collect()
@@ -270,6 +368,12 @@ impl Gate {
     }
 
     /// Returns the keys with the most denials in the last one to two minutes.
+    ///
+    /// The counts are estimates with a bounded error, from a sketch of constant size. `None` as the rule means all
+    /// rules.
+    #[doc(alias = "heavy hitters")]
+    #[doc(alias = "top talkers")]
+    #[doc(alias = "hot keys")]
     pub fn top(&self, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
         self.inner.top.turn_to(self.inner.now());
         self.inner.top.most(Asking::Refused, rule, at_most)

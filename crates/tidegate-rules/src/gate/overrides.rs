@@ -1,4 +1,10 @@
 //! Overrides: another limit or decision for single keys, until a time.
+//!
+//! An override is an exception for one key, made while the gate runs: a higher limit for a customer during a migration,
+//! or a ban of an abusive client. It ends by itself. The policy file is for everything that lasts.
+//!
+//! All overrides are one immutable map that is replaced at each change. A request reads it without a lock, and pays one
+//! atomic load as long as there are none.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,13 +21,18 @@ use crate::policy::Policy;
 use crate::rule::Rule;
 
 /// The maximum number of overrides.
+///
+/// An exception for so many keys is a rule. Overrides that ended do not count.
 pub const MAX_OVERRIDES: usize = 10_000;
 /// The maximum size of all overrides together: their keys, and the names and values of the parts. All overrides are
 /// copied at each change, and listed in one reply.
 pub const MAX_OVERRIDE_BYTES: usize = 4 << 20;
 
 /// An override for one key of one rule.
+///
+/// The parts of its key are in the order in which the rule has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Override {
     /// The rule.
     pub rule: Arc<str>,
@@ -34,6 +45,8 @@ pub struct Override {
 }
 
 /// The limit or decision of an override.
+///
+/// The conditions, cost and mode of the rule stay in force; only its limit is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
     /// Another limit.
@@ -45,6 +58,8 @@ pub enum Instead {
 }
 
 /// The reason why an override was rejected.
+///
+/// Each variant is an error of the caller, and displays the fault with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OverrideError {
@@ -107,6 +122,8 @@ impl std::error::Error for OverrideError {}
 
 impl Override {
     /// Returns true if the key of the rule has the same parts as that of the override.
+    ///
+    /// Otherwise the key was made of other attributes, and equal bytes mean another client.
     fn is_about(&self, rule: &Rule) -> bool {
         rule.key().eq(self.key.iter().map(|(name, _)| name.as_str()))
     }
@@ -236,6 +253,9 @@ impl Overrides {
     }
 
     /// Applies a change and drops overrides that no longer matter.
+    ///
+    /// Changes are serialized by a lock, copy the whole map, and are rare. Readers see the map before or after a
+    /// change.
     fn change<T>(&self, now: i64, change: impl FnOnce(&mut All) -> T) -> T {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = All::clone(&self.all.load());

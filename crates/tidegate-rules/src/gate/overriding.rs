@@ -16,6 +16,29 @@ impl Gate {
     ///
     /// Counts are carried over to a limit of the rule's algorithm and back. They are not carried over to or from
     /// another algorithm; the result contains a [warning](OverrideWarning) then.
+    ///
+    /// An existing override of the key is replaced. Overrides live in this gate and end with it.
+    ///
+    /// # Errors
+    /// [`OverrideError`] if no rule with a limit has this name, the key is incomplete, the store does not support the
+    /// limit, or there is no room for another override.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Attributes, Gate, Instead, Policy};
+    ///
+    /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
+    /// let gate = Gate::new(policy, Zone::new(1 << 20))?;
+    /// let ana = Attributes::new().set("user", "ana");
+    /// gate.put_override("site", &ana, Instead::Deny, i64::MAX)?;
+    /// assert!(!gate.admit(&ana).now()?.is_allowed());
+    /// assert!(gate.remove_override("site", &ana)?);
+    /// assert!(gate.admit(&ana).now()?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "exemption")]
+    #[doc(alias = "ban")]
+    #[doc(alias = "temporary limit")]
     pub fn put_override(
         &self,
         rule: &str,

@@ -1,4 +1,8 @@
 //! Release and renewal of concurrency permits.
+//!
+//! A permit of a concurrency limit is held until it is released, or until its lease expires. The caller may be another
+//! process than the one that acquired it, so a permit carries all that is needed to release it, and none of its
+//! contents is trusted: the store compares the id, which cannot be guessed.
 
 use std::pin::Pin;
 
@@ -8,18 +12,41 @@ use tidegate_support::join_all;
 use super::admission::HeldPermit;
 use super::limits::LimitInUse;
 use super::overrides::Instead;
-use super::{Gate, InForce, at_once};
+use super::{Gate, InForce};
 
 impl Gate {
     /// Releases a concurrency permit in the store that granted it: the store, or the local fallback. Returns true if
     /// the permit was still held.
-    pub async fn release(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
-        let force = self.in_force();
-        let limit = self.limit_to_release(&force, permit);
-        force.release(permit, limit.as_ref()).await
+    ///
+    /// A second release has no effect and returns false. So does the release of a permit whose lease has expired.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Attributes, Gate, Policy};
+    ///
+    /// let policy = Policy::from_toml("[[rule]]\nname = 'uploads'\nlimit = '1/30s concurrency'")?;
+    /// let gate = Gate::new(policy, Zone::new(1 << 20))?;
+    /// let first = gate.admit(&Attributes::new()).now()?;
+    /// assert!(!gate.admit(&Attributes::new()).now()?.is_allowed());
+    /// for permit in first.permits() {
+    ///     assert!(gate.release(permit).now()?);
+    /// }
+    /// assert!(gate.admit(&Attributes::new()).now()?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "semaphore")]
+    #[doc(alias = "bulkhead")]
+    pub fn release<'a>(&'a self, permit: &'a HeldPermit) -> StoreFuture<'a, bool> {
+        self.reply(async move {
+            let force = self.in_force();
+            let limit = self.limit_to_release(&force, permit);
+            force.release(permit, limit.as_ref()).await
+        })
     }
 
     /// Releases several permits concurrently.
+    ///
+    /// Returns the results in the order of the permits. On a remote store all releases are in flight together.
     pub async fn release_all(&self, permits: &[HeldPermit]) -> Vec<Result<bool, StoreError>> {
         let force = self.in_force();
         let limits: Vec<_> = permits.iter().map(|permit| self.limit_to_release(&force, permit)).collect();
@@ -56,20 +83,16 @@ impl Gate {
 
     /// Restarts a permit's lease, with the current lease time of its rule. Returns true if the permit was still held.
     /// Returns false if its rule was removed, because the lease time is then unknown.
-    pub async fn renew(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
-        let force = self.in_force();
-        let Some(limit) = self.limit_in_force(&force, permit) else { return Ok(false) };
-        force.store.store().renew(force.holding(permit, &limit), permit.id).await
-    }
-
-    /// [`Gate::release`] for a store that answers immediately.
-    pub fn release_now(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
-        at_once(self.release(permit))
-    }
-
-    /// [`Gate::renew`] for a store that answers immediately.
-    pub fn renew_now(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
-        at_once(self.renew(permit))
+    ///
+    /// Renew at a third of the lease or more often, so that one lost renewal does not end it.
+    #[doc(alias = "heartbeat")]
+    #[doc(alias = "keep alive")]
+    pub fn renew<'a>(&'a self, permit: &'a HeldPermit) -> StoreFuture<'a, bool> {
+        self.reply(async move {
+            let force = self.in_force();
+            let Some(limit) = self.limit_in_force(&force, permit) else { return Ok(false) };
+            force.store.store().renew(force.holding(permit, &limit), permit.id).await
+        })
     }
 
     /// Returns the concurrency limit in force for the rule of a permit. The contents of the permit come from a client.
@@ -127,13 +150,13 @@ mod tests {
 
     #[test]
     fn a_place_goes_back_for_as_long_as_its_own_lease_and_that_of_its_rule() {
-        let gate = Gate::new(policy("60s"), Zone::new(1 << 16));
-        let held = gate.admit_now(&Attributes::new()).expect("memory answers at once").permits()[0].clone();
+        let gate = Gate::new(policy("60s"), Zone::new(1 << 16)).expect("the store supports the policy");
+        let held = gate.admit(&Attributes::new()).now().expect("memory answers at once").permits()[0].clone();
         for (lease, longest) in [("60s", 60), ("1s", 60), ("1h", 3600)] {
             gate.replace(policy(lease)).expect("no zones");
             let limit = gate.limit_to_release(&gate.in_force(), &held).expect("it gives permits");
             assert_eq!(limit.limit().time_to_full(), Duration::from_secs(longest), "{lease}");
         }
-        assert_eq!(gate.release_now(&held).ok(), Some(true));
+        assert_eq!(gate.release(&held).now().ok(), Some(true));
     }
 }

@@ -1,4 +1,7 @@
 //! The store of a policy in force.
+//!
+//! A gate has one store for all rules, and one zone for each name in its policy. With a remote store the names of zones
+//! have no effect: the remote store decides where it keeps its keys.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +25,11 @@ use crate::policy::Policy;
 /// let remote = Arc::new(Map::new()); // in place of a store that other nodes reach as well
 /// let three = NonZeroU64::new(3).expect("not zero");
 /// let store = FallbackStore::new(remote, &Zone::new(1 << 20)).nodes(three);
-/// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '30/s'")?, store);
-/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '30/s'")?, store)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A program rarely names it: every constructor of a gate accepts the stores themselves.
 #[derive(Clone, Debug)]
 pub struct GateStore(Kind);
 
@@ -79,6 +84,7 @@ struct InMemory {
 }
 
 impl InStore {
+    /// Creates the store of the first policy, with all zones that it names.
     pub(super) fn new(store: &GateStore, policy: &Policy) -> Result<InStore, UnsupportedPolicy> {
         match &store.0 {
             Kind::Memory(first) => InStore::with_zones(first, &Zones::new(first), policy),
@@ -111,6 +117,7 @@ impl InStore {
         }
     }
 
+    /// Zones of the same name are reused with their size; the others are created, which may fail for lack of memory.
     fn with_zones(first: &MemoryStore, old: &Zones, policy: &Policy) -> Result<InStore, UnsupportedPolicy> {
         let zones = policy.zones().iter().try_fold(Zones::new(first), |zones, zone| {
             if goes_on(old, &zone.name) {
@@ -127,6 +134,7 @@ impl InStore {
         InStore { store, memory: Some(InMemory { first, zones }) }
     }
 
+    /// Returns the store for everything but the fast path of an in-memory decision.
     pub(super) fn store(&self) -> &dyn Store {
         &*self.store
     }
@@ -159,6 +167,7 @@ impl InStore {
         self.memory.as_ref().map(|memory| &memory.zones)
     }
 
+    /// Returns the zones that rules name, without the first one. A remote store has none.
     pub(super) fn zones(&self) -> Vec<(String, Zone)> {
         let Some(InMemory { zones, .. }) = &self.memory else { return Vec::new() };
         zones.names().filter_map(|name| Some((name.to_owned(), zones.named(name)?.clone()))).collect()
@@ -188,7 +197,8 @@ mod tests {
     #[test]
     fn a_zone_that_cannot_be_had_leaves_the_policy_in_force() {
         let text = "[[rule]]\nname = 'a'\nlimit = '1/h'\n";
-        let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 16));
+        let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 16))
+            .expect("the store supports the policy");
         let zone = NamedZone { name: "large".into(), bytes: 1 << 60 };
         let policy = || Policy::new(Vec::new(), vec![zone.clone()], Slots::default());
         let error = gate.replace(policy()).expect_err("no machine has that much");
@@ -198,7 +208,7 @@ mod tests {
         );
         assert!(matches!(error, UnsupportedPolicy::NoMemory(error) if error.zone() == &zone));
         assert_eq!((gate.with_policy(|policy| policy.rules().len()), gate.zones().len()), (1, 0));
-        assert!(gate.admit_now(&Attributes::new()).is_ok_and(|answer| answer.is_allowed()));
+        assert!(gate.admit(&Attributes::new()).now().is_ok_and(|answer| answer.is_allowed()));
         assert!(InStore::new(&Zone::new(1 << 16).into(), &policy()).is_err());
     }
 
@@ -206,11 +216,11 @@ mod tests {
     fn zones_that_came_in_between_go_on_with_what_they_hold() {
         let text = "[zone.z]\nsize = '64KiB'\n[[rule]]\nname = 'a'\nlimit = '1/h'\nzone = 'z'\n";
         let policy = || Policy::from_toml(text).unwrap();
-        let gate = Gate::new(Policy::default(), Zone::new(1 << 16));
+        let gate = Gate::new(Policy::default(), Zone::new(1 << 16)).expect("the store supports the policy");
         let prepared = gate.prepare(policy()).unwrap();
         gate.replace(policy()).unwrap();
-        assert!(gate.admit_now(&Attributes::new()).is_ok_and(|answer| answer.is_allowed()));
+        assert!(gate.admit(&Attributes::new()).now().is_ok_and(|answer| answer.is_allowed()));
         prepared.put_in_force();
-        assert!(gate.admit_now(&Attributes::new()).is_ok_and(|answer| !answer.is_allowed()));
+        assert!(gate.admit(&Attributes::new()).now().is_ok_and(|answer| !answer.is_allowed()));
     }
 }

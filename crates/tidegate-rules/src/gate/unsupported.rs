@@ -1,4 +1,7 @@
 //! The reasons why a policy cannot be put in force on a store.
+//!
+//! A policy is valid on its own; whether a store can hold its counts is known only when both are joined. The check runs
+//! before a policy is put in force, so a request never meets a limit that its store cannot decide.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,6 +14,8 @@ use crate::policy::{NamedZone, Policy};
 use crate::rule::Rule;
 
 /// An error: the policy is valid, but this store does not support it.
+///
+/// [`UnsupportedPolicy::rule`] and [`UnsupportedPolicy::zone`] name the cause; the text adds the remedy.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum UnsupportedPolicy {
@@ -44,7 +49,29 @@ pub enum UnsupportedPolicy {
 }
 
 impl UnsupportedPolicy {
+    /// Returns the name of the rule that the store does not support, or of the first one of several. `None` if a zone
+    /// is the cause.
+    pub fn rule(&self) -> Option<&str> {
+        match self {
+            UnsupportedPolicy::NoMemory(_) => None,
+            UnsupportedPolicy::Unsupported { rule, .. } | UnsupportedPolicy::TooManyTogether { rule, .. } => {
+                Some(rule)
+            }
+            UnsupportedPolicy::NotOwner { rules, .. } => rules.first().map(|rule| &**rule),
+        }
+    }
+
+    /// Returns the zone that cannot be created, if that is the cause.
+    pub fn zone(&self) -> Option<&NamedZone> {
+        match self {
+            UnsupportedPolicy::NoMemory(zone) => Some(zone.zone()),
+            _ => None,
+        }
+    }
+
     /// Checks that the store supports every limit of a policy.
+    ///
+    /// Every limit is checked, also those of windows that are not in force now. The first unsupported one is reported.
     pub(super) fn unless_supported(store: &dyn Store, policy: &Policy) -> Result<(), UnsupportedPolicy> {
         for rule in policy.rules() {
             for terms in rule.limited().into_iter().flat_map(|limited| limited.all_terms()) {

@@ -23,6 +23,8 @@ const LONG_LIST: usize = 8;
 pub(super) type BucketId = u32;
 
 /// Rules by one of their conditions.
+///
+/// A rule is in one bucket for each pattern of the condition under which it is filed, or in `always`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Level {
     /// The rules without a condition.
@@ -42,6 +44,8 @@ struct OfSlot {
 }
 
 /// The rules that are filed under one pattern.
+///
+/// A bucket becomes a level of its own if it has many rules that other conditions can distinguish.
 #[derive(Clone, Debug)]
 enum Bucket {
     Few(Vec<RuleId>),
@@ -56,6 +60,7 @@ pub(super) struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
+    /// Creates a rule that can be filed under any of its conditions.
     pub(super) fn new(id: RuleId, conditions: &'a [Condition]) -> Standing<'a> {
         Standing { id, left: conditions.iter().enumerate().collect() }
     }
@@ -96,6 +101,7 @@ impl Level {
         level
     }
 
+    /// Creates the buckets of this level, and the lookup structure of each kind of pattern.
     fn hold(&mut self, buckets: HashMap<(Slot, &Pattern), Vec<Standing<'_>>>) {
         let mut networks = Vec::new();
         let mut prefixes: HashMap<usize, Vec<_>> = HashMap::new();
@@ -115,6 +121,7 @@ impl Level {
         self.networks = Networks::new(networks);
     }
 
+    /// Returns the values of an attribute, created empty if it has none.
     fn of_slot(&mut self, number: usize) -> &mut OfSlot {
         if self.slots.len() <= number {
             self.slots.resize_with(number + 1, OfSlot::default);
@@ -138,6 +145,7 @@ impl Level {
         }
     }
 
+    /// Appends the rules of one bucket.
     fn find_in(&self, id: BucketId, seen: &NormalizedRequest<'_>, found: &mut RuleIds) {
         match &self.buckets[id as usize] {
             Bucket::Few(rules) => found.extend_from_slice(rules),

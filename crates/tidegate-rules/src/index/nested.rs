@@ -14,6 +14,7 @@ struct Nested<S> {
     sets: Vec<Set<S>>,
 }
 
+/// One set with all rules that name it, so that equal sets are one entry.
 #[derive(Clone, Debug)]
 struct Set<S> {
     set: S,
@@ -63,6 +64,7 @@ impl<S: PartialEq> Nested<S> {
 pub(super) struct Prefixes(Nested<Box<[u8]>>);
 
 impl Prefixes {
+    /// Creates the index. Sorted bytes put a prefix before everything that begins with it.
     pub(super) fn new(mut prefixes: Vec<(Box<[u8]>, BucketId)>) -> Prefixes {
         prefixes.sort_unstable();
         Prefixes(Nested::new(prefixes, |outer, inner| inner.starts_with(outer)))
@@ -79,6 +81,7 @@ impl Prefixes {
 pub(super) struct Networks(Nested<Network>);
 
 impl Networks {
+    /// Creates the index. Of networks that begin at one address the largest one comes first.
     pub(super) fn new(mut networks: Vec<(Network, BucketId)>) -> Networks {
         networks.sort_unstable_by_key(|(network, bucket)| {
             (network.first, std::cmp::Reverse(network.last), *bucket)

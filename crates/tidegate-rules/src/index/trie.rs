@@ -1,4 +1,7 @@
 //! A trie of path patterns by segment. A lookup visits only segments that some rule has.
+//!
+//! The cost of a lookup depends on the length of the path and on the placeholders along it, not on the number of
+//! patterns: at each node at most one literal and one placeholder are followed.
 
 use super::QuickMap;
 use super::level::BucketId;
@@ -17,6 +20,7 @@ pub(super) struct Trie {
 }
 
 impl Trie {
+    /// Adds a pattern. Patterns that differ only in the names of placeholders share their nodes.
     pub(super) fn insert(&mut self, pattern: &PathPattern, bucket: BucketId) {
         let mut node = self;
         for segment in &pattern.segments {
@@ -35,6 +39,7 @@ impl Trie {
         }
     }
 
+    /// Visits the rest of a path below this node. `None` means that the path has ended here.
     fn walk(&self, left: Option<&[u8]>, tell: &mut impl FnMut(BucketId)) {
         let Some(left) = left else { return self.end.iter().for_each(|bucket| tell(*bucket)) };
         if !left.is_empty() {

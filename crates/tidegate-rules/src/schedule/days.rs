@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::civil::Weekday;
 
+/// Their order is that of ISO 8601, in which a week begins on Monday.
 const NAMES: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 /// The length of the short names, which are prefixes of the full names.
 const SHORT: usize = 3;
@@ -35,6 +36,7 @@ impl Days {
         Days(self.0 | others.0)
     }
 
+    /// Returns true if the day is in the set.
     pub(super) fn contains(self, day: Weekday) -> bool {
         self.0 >> day.to_monday_zero_offset() & 1 == 1
     }
@@ -66,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_what_would_do() {
+    fn other_text_is_rejected_with_a_remedy() {
         let all =
             "is no day of the week; write \"mon\", \"tue\", \"wed\", \"thu\", \"fri\", \"sat\" or \"sun\"";
         for (text, expected) in [

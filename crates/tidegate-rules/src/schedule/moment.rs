@@ -1,4 +1,7 @@
 //! An edge of a window as text: `11-11T00:00` of every year, `2026-11-11T00:00` once, `09:00` of every day.
+//!
+//! The form of the text decides the recurrence. There is no offset: the time zone belongs to the window, so that both
+//! of its ends are in the same one and follow its clock changes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -71,6 +74,8 @@ impl fmt::Display for Moment {
 }
 
 /// The recurrence of a moment.
+///
+/// Both ends of a window have the same recurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Recurrence {
     Daily,
@@ -79,6 +84,7 @@ pub(super) enum Recurrence {
 }
 
 impl Recurrence {
+    /// Returns true if both recur in the same way. Their dates are not compared.
     pub(super) fn is_like(self, other: Recurrence) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -94,6 +100,7 @@ impl fmt::Display for Recurrence {
     }
 }
 
+/// Parses `11-11` or `2026-11-11`. A leap day is valid without a year; with one, the year has to have it.
 fn recurrence(date: &str) -> Result<Recurrence, String> {
     let parts: Vec<&str> = date.split('-').collect();
     let (year, month, day) = match *parts {
@@ -114,6 +121,7 @@ fn recurrence(date: &str) -> Result<Recurrence, String> {
     Ok(if year.is_some() { Recurrence::Once(date) } else { Recurrence::Yearly { month, day } })
 }
 
+/// Parses `HH:MM` or `HH:MM:SS`, from 00:00 to 24:00. Leap seconds are not accepted.
 fn second_of_day(time: &str) -> Result<u32, String> {
     if time.find(['Z', 'z', '+', '-']).is_some_and(|at| at >= "00:00".len()) {
         return Err("names a time zone; leave it out here and write timezone = \"UTC\" beside".to_owned());
@@ -143,6 +151,7 @@ fn number<N: FromStr>(text: &str, digits: usize) -> Result<N, String> {
     text.parse().map_err(|_| unreadable())
 }
 
+/// Returns the error for text in none of the three forms.
 fn unreadable() -> String {
     "is no time of year; write \"11-11T00:00\" for every year, \"2026-11-11T00:00\" for one, \
      \"09:00\" for every day"
@@ -154,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_told_as_it_was_written() {
+    fn a_moment_is_shown_as_it_was_written() {
         for text in [
             "11-11T00:00",
             "02-29T23:59:59",
@@ -196,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_told_what_does() {
+    fn a_date_that_does_not_exist_is_rejected_with_the_valid_range() {
         for (text, expected) in [
             ("13-11T00:00", "has no month 13; months are 01 to 12"),
             ("2026-00-11", "has no month 00; months are 01 to 12"),
@@ -215,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_within_a_time_is_told_where_zones_go() {
+    fn a_zone_within_a_time_is_rejected_with_the_field_for_it() {
         for text in ["2026-11-11T00:00Z", "11-11T00:00+08:00", "09:00:00-05:00", "09:00z"] {
             let expected = "names a time zone; leave it out here and write timezone = \"UTC\" beside";
             assert_eq!(Moment::parse(text), Err(expected.to_owned()), "{text}");
@@ -223,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_what_would_do() {
+    fn other_text_is_rejected_with_a_remedy() {
         let expected = "is no time of year; write \"11-11T00:00\" for every year, \"2026-11-11T00:00\" for one, \
                         \"09:00\" for every day";
         for text in [

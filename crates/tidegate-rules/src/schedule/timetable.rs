@@ -1,4 +1,7 @@
 //! The windows of a rule. The first window that covers the current time is in force.
+//!
+//! A timetable is asked for every request of its rule. Its last result is cached with the span of time in which it
+//! stays the same, so the calendar is consulted only when the rule changes, and at clock changes of its time zones.
 
 use std::ops::Range;
 

@@ -22,6 +22,11 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// Creates a window. `days` restricts a daily window to the days on which it begins; `None` is every day.
+    ///
+    /// # Errors
+    /// The fault and its remedy: ends of different recurrence, a beginning at 24:00, days of a window that is not
+    /// daily, or an empty window. A daily window from 22:00 to 06:00 is not empty: it crosses midnight.
     pub(crate) fn new(
         from: Moment,
         to: Moment,
@@ -132,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_told_as_it_was_written() {
+    fn a_window_is_shown_as_it_was_written() {
         for text in [
             "11-11T00:00 to 11-12T00:00 Asia/Shanghai",
             "2026-11-11T00:00 to 2026-11-11T24:00 UTC",
@@ -152,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_window_is_told_what_would_do() {
+    fn an_invalid_window_is_rejected_with_a_remedy() {
         let nine_to_five = ["09:00", "17:00"].map(|text| Moment::parse(text).unwrap());
         let no_days = Window::new(nine_to_five[0], nine_to_five[1], Some(Days::default()), TimeZone::UTC);
         assert_eq!(no_days, Err(format!("has no days; {SOME_DAYS}")));

@@ -62,6 +62,7 @@ fn nearest(word: &str) -> Option<String> {
     (distance <= MAX_DISTANCE.min(word.chars().count() / LETTERS_PER_SLIP)).then_some(name)
 }
 
+/// Returns the edit distance to a name, or to its city if the word has no slash.
 fn distance_to(word: &str, name: &str) -> usize {
     match name.rsplit_once('/') {
         Some((_, city)) if !word.contains('/') => distance(word, city),
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_what_would_do() {
+    fn other_text_is_rejected_with_a_remedy() {
         let example = "is no time zone; write a name such as \"Europe/Berlin\", or \"UTC\"";
         for (name, expected) in [
             ("America/New York", "is no time zone; write \"America/New_York\""),

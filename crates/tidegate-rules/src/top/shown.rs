@@ -1,4 +1,7 @@
 //! The printable form of a key.
+//!
+//! A key is a sequence of parts, each after its length in groups of seven bits. Parts are arbitrary bytes from clients,
+//! so everything that could break a terminal or a log line is escaped.
 
 use std::fmt::Write as _;
 

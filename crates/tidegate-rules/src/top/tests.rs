@@ -205,7 +205,7 @@ fn a_window_is_reported_with_the_one_before_and_then_forgotten() {
     top.turn_to(at(3660));
     assert_eq!(the_most(), Some(1));
     top.turn_to(at(3720));
-    assert_eq!(the_most(), None, "nobody has asked for long");
+    assert_eq!(the_most(), None, "there was no request for two minutes");
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_busy_time_makes_another_coarse_only_until_one_is_noted_however_far_the_cloc
 }
 
 #[test]
-fn long_keys_are_told_apart_by_what_is_not_kept() {
+fn long_keys_are_distinguished_by_the_part_that_is_not_kept() {
     let top = exact();
     let long = "x".repeat(64 * 1024);
     let [one, other] = [Key::new(("é", format!("{long}1"))), Key::new(("é", format!("{long}2")))];

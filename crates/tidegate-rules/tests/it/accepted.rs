@@ -68,16 +68,17 @@ fn instead(random: &mut Random) -> Instead {
 
 /// Sends one request, and compares the admission with the expectation.
 fn ask(gate: &Gate, request: &Attributes<'_>) -> Vec<HeldPermit> {
-    let told = gate.explain_now(request).expect("a store in memory answers at once");
-    let obeyed = |told: &&tidegate_rules::RuleExplained| {
-        told.applies && told.mode == Mode::Enforce && told.candidate_for.is_none()
+    let explained = gate.explain(request).now().expect("a store in memory answers at once");
+    let obeyed = |explained: &&tidegate_rules::RuleExplained| {
+        explained.applies && explained.mode == Mode::Enforce && explained.candidate_for.is_none()
     };
-    let too_much = told.rules.iter().filter(obeyed).any(|told| {
-        let decision = told.decision.filter(|_| told.rule.decision().is_none());
-        let is_pacer = told.limit.is_some_and(|limit| limit.algorithm() == Algorithm::Pacer);
-        !is_pacer && decision.is_some_and(|decision| told.cost > decision.limit())
+    let too_much = explained.rules.iter().filter(obeyed).any(|explained| {
+        let decision = explained.decision.filter(|_| explained.rule.decision().is_none());
+        let is_pacer = explained.limit.is_some_and(|limit| limit.algorithm() == Algorithm::Pacer);
+        !is_pacer && decision.is_some_and(|decision| explained.cost > decision.limit())
     });
-    let is_decided = told.rules.iter().filter(obeyed).any(|told| told.rule.decision().is_some());
+    let is_decided =
+        explained.rules.iter().filter(obeyed).any(|explained| explained.rule.decision().is_some());
     let full = || gate.counts().iter().map(|(_, counts)| counts.store_full).sum::<u64>();
     let full_before = full();
     let answer = admit(gate, request);
@@ -86,8 +87,8 @@ fn ask(gate: &Gate, request: &Attributes<'_>) -> Vec<HeldPermit> {
         // otherwise report as impossible; then another rule is reported.
         return answer.permits().to_vec();
     }
-    assert_eq!(answer.is_allowed(), told.is_allowed, "{answer:?}\n{told:?}");
-    assert_eq!(answer.rule(), told.rule.as_deref(), "{answer:?}\n{told:?}");
+    assert_eq!(answer.is_allowed(), explained.is_allowed, "{answer:?}\n{explained:?}");
+    assert_eq!(answer.rule(), explained.rule.as_deref(), "{answer:?}\n{explained:?}");
     assert!(is_decided || !too_much || !answer.is_allowed(), "more than ever passes: {answer:?}");
     if let (true, Some(binding)) = (answer.is_allowed(), answer.binding()) {
         let is_pacer = binding.limit.algorithm() == Algorithm::Pacer;
@@ -109,14 +110,14 @@ fn try_all(gate: &Gate, clock: &ManualClock, calendar: &ManualCalendar, random: 
                 let until = clock.now().ticks() as i64 >> random.below(64);
                 let _ = gate.put_override(random.pick(&NAMES), &request, instead(random), until);
             }
-            5 => drop(gate.admit_all_now(&[request.clone(), self::request(random), request.clone()])),
+            5 => drop(gate.admit_all(&[request.clone(), self::request(random), request.clone()]).now()),
             6 => drop(gate.remove_override(random.pick(&NAMES), &request)),
             _ => {}
         }
         permits.extend(ask(gate, &request));
         if random.once_in(2) {
             for permit in permits.drain(..) {
-                let _ = (gate.renew_now(&permit), gate.release_now(&permit), gate.release_now(&permit));
+                let _ = (gate.renew(&permit).now(), gate.release(&permit).now(), gate.release(&permit).now());
             }
         }
     }
@@ -145,8 +146,14 @@ fn what_was_accepted_never_panics_and_no_number_is_so_large_that_it_lets_pass() 
         let (text, policy) = accepted(&mut random);
         let _tried = Tried(&text, seed);
         let gate = match turn % 2 {
-            0 => Gate::with_calendar(policy, &zone, calendar.clone()),
-            _ => Gate::with_calendar(policy, &map, calendar.clone()),
+            0 => Gate::builder(policy, &zone)
+                .calendar(calendar.clone())
+                .build()
+                .expect("the store supports the policy"),
+            _ => Gate::builder(policy, &map)
+                .calendar(calendar.clone())
+                .build()
+                .expect("the store supports the policy"),
         };
         try_all(&gate, &clock, &calendar, &mut random);
     }
@@ -156,7 +163,8 @@ fn what_was_accepted_never_panics_and_no_number_is_so_large_that_it_lets_pass() 
 fn rules_that_are_replaced_while_requests_go_on_never_panic() {
     let mut random = Random::new(seed());
     let clock = Arc::new(ManualClock::new());
-    let gate = Gate::new(Policy::default(), Zone::with_clock(1 << 16, clock.clone()));
+    let gate = Gate::new(Policy::default(), Zone::with_clock(1 << 16, clock.clone()))
+        .expect("the store supports the policy");
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for thread in 1..3 {
@@ -166,11 +174,11 @@ fn rules_that_are_replaced_while_requests_go_on_never_panic() {
                 while !is_over.load(Ordering::Relaxed) {
                     let requests = [request(&mut random), request(&mut random)];
                     let mut permits = admit(gate, &requests[0]).permits().to_vec();
-                    for answer in gate.admit_all_now(&requests).expect("at once") {
+                    for answer in gate.admit_all(&requests).now().expect("at once") {
                         permits.extend_from_slice(answer.permits());
                     }
-                    permits.iter().for_each(|permit| drop(gate.release_now(permit)));
-                    drop(gate.explain_now(&requests[1]));
+                    permits.iter().for_each(|permit| drop(gate.release(permit).now()));
+                    drop(gate.explain(&requests[1]).now());
                 }
             });
         }

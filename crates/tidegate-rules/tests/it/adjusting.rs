@@ -34,7 +34,7 @@ fn ana() -> Attributes<'static> {
 
 /// Returns the bill of an allowed request.
 fn bill_of(gate: &Gate, request: &Attributes<'_>) -> Charges {
-    let (answer, bill) = gate.admit_tracked_now(request).expect("this store answers at once");
+    let (answer, bill) = gate.admit_tracked(request).now().expect("this store answers at once");
     assert!(answer.is_allowed());
     bill
 }
@@ -51,17 +51,17 @@ fn hourly(rule: &str, limit: &str) -> String {
 #[test]
 fn a_charge_and_a_refund_reach_every_rule_that_took_something() {
     for (name, store, _) in stores() {
-        let gate = Gate::new(policy(TWO), store);
+        let gate = Gate::new(policy(TWO), store).expect("the store supports the policy");
         assert!(gate.is_in_memory());
         let mut bill = bill_of(&gate, &ana().cost(Cost::of(10)));
         let left = |rule| remaining(&gate, rule, &ana());
         assert_eq!((left("user"), left("site"), left("watched")), (90, 980, 40), "{name}");
         assert_eq!(bill.taken().collect::<Vec<_>>(), [("user", 10), ("site", 20), ("watched", 10)]);
-        assert_eq!(gate.charge_now(&mut bill, 5).unwrap(), Adjusted::Whole);
+        assert_eq!(gate.charge(&mut bill, 5).now().unwrap(), Adjusted::Whole);
         assert_eq!((left("user"), left("site"), left("watched")), (85, 970, 35), "{name}");
-        assert_eq!(gate.refund_now(&mut bill, 10).unwrap(), Adjusted::Whole);
+        assert_eq!(gate.refund(&mut bill, 10).now().unwrap(), Adjusted::Whole);
         assert_eq!((left("user"), left("site"), left("watched")), (95, 990, 45), "{name}");
-        assert_eq!(gate.charge_now(&mut bill, 0).unwrap(), Adjusted::Whole);
+        assert_eq!(gate.charge(&mut bill, 0).now().unwrap(), Adjusted::Whole);
         assert_eq!(remaining(&gate, "other", &ana().path("/other")), 10, "{name}");
     }
 }
@@ -71,13 +71,13 @@ fn no_more_goes_back_than_the_request_took_also_in_several_steps() {
     let gate = still_gate(TWO);
     let _others = bill_of(&gate, &ana().cost(Cost::of(30)));
     let mut bill = bill_of(&gate, &ana().cost(Cost::of(10)));
-    assert_eq!(gate.refund_now(&mut bill, 7).unwrap(), Adjusted::Whole);
-    assert_eq!(gate.refund_now(&mut bill, 7).unwrap(), Adjusted::Capped, "only three are left of it");
-    assert_eq!(gate.refund_now(&mut bill, 7).unwrap(), Adjusted::Capped);
+    assert_eq!(gate.refund(&mut bill, 7).now().unwrap(), Adjusted::Whole);
+    assert_eq!(gate.refund(&mut bill, 7).now().unwrap(), Adjusted::Capped, "only three are left of it");
+    assert_eq!(gate.refund(&mut bill, 7).now().unwrap(), Adjusted::Capped);
     let left = |rule| remaining(&gate, rule, &ana());
     assert_eq!((left("user"), left("site")), (70, 940));
-    assert_eq!(gate.charge_now(&mut bill, 2).unwrap(), Adjusted::Whole);
-    assert_eq!(gate.refund_now(&mut bill, u64::MAX).unwrap(), Adjusted::Capped);
+    assert_eq!(gate.charge(&mut bill, 2).now().unwrap(), Adjusted::Whole);
+    assert_eq!(gate.refund(&mut bill, u64::MAX).now().unwrap(), Adjusted::Capped);
     assert_eq!((left("user"), left("site")), (70, 940));
 }
 
@@ -97,12 +97,12 @@ fn twenty_requests_in_flight_come_back_in_any_order() {
     for limit in TWENTY {
         for (name, store, clock) in stores() {
             clock.advance(HOUR);
-            let gate = Gate::new(policy(&hourly("a", limit)), store);
+            let gate = Gate::new(policy(&hourly("a", limit)), store).expect("the store supports the policy");
             let mut bills: Vec<_> = (0..20).map(|_| Some(bill_of(&gate, &ana()))).collect();
             assert_eq!(passed(&gate, &ana()), 0, "{limit} ({name})");
             for at in 0..20 {
                 let mut bill = bills[at * 7 % 20].take().expect("each once");
-                assert_eq!(gate.refund_now(&mut bill, 1).unwrap(), Adjusted::Whole, "{limit} ({name})");
+                assert_eq!(gate.refund(&mut bill, 1).now().unwrap(), Adjusted::Whole, "{limit} ({name})");
             }
             assert_eq!(passed(&gate, &ana()), 20, "{limit} ({name})");
         }
@@ -114,12 +114,12 @@ fn what_time_has_repaid_does_not_come_back() {
     for limit in TWENTY {
         for (name, store, clock) in stores() {
             clock.advance(HOUR);
-            let gate = Gate::new(policy(&hourly("a", limit)), store);
+            let gate = Gate::new(policy(&hourly("a", limit)), store).expect("the store supports the policy");
             let mut bills: Vec<_> = (0..20).map(|_| bill_of(&gate, &ana())).collect();
             clock.advance(3 * HOUR);
             assert_eq!(passed(&gate, &ana()), 20, "{limit} ({name})");
             for bill in &mut bills {
-                assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Capped, "{limit} ({name})");
+                assert_eq!(gate.refund(bill, 1).now().unwrap(), Adjusted::Capped, "{limit} ({name})");
             }
             assert_eq!(passed(&gate, &ana()), 0, "{limit} ({name})");
         }
@@ -129,10 +129,10 @@ fn what_time_has_repaid_does_not_come_back() {
 #[test]
 fn a_late_charge_comes_back_before_the_take() {
     for (name, store, _) in stores() {
-        let gate = Gate::new(policy(&hourly("a", "20/h")), store);
+        let gate = Gate::new(policy(&hourly("a", "20/h")), store).expect("the store supports the policy");
         let mut bill = bill_of(&gate, &ana());
-        assert_eq!(gate.charge_now(&mut bill, 25).unwrap(), Adjusted::Whole, "{name}");
-        assert_eq!(gate.refund_now(&mut bill, 25).unwrap(), Adjusted::Whole, "{name}");
+        assert_eq!(gate.charge(&mut bill, 25).now().unwrap(), Adjusted::Whole, "{name}");
+        assert_eq!(gate.refund(&mut bill, 25).now().unwrap(), Adjusted::Whole, "{name}");
         assert_eq!(remaining(&gate, "a", &ana()), 19, "{name}");
         assert_eq!(bill.taken().collect::<Vec<_>>(), [("a", 1)], "{name}");
     }
@@ -142,20 +142,20 @@ fn a_late_charge_comes_back_before_the_take() {
 fn a_charge_is_never_refused_and_goes_below_empty() {
     let gate = still_gate("[[rule]]\nname = 'a'\nlimit = '10/h'\n");
     let mut bill = bill_of(&gate, &Attributes::new());
-    assert_eq!(gate.charge_now(&mut bill, 15).unwrap(), Adjusted::Whole);
+    assert_eq!(gate.charge(&mut bill, 15).now().unwrap(), Adjusted::Whole);
     assert!(!admit(&gate, &Attributes::new()).is_allowed());
-    assert_eq!(gate.charge_now(&mut bill, 15).unwrap(), Adjusted::Capped);
+    assert_eq!(gate.charge(&mut bill, 15).now().unwrap(), Adjusted::Capped);
 }
 
 #[test]
-fn under_other_rules_nobody_gets_back_what_those_have_taken() {
+fn under_other_rules_no_caller_gets_a_refund_of_units_that_those_have_taken() {
     for before in ["key = ['user']\n", ""] {
         let gate = still_gate(&format!("[[rule]]\nname = 'before'\n{before}limit = '1000/h'\n"));
         let mut bills: Vec<_> = (0..5).map(|_| bill_of(&gate, &ana())).collect();
         gate.replace(policy(&hourly("after", "5/h"))).expect("no zones");
         assert_eq!(passed(&gate, &ana()), 5);
         for bill in &mut bills {
-            assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Whole);
+            assert_eq!(gate.refund(bill, 1).now().unwrap(), Adjusted::Whole);
         }
         assert_eq!(passed(&gate, &ana()), 0);
         gate.replace(policy(&format!("[[rule]]\nname = 'before'\n{before}limit = '1000/h'\n")))
@@ -173,24 +173,29 @@ fn under_another_limit_a_refund_goes_to_the_state_that_was_charged_and_a_charge_
         gate.replace(policy(&hourly("a", new))).expect("no zones");
         let before = passed(&gate, &ana());
         assert!(before <= 5);
-        assert_eq!(gate.refund_now(&mut bill, 1).unwrap(), Adjusted::Whole, "{old} {new}");
+        assert_eq!(gate.refund(&mut bill, 1).now().unwrap(), Adjusted::Whole, "{old} {new}");
         assert_eq!(passed(&gate, &ana()), 0, "{old} {new}: the state of the new limit is another one");
     }
     let (zone, clock) = still_zone();
-    let gate = Gate::new(policy(&hourly("a", "5/h fixed-window")), zone);
+    let gate =
+        Gate::new(policy(&hourly("a", "5/h fixed-window")), zone).expect("the store supports the policy");
     let mut bill = bill_of(&gate, &ana());
     clock.advance(SECOND);
     gate.replace(policy(&hourly("a", "10/h fixed-window"))).expect("no zones");
     assert_eq!(remaining(&gate, "a", &ana()), 9);
-    assert_eq!(gate.refund_now(&mut bill, 1).unwrap(), Adjusted::Whole);
+    assert_eq!(gate.refund(&mut bill, 1).now().unwrap(), Adjusted::Whole);
     assert_eq!(remaining(&gate, "a", &ana()), 10, "nothing is left to be carried over");
     let gate = still_gate(&hourly("a", "10/s burst 20"));
     let mut bill = bill_of(&gate, &ana());
     gate.replace(policy(&hourly("a", "100/h"))).expect("no zones");
     let left = remaining(&gate, "a", &ana());
-    assert_eq!(gate.charge_now(&mut bill, 7).unwrap(), Adjusted::Whole);
+    assert_eq!(gate.charge(&mut bill, 7).now().unwrap(), Adjusted::Whole);
     assert_eq!(remaining(&gate, "a", &ana()), left - 7);
-    assert_eq!(gate.refund_now(&mut bill, 7).unwrap(), Adjusted::Whole, "by the receipt of the late charge");
+    assert_eq!(
+        gate.refund(&mut bill, 7).now().unwrap(),
+        Adjusted::Whole,
+        "by the receipt of the late charge"
+    );
     assert_eq!(remaining(&gate, "a", &ana()), left);
 }
 
@@ -202,7 +207,7 @@ fn what_goes_back_is_not_carried_over_to_an_override_that_came_in_between() {
     gate.put_override("a", &ana(), Instead::Limit(strict), i64::MAX).expect("there is such a rule");
     assert_eq!(passed(&gate, &ana()), 0);
     for bill in &mut bills {
-        assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Whole);
+        assert_eq!(gate.refund(bill, 1).now().unwrap(), Adjusted::Whole);
     }
     assert_eq!(passed(&gate, &ana()), 2, "nothing was used under either limit");
 }
@@ -214,13 +219,16 @@ fn the_state_in_another_window_of_the_schedule_stays_as_it_is() {
     let calendar = Arc::new(ManualCalendar::at(0));
     let text = format!("{}{schedule}", hourly("a", "20/m fixed-window"));
     let (zone, clock) = still_zone();
-    let gate = Gate::with_calendar(policy(&text), zone, calendar.clone());
+    let gate = Gate::builder(policy(&text), zone)
+        .calendar(calendar.clone())
+        .build()
+        .expect("the store supports the policy");
     let mut bills: Vec<_> = (0..3).map(|_| bill_of(&gate, &ana())).collect();
     clock.advance(SECOND);
     calendar.set(10 * 3600);
     assert_eq!(passed(&gate, &ana()), 2);
     for bill in &mut bills {
-        assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Whole);
+        assert_eq!(gate.refund(bill, 1).now().unwrap(), Adjusted::Whole);
     }
     assert_eq!(passed(&gate, &ana()), 0);
 }
@@ -236,7 +244,7 @@ fn another_zone_of_the_same_rule_gets_nothing_back() {
     gate.replace(policy(&in_zone("y"))).expect("there is memory");
     assert_eq!(passed(&gate, &ana()), 5);
     for bill in &mut bills {
-        assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Whole);
+        assert_eq!(gate.refund(bill, 1).now().unwrap(), Adjusted::Whole);
     }
     assert_eq!(passed(&gate, &ana()), 0);
 }
@@ -247,13 +255,13 @@ fn where_nothing_was_taken_there_is_nothing_on_the_bill() {
     let gate = still_gate(&format!("{office}{}", hourly("a", "10/h")));
     let mut free = bill_of(&gate, &ana());
     assert!(free.is_empty());
-    assert_eq!(gate.charge_now(&mut free, 5).unwrap(), Adjusted::Whole);
-    assert_eq!(gate.refund_now(&mut free, 5).unwrap(), Adjusted::Whole);
+    assert_eq!(gate.charge(&mut free, 5).now().unwrap(), Adjusted::Whole);
+    assert_eq!(gate.refund(&mut free, 5).now().unwrap(), Adjusted::Whole);
     let places = still_gate(&hourly("few", "3/60s concurrency"));
     assert!(bill_of(&places, &ana()).is_empty(), "a place goes back with its permit");
     let gate = still_gate(&hourly("a", "1/h"));
     assert!(!bill_of(&gate, &ana()).is_empty());
-    let (refused, bill) = gate.admit_tracked_now(&ana()).unwrap();
+    let (refused, bill) = gate.admit_tracked(&ana()).now().unwrap();
     assert!(!refused.is_allowed() && bill.is_empty());
 }
 
@@ -271,7 +279,7 @@ fn what_passed_without_the_store_is_not_given_back_by_the_store() {
         assert!(bills.iter().all(|bill| bill.taken().map(|(_, units)| units).sum::<u64>() == taken), "{how}");
         node.store.is(Health::Up);
         for bill in &mut bills {
-            assert_eq!(node.gate.refund_now(bill, 1).unwrap(), Adjusted::Whole, "{how}");
+            assert_eq!(node.gate.refund(bill, 1).now().unwrap(), Adjusted::Whole, "{how}");
         }
         assert_eq!(passed(&node.gate, &ana()), 0, "{how}");
         node.store.is(Health::Down);
@@ -288,22 +296,22 @@ fn what_the_store_took_is_not_given_back_here_when_it_fails() {
     let mut bill = bill_of(&node.gate, &ana());
     node.store.is(Health::Down);
     assert_eq!(passed(&node.gate, &ana()), 10, "its share");
-    assert!(node.gate.refund_now(&mut bill, 1).is_err());
+    assert!(node.gate.refund(&mut bill, 1).now().is_err());
     assert_eq!(passed(&node.gate, &ana()), 0);
     node.store.is(Health::Up);
-    assert_eq!(node.gate.refund_now(&mut bill, 1).unwrap(), Adjusted::Capped, "it is not sent again");
+    assert_eq!(node.gate.refund(&mut bill, 1).now().unwrap(), Adjusted::Capped, "it is not sent again");
 }
 
 #[test]
-fn a_store_elsewhere_is_charged_and_where_it_fails_those_who_go_on_by_themselves() {
+fn a_remote_store_is_charged_and_after_its_failure_the_local_fallback() {
     let node = node("local");
     assert!(!node.gate.is_in_memory());
     let mut bill = bill_of(&node.gate, &ana());
-    assert_eq!(node.gate.charge_now(&mut bill, 9).unwrap(), Adjusted::Whole);
+    assert_eq!(node.gate.charge(&mut bill, 9).now().unwrap(), Adjusted::Whole);
     assert_eq!(remaining(&node.gate, "a", &ana()), 20);
 
     node.store.is(Health::Down);
-    assert!(node.gate.charge_now(&mut bill, 4).is_err());
+    assert!(node.gate.charge(&mut bill, 4).now().is_err());
     let local = admit(&node.gate, &ana());
     assert_eq!(local.binding().expect("its share").decision.remaining(), 5, "a third of 30, less 4 and 1");
     node.store.is(Health::Up);

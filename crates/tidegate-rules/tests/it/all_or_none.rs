@@ -58,7 +58,11 @@ fn both(narrow: (&str, &str), wide: (&str, &str)) -> String {
 }
 
 fn hammer(text: &str, store: GateStore, requests: usize) {
-    what_passed_is_what_was_spent(&Gate::new(policy(text), store), (200, WIDE), requests);
+    what_passed_is_what_was_spent(
+        &Gate::new(policy(text), store).expect("the store supports the policy"),
+        (200, WIDE),
+        requests,
+    );
 }
 
 #[test]

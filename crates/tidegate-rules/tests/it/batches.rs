@@ -34,19 +34,19 @@ fn user(name: &str) -> Attributes<'_> {
 }
 
 fn together(gate: &Gate, requests: &[Attributes<'_>]) -> Vec<Admission> {
-    gate.admit_all_now(requests).expect("a store in memory answers at once")
+    gate.admit_all(requests).now().expect("a store in memory answers at once")
 }
 
 #[test]
 fn all_are_allowed_or_none_is_and_nothing_was_spent() {
-    let nobody = || Attributes::new().set("x", "y");
+    let unmatched = || Attributes::new().set("x", "y");
     let office = || Attributes::new().set("ip", "10.1.2.3");
     let three = Attributes::new().set("user", "eva").cost(tidegate::Cost::of(3));
     for (what, refused) in [
-        ("forbidden", vec![user("ana"), Attributes::new().path("/admin"), nobody(), office()]),
-        ("forbidden first", vec![Attributes::new().path("/admin"), user("ana"), nobody(), office()]),
-        ("too much of one", vec![user("ana"), user("ana"), user("ana"), nobody(), office()]),
-        ("impossible", vec![three, user("ana"), nobody(), office()]),
+        ("forbidden", vec![user("ana"), Attributes::new().path("/admin"), unmatched(), office()]),
+        ("forbidden first", vec![Attributes::new().path("/admin"), user("ana"), unmatched(), office()]),
+        ("too much of one", vec![user("ana"), user("ana"), user("ana"), unmatched(), office()]),
+        ("impossible", vec![three, user("ana"), unmatched(), office()]),
     ] {
         let gate = still_gate(TEXT);
         let answers = together(&gate, &refused);
@@ -61,7 +61,7 @@ fn all_are_allowed_or_none_is_and_nothing_was_spent() {
         assert_eq!((counted, gate.unmatched()), (0, 0), "{what}");
     }
     let gate = still_gate(TEXT);
-    let allowed = together(&gate, &[user("ana"), nobody(), office(), user("ana"), user("bob")]);
+    let allowed = together(&gate, &[user("ana"), unmatched(), office(), user("ana"), user("bob")]);
     assert!(allowed.iter().all(Admission::is_allowed) && allowed.len() == 5);
     assert_eq!((remaining(&gate, "each", &user("ana")), gate.unmatched()), (0, 1));
     assert!(together(&gate, &[]).is_empty());
@@ -114,7 +114,7 @@ fn two_requests_of_one_key_have_a_permit_each() {
     let answers = together(&gate, &[user("ana"), user("ana")]);
     let permits: Vec<_> = answers.iter().flat_map(|answer| answer.permits().to_vec()).collect();
     assert_eq!(permits.len(), 2);
-    assert!(permits.iter().all(|permit| gate.release_now(permit).is_ok_and(|held| held)));
+    assert!(permits.iter().all(|permit| gate.release(permit).now().is_ok_and(|held| held)));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn requests_that_stand_or_fall_together_pass_exactly_if_all_pass_one_by_one() {
     for (limit, store) in limits.iter().flat_map(|limit| stores.iter().map(move |store| (limit, store))) {
         let clock = Arc::new(TickingClock::new());
         let rule = format!("[[rule]]\nname = 'each'\nkey = ['user']\nlimit = '{limit}'\n");
-        let gate = Gate::new(policy(&rule), store(clock.clone()));
+        let gate = Gate::new(policy(&rule), store(clock.clone())).expect("the store supports the policy");
         let limit: Limit = limit.parse().expect("a limit");
         let (mut alone, mut random) = (States::default(), Random::new(seed));
         let (mut now, mut passed, mut denied) = (Duration::from_secs(1), 0, 0);

@@ -124,7 +124,7 @@ fn candidates_are_asked_if_all_allow_or_only_their_rule_refused() {
              [[rule]]\nname = 'below'\ncandidate_for = 'shadow'\nlimit = '{below}'\n"
         );
         for (name, store, clock) in stores() {
-            let gate = Gate::new(policy(&text), store);
+            let gate = Gate::new(policy(&text), store).expect("the store supports the policy");
             let limits = [
                 (true, rule),
                 (true, looser),
@@ -141,7 +141,8 @@ fn candidates_are_asked_if_all_allow_or_only_their_rule_refused() {
                 for (which, counts) in counts.iter().enumerate() {
                     let in_shadow = if which == SHADOW { counts.allowed } else { 0 };
                     assert_eq!(counts.shadow.allowed, in_shadow, "{which} {}", what());
-                    let counts = RuleCounts { shadow: ShadowCounts::default(), ..*counts };
+                    let mut counts = *counts;
+                    counts.shadow = ShadowCounts::default();
                     assert_eq!(counts, model.rules[which].counts, "{which} {}", what());
                 }
             });

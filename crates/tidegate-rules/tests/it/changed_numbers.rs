@@ -52,7 +52,8 @@ pub(crate) fn each(mut test: impl FnMut(&str, &str, (GateStore, Arc<ManualClock>
 #[test]
 fn a_raised_limit_gives_its_difference_at_once() {
     each(|algorithm, what, (store, clock)| {
-        let gate = Gate::new(policy(&rule(&limit_of(5, "d", algorithm))), store);
+        let gate = Gate::new(policy(&rule(&limit_of(5, "d", algorithm))), store)
+            .expect("the store supports the policy");
         assert_eq!(passed(&gate, 10), 5, "{what}");
         clock.advance(SECOND);
         reload(&gate, &limit_of(100, "d", algorithm));
@@ -64,7 +65,8 @@ fn a_raised_limit_gives_its_difference_at_once() {
 #[test]
 fn a_lowered_limit_denies_for_at_most_one_refill_and_reports_when() {
     each(|algorithm, what, (store, clock)| {
-        let gate = Gate::new(policy(&rule(&limit_of(1000, "d", algorithm))), store);
+        let gate = Gate::new(policy(&rule(&limit_of(1000, "d", algorithm))), store)
+            .expect("the store supports the policy");
         assert_eq!(passed(&gate, 900), 900, "{what}");
         clock.advance(SECOND);
         let lowered = limit_of(100, "d", algorithm);
@@ -85,7 +87,8 @@ fn a_lowered_limit_denies_for_at_most_one_refill_and_reports_when() {
 #[test]
 fn counts_are_carried_over_through_several_limits_and_back() {
     each(|algorithm, what, (store, clock)| {
-        let gate = Gate::new(policy(&rule(&limit_of(5, "d", algorithm))), store);
+        let gate = Gate::new(policy(&rule(&limit_of(5, "d", algorithm))), store)
+            .expect("the store supports the policy");
         assert_eq!(passed(&gate, 9), 5, "{what}");
         for (amount, left, used) in [(10, 5, 2), (50, 43, 3), (60, 50, 0)] {
             clock.advance(SECOND);
@@ -102,7 +105,7 @@ fn counts_are_carried_over_through_several_limits_and_back() {
 #[test]
 fn the_same_numbers_in_other_words_are_the_same_limit() {
     for (name, store, _) in stores() {
-        let gate = Gate::new(policy(&rule("60/m burst 5")), store);
+        let gate = Gate::new(policy(&rule("60/m burst 5")), store).expect("the store supports the policy");
         assert_eq!(passed(&gate, 9), 5, "{name}");
         reload(&gate, "1/s burst 5");
         assert_eq!(passed(&gate, 9), 0, "{name}");
@@ -119,7 +122,10 @@ fn windows_that_open_and_close_all_day_give_no_fresh_quota_each_time() {
         let (usual, then) = (limit_of(5, "d", algorithm), limit_of(20, "d", algorithm));
         let text = format!("{}schedule = [{}]\n", rule(&usual), schedule.replace('W', &then));
         let calendar = Arc::new(ManualCalendar::at(0));
-        let gate = Gate::with_calendar(policy(&text), store, calendar.clone());
+        let gate = Gate::builder(policy(&text), store)
+            .calendar(calendar.clone())
+            .build()
+            .expect("the store supports the policy");
         let mut admitted = [0, 0];
         for hour in 0..24 {
             calendar.set(hour * 3600);
@@ -145,7 +151,10 @@ fn a_window_gives_the_difference_and_its_end_takes_it_back() {
         let window = format!("{{ from = '01:00', to = '03:00', timezone = 'UTC', limit = '{then}' }}");
         let text = format!("{}schedule = [{window}]\n", rule(&usual));
         let calendar = Arc::new(ManualCalendar::at(0));
-        let gate = Gate::with_calendar(policy(&text), store, calendar.clone());
+        let gate = Gate::builder(policy(&text), store)
+            .calendar(calendar.clone())
+            .build()
+            .expect("the store supports the policy");
         assert_eq!(passed(&gate, 10), 5, "{what}");
         clock.advance(SECOND);
         calendar.set(3600);
@@ -163,7 +172,9 @@ fn two_gates_with_old_and_new_numbers_on_one_store_keep_both_limits() {
         for store in
             [|zone: &Zone, _: &Map| GateStore::from(zone), |_: &Zone, map: &Map| GateStore::from(map)]
         {
-            let gate = |limit: &str| Gate::new(policy(&rule(limit)), store(&zone, &map));
+            let gate = |limit: &str| {
+                Gate::new(policy(&rule(limit)), store(&zone, &map)).expect("the store supports the policy")
+            };
             let old = gate(&limit_of(1000, "d", algorithm));
             let new = gate(&limit_of(100, "d", algorithm));
             let (mut by_old, mut by_new) = (0, 0);
@@ -181,16 +192,17 @@ fn two_gates_with_old_and_new_numbers_on_one_store_keep_both_limits() {
 #[test]
 fn another_lease_leaves_those_that_were_given() {
     for (name, store, clock) in stores() {
-        let gate = Gate::new(policy(&rule("2/60s concurrency")), store);
+        let gate =
+            Gate::new(policy(&rule("2/60s concurrency")), store).expect("the store supports the policy");
         let held: Vec<_> = (0..2).flat_map(|_| admit(&gate, &ana()).permits().to_vec()).collect();
         assert_eq!(held.len(), 2);
         reload(&gate, "2/1s concurrency");
         assert_eq!(passed(&gate, 1), 0, "{name}");
         clock.advance(2 * SECOND);
         assert_eq!(passed(&gate, 1), 0, "{name}: a short lease ends no other");
-        assert_eq!(gate.release_now(&held[0]).ok(), Some(true), "{name}");
+        assert_eq!(gate.release(&held[0]).now().ok(), Some(true), "{name}");
         assert_eq!(passed(&gate, 2), 1, "{name}");
-        assert_eq!(gate.renew_now(&held[1]).ok(), Some(true), "{name}");
+        assert_eq!(gate.renew(&held[1]).now().ok(), Some(true), "{name}");
         clock.advance(2 * SECOND);
         assert_eq!(passed(&gate, 3), 2, "{name}: both had a lease of a second");
     }
@@ -213,7 +225,8 @@ fn a_share_of_a_limit_that_changes_while_the_store_fails_keeps_its_counts() {
 #[test]
 fn a_rule_that_has_more_limits_than_counts_are_carried_from_is_named_once() {
     each(|algorithm, what, (store, clock)| {
-        let gate = Gate::new(policy(&rule(&limit_of(10, "d", algorithm))), store);
+        let gate = Gate::new(policy(&rule(&limit_of(10, "d", algorithm))), store)
+            .expect("the store supports the policy");
         for amount in 11..=15 {
             assert_eq!(passed(&gate, 1), 1, "{what}");
             assert!(gate.take_dropped_counts().is_empty(), "{what}: {amount} limits were never too many");

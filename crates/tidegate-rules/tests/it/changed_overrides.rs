@@ -22,7 +22,10 @@ fn an_override_that_raises_a_limit_gives_the_difference_and_its_end_takes_it_bac
         each(|algorithm, what, (store, clock)| {
             let calendar = Arc::new(ManualCalendar::at(0));
             let text = rule(&limit_of(5, "h", algorithm));
-            let gate = Gate::with_calendar(policy(&text), store, calendar.clone());
+            let gate = Gate::builder(policy(&text), store)
+                .calendar(calendar.clone())
+                .build()
+                .expect("the store supports the policy");
             assert_eq!(passed(&gate, 9), 5, "{what}");
             clock.advance(SECOND);
             put(&gate, &limit_of(100, "h", algorithm));
@@ -51,7 +54,10 @@ fn what_was_used_under_an_override_counts_when_it_ends() {
         each(|algorithm, what, (store, clock)| {
             let calendar = Arc::new(ManualCalendar::at(0));
             let text = rule(&limit_of(5, "h", algorithm));
-            let gate = Gate::with_calendar(policy(&text), store, calendar.clone());
+            let gate = Gate::builder(policy(&text), store)
+                .calendar(calendar.clone())
+                .build()
+                .expect("the store supports the policy");
             put(&gate, &limit_of(100, "h", algorithm));
             assert_eq!(passed(&gate, 3), 3, "{what}");
             clock.advance(SECOND);
@@ -74,7 +80,10 @@ fn what_was_used_under_an_override_counts_when_it_ends() {
 fn a_rule_whose_only_key_had_an_override_is_in_force_afterwards() {
     each(|algorithm, what, (store, clock)| {
         let calendar = Arc::new(ManualCalendar::at(0));
-        let gate = Gate::with_calendar(policy(&rule(&limit_of(5, "d", algorithm))), store, calendar.clone());
+        let gate = Gate::builder(policy(&rule(&limit_of(5, "d", algorithm))), store)
+            .calendar(calendar.clone())
+            .build()
+            .expect("the store supports the policy");
         put(&gate, &limit_of(100, "s", algorithm));
         assert_eq!(passed(&gate, 1), 1, "{what}");
         end(&gate, &calendar, true);
@@ -97,7 +106,8 @@ fn a_rule_whose_only_key_had_an_override_is_in_force_afterwards() {
 #[test]
 fn a_limit_that_is_used_up_under_an_override_is_not_fresh_when_the_override_ends() {
     each(|algorithm, what, (store, clock)| {
-        let gate = Gate::new(policy(&rule(&limit_of(5, "h", algorithm))), store);
+        let gate = Gate::new(policy(&rule(&limit_of(5, "h", algorithm))), store)
+            .expect("the store supports the policy");
         put_for_ever(&gate, &limit_of(100, "h", algorithm));
         assert_eq!(passed(&gate, 50), 50, "{what}");
         clock.advance(SECOND);
@@ -109,7 +119,8 @@ fn a_limit_that_is_used_up_under_an_override_is_not_fresh_when_the_override_ends
 #[test]
 fn one_override_after_another_keeps_what_was_used_under_both() {
     each(|algorithm, what, (store, clock)| {
-        let gate = Gate::new(policy(&rule(&limit_of(5, "h", algorithm))), store);
+        let gate = Gate::new(policy(&rule(&limit_of(5, "h", algorithm))), store)
+            .expect("the store supports the policy");
         for (amount, left) in [(10, 10), (20, 17), (30, 24), (100, 91)] {
             put_for_ever(&gate, &limit_of(amount, "h", algorithm));
             assert_eq!(remaining(&gate, "a", &ana()), left, "{what}: {amount}/h");
@@ -129,7 +140,10 @@ fn a_reload_and_an_edge_of_the_schedule_leave_the_limit_of_an_override() {
     let schedule = "schedule = [{ from = '09:00', to = '17:00', timezone = 'UTC', limit = '7/d' }]\n";
     each(|algorithm, what, (store, clock)| {
         let calendar = Arc::new(ManualCalendar::at(0));
-        let gate = Gate::with_calendar(policy(&rule("1/d")), store, calendar.clone());
+        let gate = Gate::builder(policy(&rule("1/d")), store)
+            .calendar(calendar.clone())
+            .build()
+            .expect("the store supports the policy");
         put_for_ever(&gate, &limit_of(10, "d", algorithm));
         assert_eq!(passed(&gate, 4), 4, "{what}");
         for hour in [0, 10, 20] {
@@ -144,7 +158,7 @@ fn a_reload_and_an_edge_of_the_schedule_leave_the_limit_of_an_override() {
 
 /// Returns the warnings about an override with this limit.
 fn warned(text: &str, limit: &str) -> Vec<String> {
-    let gate = Gate::new(policy(text), Zone::new(1 << 16));
+    let gate = Gate::new(policy(text), Zone::new(1 << 16)).expect("the store supports the policy");
     let limit = limit.parse().expect("a limit");
     let put = gate.put_override("a", &ana(), Instead::Limit(limit), i64::MAX).expect("it is supported");
     assert_eq!(gate.overrides(), [put.put]);
@@ -156,7 +170,8 @@ fn an_override_of_another_algorithm_begins_anew_and_is_warned_of() {
     for algorithm in COUNTING {
         for (name, store, _) in stores() {
             let what = format!("{algorithm} on a {name}");
-            let gate = Gate::new(policy(&rule(&limit_of(5, "h", algorithm))), store);
+            let gate = Gate::new(policy(&rule(&limit_of(5, "h", algorithm))), store)
+                .expect("the store supports the policy");
             assert_eq!(passed(&gate, 9), 5, "{what}");
             for other in COUNTING {
                 let limit = limit_of(5, "h", other).parse().expect("a limit");
@@ -183,17 +198,17 @@ fn an_override_is_warned_of_if_any_window_of_its_rule_has_another_algorithm() {
         |limit: &str| format!("schedule = [{{ from = '02:00', to = '04:00', limit = '{limit}' }}]\n");
     let log = rule("5/h sliding-log");
     assert_eq!(warned(&(log.clone() + &window("6/h sliding-log")), "9/h sliding-log"), [""; 0]);
-    let told = warned(&(log + &window("6/h fixed-window")), "9/h sliding-log");
-    assert!(told.len() == 1 && told[0].contains("and rule \"a\" a fixed-window"), "{told:?}");
+    let warnings = warned(&(log + &window("6/h fixed-window")), "9/h sliding-log");
+    assert!(warnings.len() == 1 && warnings[0].contains("and rule \"a\" a fixed-window"), "{warnings:?}");
 }
 
 #[test]
 fn an_override_that_cannot_be_forgotten_is_put_and_warned_of() {
     let forgets = rule("5/h fixed-window") + "when_full = 'forget'\n";
     assert_eq!(warned(&forgets, "9/h fixed-window"), [""; 0]);
-    let told = warned(&forgets, "9/h fixed-window align first-hit");
+    let warnings = warned(&forgets, "9/h fixed-window align first-hit");
     assert_eq!(
-        told,
+        warnings,
         [
             "limit \"9/h align first-hit fixed-window\": its keys are not kept in the cells of a zone, so when_full = \
           \"forget\" of rule \"a\" has no effect on this key; write a token-bucket, or a fixed-window that is aligned to the \
@@ -207,7 +222,7 @@ fn an_override_that_cannot_be_forgotten_is_put_and_warned_of() {
 #[test]
 fn a_value_that_an_override_denies_is_denied_among_others() {
     let text = "[[rule]]\nname = 'a'\nkey = ['header.x-key', 'query.team', 'user']\nlimit = '100/h'\n";
-    let gate = Gate::new(policy(text), Zone::new(1 << 16));
+    let gate = Gate::new(policy(text), Zone::new(1 << 16)).expect("the store supports the policy");
     let evil = Attributes::new().set("header.x-key", "evil").set("query.team", "red").set("user", "ana");
     gate.put_override("a", &evil, Instead::Deny, i64::MAX / 2).expect("it is supported");
     let many: Vec<_> = (0..65).map(|number| number.to_string()).collect();
@@ -233,12 +248,12 @@ fn a_value_that_an_override_denies_is_denied_among_others() {
         if let Some(user) = user {
             request = request.set("user", user);
         }
-        let admission = gate.admit_now(&request).expect("memory answers at once");
+        let admission = gate.admit(&request).now().expect("memory answers at once");
         assert_eq!(admission.is_allowed(), is_allowed, "{keys:?} {teams:?} {user:?}");
-        let explained = gate.explain_now(&request).expect("memory answers at once");
+        let explained = gate.explain(&request).now().expect("memory answers at once");
         assert_eq!(explained.is_allowed, is_allowed, "{keys:?} {teams:?} {user:?}");
     }
     assert_eq!(gate.remove_override("a", &evil), Ok(true));
     let several = Attributes::new().add("header.x-key", "good").add("header.x-key", "evil");
-    assert!(gate.admit_now(&several.set("query.team", "red").set("user", "ana")).unwrap().is_allowed());
+    assert!(gate.admit(&several.set("query.team", "red").set("user", "ana")).now().unwrap().is_allowed());
 }

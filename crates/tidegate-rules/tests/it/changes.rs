@@ -140,7 +140,10 @@ struct OnGate<P> {
 impl<P: Place> OnGate<P> {
     fn new(place: P, rule: String, seed: u64) -> OnGate<P> {
         let calendar = Arc::new(ManualCalendar::at(0));
-        let gate = Gate::with_calendar(Policy::default(), place.store(), calendar.clone());
+        let gate = Gate::builder(Policy::default(), place.store())
+            .calendar(calendar.clone())
+            .build()
+            .expect("the store supports the policy");
         let (key, random) = (Key::from_parts(["ana"]), Random::new(seed));
         OnGate {
             place,
@@ -286,7 +289,7 @@ fn hold<P: Place>(kind: &str, (count, at_once): (u64, usize), place: impl Fn() -
 
 fn on_redis(kind: &str) {
     let redis = Redis::start(Flavour::Redis7);
-    let options = Options { deadline: DEADLINE, ..Options::new(redis.url().parse().expect("an address")) };
+    let options = Options::new(redis.url().parse().expect("an address")).deadline(DEADLINE);
     let store = Arc::new(RedisStore::with_given_time(options, Arc::new(HistoryClock)).expect("a store"));
     hold(kind, (20, 32), || store.clone());
 }

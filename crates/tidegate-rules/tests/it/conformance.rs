@@ -33,7 +33,8 @@ struct OnGate {
 impl OnGate {
     fn new(store: fn(Arc<TickingClock>) -> GateStore, limit: Limit) -> OnGate {
         let clock = Arc::new(TickingClock::new());
-        let gate = Gate::new(policy(&rule(limit)), store(clock.clone()));
+        let gate =
+            Gate::new(policy(&rule(limit)), store(clock.clone())).expect("the store supports the policy");
         OnGate { store, clock, gate, permits: HashMap::new() }
     }
 }
@@ -98,18 +99,19 @@ impl Arm for OnGate {
     }
 
     fn peek(&mut self, key: &str, ask: Ask) -> Answer {
-        let told = self.gate.explain_now(&request(key, ask)).expect("a store in memory answers at once");
-        told.rules[0].decision.expect("it counts").into()
+        let explained =
+            self.gate.explain(&request(key, ask)).now().expect("a store in memory answers at once");
+        explained.rules[0].decision.expect("it counts").into()
     }
 
     fn release(&mut self, key: &str, permit: PermitId) -> bool {
         let held = &self.permits[&(key.to_owned(), permit)];
-        self.gate.release_now(held).expect("a store in memory answers at once")
+        self.gate.release(held).now().expect("a store in memory answers at once")
     }
 
     fn renew(&mut self, key: &str, permit: PermitId) -> bool {
         let held = &self.permits[&(key.to_owned(), permit)];
-        self.gate.renew_now(held).expect("a store in memory answers at once")
+        self.gate.renew(held).now().expect("a store in memory answers at once")
     }
 }
 

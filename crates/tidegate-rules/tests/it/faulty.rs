@@ -153,7 +153,10 @@ pub(crate) fn nodes(text: &str, count: u64) -> Vec<Node> {
         let local = Zone::with_clock(1 << 16, clock.clone());
         let of_all = NonZeroU64::new(count).expect("a node");
         let with_fallback = FallbackStore::new(store.clone(), &local).nodes(of_all);
-        let gate = Gate::with_calendar(policy(text), with_fallback, calendar.clone());
+        let gate = Gate::builder(policy(text), with_fallback)
+            .calendar(calendar.clone())
+            .build()
+            .expect("the store supports the policy");
         Node { gate, store: store.clone(), clock: clock.clone() }
     };
     (0..count).map(node).collect()

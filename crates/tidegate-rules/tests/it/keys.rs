@@ -80,7 +80,7 @@ fn key(gate: &Gate, parts: &Parts) -> Key {
     let request = there.fold(Attributes::new(), |request, (name, value)| request.set(name, value));
     let answer = admit(gate, &request);
     let permit = answer.permits().first().expect("there is room").clone();
-    assert_eq!(gate.release_now(&permit).ok(), Some(true));
+    assert_eq!(gate.release(&permit).now().ok(), Some(true));
     permit.key
 }
 

@@ -13,6 +13,7 @@ mod changed_overrides;
 mod changes;
 mod conformance;
 mod faulty;
+mod in_code;
 mod keys;
 mod matching;
 mod permits;

@@ -30,7 +30,7 @@ fn passing(gate: &Gate) -> u64 {
 }
 
 #[test]
-fn rules_that_only_stand_elsewhere_keep_what_they_counted() {
+fn rules_that_only_move_in_the_file_keep_their_counts() {
     let (first, second) = (rule("first", "limit = '5/h'"), rule("second", "limit = '9/h'"));
     let other = rule("other", "limit = '100/h'");
     let gate = still_gate(&format!("{first}{second}"));
@@ -72,7 +72,7 @@ fn other_numbers_keep_the_debt_and_never_let_more_pass_than_they_hold() {
         };
         for (before, after) in [(10_u64, 5_u64), (10, 20), (100, 1), (1, 100), (7, 7)] {
             for (name, store, clock) in stores() {
-                let gate = Gate::new(policy(&limit(before)), store);
+                let gate = Gate::new(policy(&limit(before)), store).expect("the store supports the policy");
                 let what = format!("{word} {before} {after} on a {name}");
                 // The middle of a window, so that none ends while the clock advances.
                 clock.advance(Duration::from_secs(1800));
@@ -117,7 +117,8 @@ fn a_zone_keeps_what_it_holds_as_long_as_it_has_its_name() {
     let zone = |name: &str, size: &str| format!("[zone.{name}]\nsize = '{size}'\n");
     let logins = rule("login", "limit = '1/h'\nzone = 'logins'");
     for (_, store, _) in stores() {
-        let gate = Gate::new(policy(&format!("{}{logins}", zone("logins", "64KiB"))), store);
+        let gate = Gate::new(policy(&format!("{}{logins}", zone("logins", "64KiB"))), store)
+            .expect("the store supports the policy");
         assert_eq!(passing(&gate), 1);
         let bytes = gate.zones()[0].1.bytes();
         gate.replace(policy(&format!("{}{}{logins}", zone("another", "64KiB"), zone("logins", "1MiB"))))
@@ -126,7 +127,11 @@ fn a_zone_keeps_what_it_holds_as_long_as_it_has_its_name() {
         let names: Vec<_> = gate.zones().into_iter().map(|(name, zone)| (name, zone.bytes())).collect();
         assert!(names.contains(&("logins".to_owned(), bytes)) && names.len() == 2, "{names:?}");
         gate.replace(policy(&rule("login", "limit = '1/h'"))).expect("there is memory");
-        assert_eq!((passing(&gate), gate.zones().len()), (1, 0), "without its zone it is counted elsewhere");
+        assert_eq!(
+            (passing(&gate), gate.zones().len()),
+            (1, 0),
+            "without its zone it is counted in the main store"
+        );
         gate.replace(policy(&format!("{}{logins}", zone("logins", "64KiB")))).expect("there is memory");
         assert_eq!(passing(&gate), 1, "what a zone held is gone with it");
     }
@@ -136,13 +141,13 @@ fn a_zone_keeps_what_it_holds_as_long_as_it_has_its_name() {
 fn a_place_in_flight_can_be_given_back_after_other_rules_came() {
     let text = rule("uploads", "limit = '1/h concurrency'");
     for (_, store, _) in stores() {
-        let gate = Gate::new(policy(&text), store);
+        let gate = Gate::new(policy(&text), store).expect("the store supports the policy");
         let held = admit(&gate, &ana());
         assert!(held.is_allowed() && !admit(&gate, &ana()).is_allowed());
         gate.replace(policy(&format!("{}{}", rule("x", "limit = '100/s'"), text.replace("1/h", "1/m"))))
             .expect("there is memory");
         assert!(!admit(&gate, &ana()).is_allowed());
-        assert_eq!(gate.release_now(&held.permits()[0]).ok(), Some(true));
+        assert_eq!(gate.release(&held.permits()[0]).now().ok(), Some(true));
         assert!(admit(&gate, &ana()).is_allowed());
     }
 }
@@ -174,6 +179,9 @@ fn a_candidate_has_no_overrides_as_it_decides_nothing() {
         rule("beside", "limit = '1/h'")
     )))
     .expect("there is memory");
-    let told = gate.explain_now(&ana()).expect("at once");
-    assert!(told.rules.iter().all(|told| !told.is_overridden && told.decision.is_some()), "{told:?}");
+    let explained = gate.explain(&ana()).now().expect("at once");
+    assert!(
+        explained.rules.iter().all(|explained| !explained.is_overridden && explained.decision.is_some()),
+        "{explained:?}"
+    );
 }

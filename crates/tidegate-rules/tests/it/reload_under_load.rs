@@ -35,7 +35,7 @@ fn a_key_that_was_refused_stays_refused_and_exactly_its_limit_passed() {
         .map(|zone| format!("[[rule]]\nname = 'kept{zone:.1}'\nkey = ['user']\nlimit = '50/h'\n{zone}"));
     for (name, store, _) in stores() {
         let mut random = Random::new(seed());
-        let gate = Gate::new(around(&kept, &mut random), store);
+        let gate = Gate::new(around(&kept, &mut random), store).expect("the store supports the policy");
         let (is_over, passed) = (AtomicBool::new(false), AtomicU64::new(0));
         thread::scope(|scope| {
             for _ in 0..THREADS {
@@ -81,7 +81,7 @@ fn no_request_sees_half_of_a_policy() {
         policy(&format!("[zone.z]\nsize = '64KiB'\n{}", rules.concat()))
     };
     for (name, store, _) in stores() {
-        let gate = Gate::new(both(1, false), store);
+        let gate = Gate::new(both(1, false), store).expect("the store supports the policy");
         let (is_over, spent) = (AtomicBool::new(false), AtomicU64::new(0));
         let request = Attributes::new();
         thread::scope(|scope| {

@@ -26,17 +26,21 @@ pub(crate) fn stores() -> [(&'static str, GateStore, Arc<ManualClock>); 2] {
 
 /// Creates a gate whose clock stands still.
 pub(crate) fn still_gate(text: &str) -> Gate {
-    Gate::new(policy(text), still_zone().0)
+    Gate::new(policy(text), still_zone().0).expect("the store supports the policy")
 }
 
 /// Returns the admission of a gate with an in-memory store.
 pub(crate) fn admit(gate: &Gate, request: &Attributes<'_>) -> Admission {
-    gate.admit_now(request).expect("a store in memory answers at once")
+    gate.admit(request).now().expect("a store in memory answers at once")
 }
 
 /// Returns the remaining quota of a rule for a request.
 pub(crate) fn remaining(gate: &Gate, rule: &str, request: &Attributes<'_>) -> u64 {
-    let told = gate.explain_now(request).expect("a store in memory answers at once");
-    let told = told.rules.into_iter().find(|told| told.rule.name() == rule).expect("there is such a rule");
-    told.decision.expect("it counts").remaining()
+    let explained = gate.explain(request).now().expect("a store in memory answers at once");
+    let explained = explained
+        .rules
+        .into_iter()
+        .find(|explained| explained.rule.name() == rule)
+        .expect("there is such a rule");
+    explained.decision.expect("it counts").remaining()
 }

@@ -24,10 +24,10 @@ fn scheduled(window: &str, usual: &str, then: &str) -> String {
 /// Returns the limit of the next request.
 fn limit_at(gate: &Gate, calendar: &ManualCalendar, now: i64) -> String {
     calendar.set(now);
-    let told = gate.explain_now(&Attributes::new()).expect("at once");
+    let explained = gate.explain(&Attributes::new()).now().expect("at once");
     let answer = admit(gate, &Attributes::new());
     let limit = answer.binding().expect("a limit decides").limit;
-    assert_eq!(told.rules[0].limit, Some(limit), "at {now}");
+    assert_eq!(explained.rules[0].limit, Some(limit), "at {now}");
     limit.to_string()
 }
 
@@ -60,7 +60,10 @@ fn windows_are_right_to_the_second_on_the_days_when_new_york_changes_its_clocks(
     ] {
         let text = scheduled(&format!("{window}, timezone = 'America/New_York'"), "1000/h", "2000/h");
         let calendar = Arc::new(ManualCalendar::default());
-        let gate = Gate::with_calendar(policy(&text), still_zone().0, calendar.clone());
+        let gate = Gate::builder(policy(&text), still_zone().0)
+            .calendar(calendar.clone())
+            .build()
+            .expect("the store supports the policy");
         // Forward and back: the cached result for one second must not be used for another.
         for (now, expected) in [
             (from - 1, "1000/h"),
@@ -80,8 +83,8 @@ fn windows_are_right_to_the_second_on_the_days_when_new_york_changes_its_clocks(
             );
         }
         calendar.set(from);
-        let told = gate.explain_now(&Attributes::new()).expect("at once");
-        assert_eq!(told.rules[0].changes_at, Some(to), "{window}");
+        let explained = gate.explain(&Attributes::new()).now().expect("at once");
+        assert_eq!(explained.rules[0].changes_at, Some(to), "{window}");
     }
 }
 
@@ -93,7 +96,10 @@ fn under_load_every_request_goes_by_the_limit_of_its_second_and_no_count_is_lost
         let text = scheduled(window, &format!("1000000/h {word}"), &format!("1048576/h {word}"));
         for (name, store, _) in stores() {
             let calendar = Arc::new(ManualCalendar::at(edge - 20));
-            let gate = Gate::with_calendar(policy(&text), store, calendar.clone());
+            let gate = Gate::builder(policy(&text), store)
+                .calendar(calendar.clone())
+                .build()
+                .expect("the store supports the policy");
             let (is_over, spent, seen) =
                 (AtomicBool::new(false), AtomicU64::new(0), [AtomicU64::new(0), AtomicU64::new(0)]);
             thread::scope(|scope| {
@@ -152,7 +158,10 @@ fn what_was_spent_before_an_edge_counts_behind_it() {
             // The middle of a window of an hour.
             clock.advance(std::time::Duration::from_secs(1800));
             let calendar = Arc::new(ManualCalendar::at(NOVEMBER_1 - 1));
-            let gate = Gate::with_calendar(policy(&text(word)), store, calendar.clone());
+            let gate = Gate::builder(policy(&text(word)), store)
+                .calendar(calendar.clone())
+                .build()
+                .expect("the store supports the policy");
             let passing = || (0..100).filter(|_| admit(&gate, &Attributes::new()).is_allowed()).count();
             assert_eq!(passing(), 10, "{word} on a {name}");
             calendar.set(NOVEMBER_1);
@@ -190,12 +199,18 @@ fn a_request_has_one_date_for_all_its_rules() {
     ];
     for start in 0..12 {
         let calendar = Arc::new(Slow(AtomicI64::new(NOVEMBER_1 - start)));
-        let gate = Gate::with_calendar(policy(&text.concat()), Map::new(), calendar);
-        let answers = gate.admit_all_now(&[Attributes::new(), Attributes::new()]).expect("at once");
+        let gate = Gate::builder(policy(&text.concat()), Map::new())
+            .calendar(calendar)
+            .build()
+            .expect("the store supports the policy");
+        let answers = gate.admit_all(&[Attributes::new(), Attributes::new()]).now().expect("at once");
         assert!(answers.iter().all(tidegate_rules::Admission::is_allowed));
-        let told = gate.explain_now(&Attributes::new()).expect("at once");
-        let left: Vec<_> =
-            told.rules.iter().map(|told| told.decision.expect("it counts").remaining()).collect();
+        let explained = gate.explain(&Attributes::new()).now().expect("at once");
+        let left: Vec<_> = explained
+            .rules
+            .iter()
+            .map(|explained| explained.decision.expect("it counts").remaining())
+            .collect();
         assert!(left.iter().all(|one| *one == left[0]), "{start} s before: {left:?}");
     }
 }

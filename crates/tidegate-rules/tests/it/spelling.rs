@@ -201,8 +201,8 @@ fn an_exception_needs_every_reading_and_a_refusal_any() {
         ("http://h/health/live", false, true),
         ("/api/x", false, false),
     ] {
-        let told = (is_for(&allow, "path", path), is_for(&deny, "path", path));
-        assert_eq!(told, (is_allowed, is_denied), "{path}");
+        let decided = (is_for(&allow, "path", path), is_for(&deny, "path", path));
+        assert_eq!(decided, (is_allowed, is_denied), "{path}");
     }
 }
 
@@ -218,8 +218,8 @@ fn an_explanation_names_the_spelling_that_decided() {
         ("decision = 'allow'", "/x/../a", "/x/../a", false),
     ] {
         let request = Attributes::new().set("path", path);
-        let told = rule(says).explain_now(&request).expect("a store in memory answers at once");
-        let condition = &told.rules[0].conditions[0];
+        let explained = rule(says).explain(&request).now().expect("a store in memory answers at once");
+        let condition = &explained.rules[0].conditions[0];
         assert_eq!((condition.value.as_deref(), condition.holds), (Some(value), holds), "{says} {path}");
     }
 }
@@ -237,8 +237,8 @@ fn a_method_is_the_same_in_any_case_for_a_limit_and_not_for_an_exception() {
         ("GET", false, false),
         ("", false, false),
     ] {
-        let told = (is_for(&limit, "method", method), is_for(&allow, "method", method));
-        assert_eq!(told, (is_limited, is_allowed), "{method:?}");
+        let decided = (is_for(&limit, "method", method), is_for(&allow, "method", method));
+        assert_eq!(decided, (is_limited, is_allowed), "{method:?}");
     }
 }
 

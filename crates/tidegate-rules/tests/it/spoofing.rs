@@ -63,7 +63,7 @@ const WHO: [Row; 11] = [
         ],
     },
     Row {
-        claim: "who leaves a part out shares one count, which nobody else can get into",
+        claim: "requests without a part share one count, which no value of the part reaches",
         rule: "key = ['user', 'plan']",
         sent: &[
             ('a', &[]),
@@ -84,7 +84,7 @@ const WHO: [Row; 11] = [
         sent: &[('-', &[]), ('-', &[("x", b"y")]), ('a', &[("user", b"")]), ('b', &[("user", b"\0")])],
     },
     Row {
-        claim: "signs that separate elsewhere do not, nor do bytes that look like lengths",
+        claim: "separators of other formats do not separate parts, nor do bytes that look like lengths",
         rule: "key = ['user', 'plan']",
         sent: &[
             ('a', &[("user", b"a:b"), ("plan", b"c")]),
@@ -133,7 +133,7 @@ const WHO: [Row; 11] = [
         ],
     },
     Row {
-        claim: "whoever has a network of IPv6 has one count, whatever the interface is called",
+        claim: "a network of IPv6 has one count, with any name of the interface",
         rule: "key = ['ip']",
         sent: &[
             ('a', &[("ip", b"2001:db8:1:2::1")]),
@@ -189,7 +189,7 @@ const WHO: [Row; 11] = [
 ];
 
 #[test]
-fn nobody_gets_another_count_than_their_own() {
+fn no_request_reaches_the_count_of_another_client() {
     WHO.iter().for_each(holds);
 }
 
@@ -230,7 +230,7 @@ fn every_length_of_a_prefix_groups_exactly_what_it_says() {
         assert!(allowed(base), "/{bits}");
         assert!(
             bits == 128 || !allowed(base ^ 1 << (127 - bits)),
-            "/{bits}: the first bit behind it tells nobody apart"
+            "/{bits}: the first bit behind it distinguishes no clients"
         );
         assert!(!allowed(base) && allowed(base ^ 1 << (128 - bits)), "/{bits}: the last bit of it does");
     }

@@ -46,8 +46,8 @@ fn one_that_is_closed_refuses_until_the_store_is_asked_again() {
     let answer = ask(&node);
     assert_eq!((answer.is_allowed(), answer.verdict(), answer.is_forbidden()), (false, REFUSED, false));
     assert_eq!((answer.rule(), answer.decided_by()), (Some("api"), DecidedBy::Closed));
-    let told = answer.binding().expect("its limit").decision;
-    assert_eq!((told.limit(), told.remaining()), (10, 0));
+    let reported = answer.binding().expect("its limit").decision;
+    assert_eq!((reported.limit(), reported.remaining()), (10, 0));
     node.store.is(Health::Up);
     assert_eq!(remaining(&node.gate, "api", &ana()), 10, "nothing was spent");
     assert_eq!(ask(&node).decided_by(), DecidedBy::Remote);
@@ -72,8 +72,11 @@ fn one_that_is_local_decides_by_the_share_of_this_node() {
     let node = down(&rule("api", "30/h burst 15", "local"), 3);
     assert_eq!(passing(&node), 5);
     let answer = ask(&node);
-    let told = answer.binding().expect("its share");
-    assert_eq!((told.limit.to_string(), answer.decided_by()), ("10/h burst 5".to_owned(), DecidedBy::Local));
+    let binding = answer.binding().expect("its share");
+    assert_eq!(
+        (binding.limit.to_string(), answer.decided_by()),
+        ("10/h burst 5".to_owned(), DecidedBy::Local)
+    );
     assert_eq!(answer.verdict(), Verdict::Denied { retry_after: 360 * SECOND });
     assert_eq!(passing_as(&node, "bob"), 5, "each key has its own");
     node.clock.advance(360 * SECOND);
@@ -108,13 +111,13 @@ fn one_that_is_open_does_not_let_pass_what_can_never_pass() {
     let answer = admit(&node.gate, &ana().cost(Cost::of(11)));
     assert_eq!((answer.verdict(), answer.is_forbidden()), (Verdict::Impossible, false));
     assert_eq!((answer.rule(), answer.decided_by()), (Some("wide"), DecidedBy::Open));
-    assert_eq!(answer.binding().map(|told| told.decision.limit()), Some(10));
+    assert_eq!(answer.binding().map(|binding| binding.decision.limit()), Some(10));
     let counted = counts(&node.gate, "wide");
     assert_eq!((counted.allowed, counted.denied, counted.impossible), (1, 0, 1));
     assert_eq!(counted.without_store, WithoutStore { open: 1, open_denied: 1, ..Default::default() });
     assert_eq!(node.gate.store_failures().decided.open_denied, 1);
     assert_eq!(counts(&node.gate, "own").allowed, 1, "nothing of the others was spent");
-    let left = ask(&node).binding().map(|told| told.decision.remaining());
+    let left = ask(&node).binding().map(|binding| binding.decision.remaining());
     assert_eq!(left, Some(19), "of a share of thirty, ten and one are gone");
 }
 
@@ -133,7 +136,7 @@ fn what_several_requests_weigh_together_is_too_much_with_the_store_and_without_i
     for policy in ["local", "open", "closed"] {
         let node = one_of(&rule("api", "10/h", policy), 1);
         let verdicts = || {
-            let answers = node.gate.admit_all_now(&pair).expect("at once");
+            let answers = node.gate.admit_all(&pair).now().expect("at once");
             answers.iter().map(Admission::verdict).collect::<Vec<_>>()
         };
         assert_eq!(verdicts(), [Verdict::Impossible; 2], "{policy}");
@@ -141,7 +144,7 @@ fn what_several_requests_weigh_together_is_too_much_with_the_store_and_without_i
         assert_eq!(verdicts(), [Verdict::Impossible; 2], "{policy}");
     }
     let node = down(&rule("api", "12/h", "local"), 2);
-    let answers = node.gate.admit_all_now(&pair).expect("at once");
+    let answers = node.gate.admit_all(&pair).now().expect("at once");
     assert!(answers.iter().all(|answer| answer.verdict() == REFUSED), "twelve pass when the store is back");
 }
 
@@ -152,11 +155,11 @@ fn a_share_without_room_for_another_key_denies_for_a_second() {
     store.is(Health::Down);
     let local = tidegate::Map::with_clock(clock).max_keys(1);
     let policy = crate::requests::policy(&rule("api", "10/h", "local"));
-    let gate = Gate::new(policy, FallbackStore::new(store, &local));
+    let gate = Gate::new(policy, FallbackStore::new(store, &local)).expect("the store supports the policy");
     assert!(admit(&gate, &ana()).is_allowed());
     let answer = admit(&gate, &Attributes::new().set("user", "bob"));
     assert_eq!((answer.verdict(), answer.decided_by()), (REFUSED, DecidedBy::Local));
-    assert!(answer.binding().is_some_and(|told| told.decision.is_store_full()));
+    assert!(answer.binding().is_some_and(|binding| binding.decision.is_store_full()));
     assert_eq!(counts(&gate, "api").store_full, 1);
 }
 
@@ -189,10 +192,14 @@ fn of_those_that_let_it_pass_the_one_that_counts_is_spoken_of() {
     for left in [2, 1, 0] {
         let answer = ask(&node);
         assert_eq!((answer.rule(), answer.decided_by()), (Some("own"), DecidedBy::Local));
-        assert_eq!(answer.binding().map(|told| told.decision.remaining()), Some(left));
+        assert_eq!(answer.binding().map(|binding| binding.decision.remaining()), Some(left));
     }
     assert!(!ask(&node).is_allowed());
-    assert_eq!(counts(&node.gate, "wide").without_store.open, 3, "what does not happen is allowed by nobody");
+    assert_eq!(
+        counts(&node.gate, "wide").without_store.open,
+        3,
+        "a rule allows no request that does not happen"
+    );
     let own = WithoutStore { local_allowed: 3, local_denied: 1, ..Default::default() };
     assert_eq!(counts(&node.gate, "own").without_store, own);
 }
@@ -220,7 +227,7 @@ fn several_requests_stand_or_fall_together() {
     );
     let node = down(&text, 3);
     let all = |requests: &[Attributes<'_>]| {
-        let answers = node.gate.admit_all_now(requests).expect("at once");
+        let answers = node.gate.admit_all(requests).now().expect("at once");
         answers.iter().map(|answer| (answer.is_allowed(), answer.decided_by())).collect::<Vec<_>>()
     };
     let pay = || ana().path("/pay");
@@ -230,8 +237,8 @@ fn several_requests_stand_or_fall_together() {
     assert_eq!(all(&[ana(), ana(), ana(), ana()]), [(false, DecidedBy::Local); 4], "four of three");
     assert_eq!(all(&[ana(), ana(), ana()]), [(true, DecidedBy::Local); 3]);
     assert_eq!(all(&[ana()]), [(false, DecidedBy::Local)]);
-    let told = WithoutStore { local_allowed: 3, local_denied: 5, closed: 1, ..Default::default() };
-    assert_eq!(node.gate.store_failures().decided, told);
+    let reported = WithoutStore { local_allowed: 3, local_denied: 5, closed: 1, ..Default::default() };
+    assert_eq!(node.gate.store_failures().decided, reported);
 }
 
 #[test]
@@ -243,12 +250,12 @@ fn rules_that_need_no_store_answer_as_ever() {
     );
     let node = down(&text, 3);
     let at = |path| admit(&node.gate, &ana().path(path));
-    let told = |answer: Admission| (answer.is_allowed(), answer.decided_by());
-    assert_eq!(told(at("/robots.txt")), (true, DecidedBy::Memory));
-    assert_eq!((told(at("/admin")), at("/admin").is_forbidden()), ((false, DecidedBy::Memory), true));
-    assert_eq!(told(at("/other")), (true, DecidedBy::Memory));
-    assert_eq!(node.gate.store_failures().failed, 0, "nobody was asked");
-    assert_eq!(told(at("/api")), (false, DecidedBy::Closed));
+    let verdict = |answer: Admission| (answer.is_allowed(), answer.decided_by());
+    assert_eq!(verdict(at("/robots.txt")), (true, DecidedBy::Memory));
+    assert_eq!((verdict(at("/admin")), at("/admin").is_forbidden()), ((false, DecidedBy::Memory), true));
+    assert_eq!(verdict(at("/other")), (true, DecidedBy::Memory));
+    assert_eq!(node.gate.store_failures().failed, 0, "the store was not called");
+    assert_eq!(verdict(at("/api")), (false, DecidedBy::Closed));
 }
 
 #[test]
@@ -260,8 +267,8 @@ fn when_the_store_is_back_its_counts_decide_again() {
     node.store.is(Health::Down);
     assert_eq!((passing(&node), node.gate.store_failures().is_failing), (3, true));
     assert!(
-        node.gate.explain_now(&ana()).is_err(),
-        "who wants to know what it says is told that it does not"
+        node.gate.explain(&ana()).now().is_err(),
+        "an explanation needs the store and reports its failure"
     );
     node.store.is(Health::Up);
     assert_eq!(remaining(&node.gate, "api", &ana()), 5);
@@ -279,16 +286,16 @@ fn an_answer_that_was_lost_is_charged_once_at_most() {
 }
 
 #[test]
-fn how_the_store_fails_is_told() {
+fn a_failure_of_the_store_is_reported() {
     let node = one_of(&rule("api", "9/h", "local"), 3);
     assert_eq!(node.gate.store_failures(), Default::default());
     node.store.is(Health::Down);
     node.clock.advance(5 * SECOND);
     ask(&node);
-    let told = node.gate.store_failures();
+    let reported = node.gate.store_failures();
     let error = "the store cannot be reached: the plug is out".to_owned();
-    assert_eq!(told.last, Some(StoreFailure { at: node.clock.now(), error }));
-    assert_eq!((told.is_failing, told.failed, told.decided.total()), (true, 1, 1));
+    assert_eq!(reported.last, Some(StoreFailure { at: node.clock.now(), error }));
+    assert_eq!((reported.is_failing, reported.failed, reported.decided.total()), (true, 1, 1));
 }
 
 /// Returns rules of which none covers another, and a request to which all of them apply.
@@ -313,11 +320,11 @@ fn more_limits_than_the_store_decides_together_go_by_what_the_rules_say() {
         node.store.most_together.store(3, Ordering::SeqCst);
         let answer = admit(&node.gate, &request);
         assert_eq!((answer.decided_by(), answer.is_allowed()), (by, is_allowed));
-        let told = node.gate.store_failures();
-        assert_eq!((told.failed, told.decided.total(), told.is_failing), (1, 1, true));
+        let reported = node.gate.store_failures();
+        assert_eq!((reported.failed, reported.decided.total(), reported.is_failing), (1, 1, true));
         let few = ana().set("a", "x");
         assert_eq!(admit(&node.gate, &few).decided_by(), DecidedBy::Remote);
-        let both = node.gate.admit_all_now(&[request.clone(), few]).expect("no error, whatever is asked");
+        let both = node.gate.admit_all(&[request.clone(), few]).now().expect("no error, whatever is asked");
         assert_eq!(both.iter().all(Admission::is_allowed), is_allowed);
     }
 }
@@ -369,7 +376,7 @@ fn an_override_holds_without_the_store_too() {
 }
 
 #[test]
-fn whoever_gives_up_waiting_leaves_nothing_behind_here() {
+fn a_caller_that_stops_waiting_leaves_no_state_behind() {
     let node = one_of(&rule("api", "9/h", "local"), 3);
     node.store.is(Health::Stuck);
     let (request, mut context) = (ana(), std::task::Context::from_waker(std::task::Waker::noop()));

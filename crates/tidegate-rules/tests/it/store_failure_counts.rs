@@ -40,7 +40,7 @@ fn what_was_counted_is_what_was_answered() {
     });
     let node = one_of(&text.concat(), 2);
     let mut random = Random::new(seed());
-    let mut told: HashMap<&str, (WithoutStore, u64, u64)> = HashMap::new();
+    let mut by_rule: HashMap<&str, (WithoutStore, u64, u64)> = HashMap::new();
     let (mut all, mut failed) = (WithoutStore::default(), 0);
     for _ in 0..tries(200_000, 20_000) {
         let is_down = random.below(3) > 0;
@@ -57,12 +57,12 @@ fn what_was_counted_is_what_was_answered() {
         failed += u64::from(is_down);
         assert_eq!(answer.decided_by() == DecidedBy::Remote, !is_down);
         assert_eq!(is_down.then_some(rule), is_down.then(|| answer.decided_by().as_str()));
-        let (of_rule, allowed, denied) = told.entry(rule).or_default();
+        let (of_rule, allowed, denied) = by_rule.entry(rule).or_default();
         tally(of_rule, answer.decided_by(), answer.is_allowed());
         tally(&mut all, answer.decided_by(), answer.is_allowed());
         *(if answer.is_allowed() { allowed } else { denied }) += 1;
     }
-    for (rule, (without_store, allowed, denied)) in told {
+    for (rule, (without_store, allowed, denied)) in by_rule {
         let counted = counts(&node.gate, rule);
         assert_eq!(
             (counted.without_store, counted.allowed, counted.denied),
@@ -75,7 +75,7 @@ fn what_was_counted_is_what_was_answered() {
 }
 
 #[test]
-fn whoever_is_only_measured_is_not_asked_and_that_is_counted() {
+fn a_rule_that_is_only_measured_skips_a_failed_store_and_is_counted() {
     let text = format!(
         "{}{}{}{}",
         rule("api", "9/h", "key = ['user']\n"),
@@ -89,7 +89,8 @@ fn whoever_is_only_measured_is_not_asked_and_that_is_counted() {
     let passed = (0..5).filter(|_| admit(&node.gate, &ana).is_allowed()).count();
     assert_eq!((passed, node.store.takes.load(Ordering::SeqCst)), (3, 5), "once for each request");
     for rule in ["stricter", "shadow", "beside"] {
-        let expected = RuleCounts { unmeasured: 3, ..RuleCounts::default() };
+        let mut expected = RuleCounts::default();
+        expected.unmeasured = 3;
         assert_eq!(counts(&node.gate, rule), expected, "{rule}: of the three that happened");
     }
     node.store.is(Health::Up);

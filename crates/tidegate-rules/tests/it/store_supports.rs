@@ -1,10 +1,9 @@
 //! Tests of a remote store's check of a policy before it is in force, and of the calls that follow.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tidegate::{FallbackStore, Zone};
-use tidegate_rules::{Attributes, Gate, Instead, OverrideError, SystemCalendar, UnsupportedPolicy};
+use tidegate_rules::{Attributes, Gate, Instead, OverrideError, UnsupportedPolicy};
 
 use crate::faulty::{Faulty, TOO_FAST, one_of};
 use crate::requests::{admit, policy};
@@ -27,7 +26,7 @@ fn a_policy_that_the_store_cannot_hold_does_not_come_into_force() {
     assert!(matches!(&error, UnsupportedPolicy::Unsupported { rule, .. } if &**rule == "api"));
     assert_eq!(error.to_string(), expected);
     let store = FallbackStore::new(node.store.clone(), &Zone::new(1 << 16));
-    let error = Gate::try_new(policy(&too_fast), store, Arc::new(SystemCalendar));
+    let error = Gate::new(policy(&too_fast), store);
     assert_eq!(error.expect_err("it is too fast").to_string(), expected);
     let window = format!("from = '11-11T00:00', to = '11-12T00:00', limit = '{TOO_FAST}'");
     let in_a_window = format!(

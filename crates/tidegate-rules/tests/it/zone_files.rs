@@ -1,11 +1,10 @@
 //! Tests of policies on a zone in files, where one process owns the states of more than one word.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::{fs, process};
 
 use tidegate::Zone;
-use tidegate_rules::{Attributes, Gate, Instead, SystemCalendar, UnsupportedPolicy};
+use tidegate_rules::{Attributes, Gate, Instead, UnsupportedPolicy};
 
 use crate::requests::{admit, policy};
 
@@ -28,8 +27,8 @@ fn rule(name: &str, limit: &str) -> String {
     format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '{limit}'\n")
 }
 
-fn try_new(text: &str, zone: &Zone) -> Result<Gate, UnsupportedPolicy> {
-    Gate::try_new(policy(text), zone, Arc::new(SystemCalendar))
+fn gate_on(text: &str, zone: &Zone) -> Result<Gate, UnsupportedPolicy> {
+    Gate::new(policy(text), zone)
 }
 
 fn ana() -> Attributes<'static> {
@@ -47,10 +46,10 @@ fn a_policy_whose_states_another_handle_has_is_rejected_with_the_names_of_all_su
         "states of sliding-log that take more than one word belong to one process, and this one has {states:?} open \
          already; use that zone, or try again when it is closed"
     );
-    let error = try_new(&wrong.concat(), &other).expect_err("another handle has the states");
+    let error = gate_on(&wrong.concat(), &other).expect_err("another handle has the states");
     assert!(matches!(&error, UnsupportedPolicy::NotOwner { rules, .. } if rules.len() == 2), "{error:?}");
     assert_eq!(error.to_string(), format!("rules \"a\", \"c\": {reason}"));
-    let error = try_new(&wrong[0], &other).expect_err("another handle has the states");
+    let error = gate_on(&wrong[0], &other).expect_err("another handle has the states");
     assert_eq!(error.to_string(), format!("rule \"a\": {reason}"));
 }
 
@@ -58,7 +57,7 @@ fn a_policy_whose_states_another_handle_has_is_rejected_with_the_names_of_all_su
 fn a_policy_of_one_word_states_is_in_force_on_both_handles_and_goes_on_when_a_reload_is_rejected() {
     let file = file("one-word");
     let (owner, other) = (open(&file), open(&file));
-    let gates = [&owner, &other].map(|zone| try_new(&rule("a", "2/h"), zone).expect("it fits"));
+    let gates = [&owner, &other].map(|zone| gate_on(&rule("a", "2/h"), zone).expect("it fits"));
     assert!(gates.iter().all(|gate| admit(gate, &ana()).is_allowed()));
     let log = rule("a", "2/h sliding-log");
     let error = gates[1].replace(policy(&log)).expect_err("another handle has the states");
@@ -78,8 +77,8 @@ fn a_zone_whose_files_cannot_be_used_is_named_with_what_is_wrong_with_them() {
     let file = file("named-zone");
     let zoned = |size: &str| format!("[zone.logins]\nsize = '{size}'\n{}zone = 'logins'\n", rule("a", "5/s"));
     let zone = open(&file);
-    drop(try_new(&zoned("64KiB"), &zone).expect("it is made"));
-    let error = try_new(&zoned("128KiB"), &zone).expect_err("it has another size");
+    drop(gate_on(&zoned("64KiB"), &zone).expect("it is made"));
+    let error = gate_on(&zoned("128KiB"), &zone).expect_err("it has another size");
     let text = error.to_string();
     assert!(
         text.starts_with("zone \"logins\": \"") && text.contains("zone.tg.logins.zone\": holds 64 KiB"),
@@ -95,7 +94,7 @@ fn a_zone_that_comes_back_while_the_old_one_is_in_use_gets_its_states_with_the_n
     let file = file("comes-back");
     let zone = open(&file);
     let with = |limit: &str| format!("[zone.z]\nsize = '64KiB'\n{}zone = 'z'\n", rule("a", limit));
-    let gate = try_new(&with("2/h"), &zone).expect("it fits");
+    let gate = gate_on(&with("2/h"), &zone).expect("it fits");
     let in_use = gate.zones();
     gate.replace(policy(&rule("a", "2/h"))).expect("it fits");
     gate.replace(policy(&with("2/h"))).expect("states of one word are shared");

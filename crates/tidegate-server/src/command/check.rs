@@ -1,4 +1,7 @@
 //! `tidegate check`: reports every error and warning of a settings file.
+//!
+//! `check` loads the file as `serve` does, and checks existing files of the store as well. Every error and warning
+//! is printed with its place, so that an editor or a pre-commit hook can show it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,37 +14,39 @@ use tidegate_support::{Complaint, MAX_COMPLAINTS};
 use super::failure::Failure;
 use super::output::{print_line, say};
 use crate::files;
-use crate::settings::{ComplaintRecord, Loaded, Said, SettingsError, Source};
+use crate::settings::{ComplaintRecord, Loaded, SettingValue, SettingsError, Source};
 
 /// The exit code of an invalid file.
 const WRONG: u8 = 2;
 
+/// The long help text.
 const ABOUT: &str = "\
-Say everything that is wrong with a file of settings and rules
+Check a file of settings and rules
 
-Reads the file as `tidegate serve --config FILE` would, and starts nothing. Files of the store that exist are looked at, too: a zone \
-of another size keeps a server from starting. Flags and variables of serve do not count, \
-but for TIDEGATE_TOKEN: a file that opens a port to other machines needs a token, and the token itself stands in no file.
+Reads the file as `tidegate serve --config FILE` does, and reports every error and warning. No server is started. Existing files of \
+the store are checked as well: a server does not start on a zone of another size. Flags and variables of serve are ignored, \
+except TIDEGATE_TOKEN: a file that opens a port to other machines needs a token, and the token itself is in no file.
 
-Ends with 0 if the file would do, with 2 if it would not, and with --strict with 1 if there are warnings.";
+Exits with 0 if the file is valid, with 2 if it is invalid, and with --strict with 1 if there are warnings.";
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate check
   tidegate check etc/tidegate.toml --strict
   tidegate check --json | jq .errors";
 
-/// Say everything that is wrong with a file of settings and rules
+/// Check a file of settings and rules
 #[derive(Args)]
 #[command(long_about = ABOUT, after_help = EXAMPLES)]
 pub(super) struct Check {
-    /// The file of settings and rules
+    /// File of settings and rules
     #[arg(value_name = "FILE", default_value = "tidegate.toml")]
     file: PathBuf,
-    /// Print all that is said as JSON on standard output
+    /// Print errors and warnings as JSON on standard output
     #[arg(long)]
     json: bool,
-    /// End with 1 if there are warnings
+    /// Exit with 1 if there are warnings
     #[arg(long)]
     strict: bool,
 }
@@ -49,20 +54,24 @@ pub(super) struct Check {
 /// The outcome of a check, for programs.
 #[derive(Serialize)]
 struct Checked<'a> {
+    /// True if the file is valid, whatever warnings there are.
     ok: bool,
+    /// The errors; empty for a valid file.
     errors: Vec<ComplaintRecord<'a>>,
+    /// The warnings; empty for an invalid file.
     warnings: Vec<ComplaintRecord<'a>>,
     /// The number of rules, if the file is valid.
     rules: Option<usize>,
 }
 
 impl Check {
+    /// Runs the command. Errors in the file are output of the command, and not a [`Failure`].
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         is_there(&self.file)?;
         // The token counts, because `serve` would read it, too.
-        match Source::new(Some(self.file.clone()), Said::token().into_iter().collect()).load() {
+        match Source::new(Some(self.file.clone()), SettingValue::token().into_iter().collect()).load() {
             Ok(loaded) => Ok(self.with_files(loaded)),
-            Err(error) => Ok(self.does_not_hold(&error)),
+            Err(error) => Ok(self.invalid(&error)),
         }
     }
 
@@ -70,18 +79,19 @@ impl Check {
     /// as another user.
     fn with_files(&self, mut loaded: Loaded) -> ExitCode {
         match files::check(&loaded.settings) {
-            Ok(()) => self.holds(&loaded),
+            Ok(()) => self.valid(&loaded),
             Err(error) if error.is_forbidden() => {
                 let what = files::described(&error);
                 loaded.warnings.push(what.clone());
                 loaded.warned.push(Complaint::alone(what));
-                self.holds(&loaded)
+                self.valid(&loaded)
             }
-            Err(error) => self.does_not_hold(&SettingsError::alone(files::described(&error))),
+            Err(error) => self.invalid(&SettingsError::alone(files::described(&error))),
         }
     }
 
-    fn holds(&self, loaded: &Loaded) -> ExitCode {
+    /// Prints the warnings and the result for a valid file. With `--strict` a warning is a failure.
+    fn valid(&self, loaded: &Loaded) -> ExitCode {
         let text = loaded.text.as_deref().unwrap_or_default();
         let warnings = &loaded.warned;
         let (rules, zones) = (loaded.settings.policy.rules().len(), loaded.settings.policy.zones().len());
@@ -101,7 +111,8 @@ impl Check {
         if self.strict && !warnings.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 
-    fn does_not_hold(&self, error: &SettingsError) -> ExitCode {
+    /// Prints the errors of an invalid file.
+    fn invalid(&self, error: &SettingsError) -> ExitCode {
         let (file, complaints) = error.complaints();
         if self.json {
             let errors = findings(complaints, file.map_or("", |file| &file.text));
@@ -132,14 +143,17 @@ pub(super) fn is_there(file: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Returns the complaints in structured form.
 fn findings<'a>(complaints: &'a [Complaint], text: &str) -> Vec<ComplaintRecord<'a>> {
     complaints.iter().map(|complaint| ComplaintRecord::new(complaint, text, None)).collect()
 }
 
+/// Prints the outcome as one line of JSON.
 fn print_json(checked: &Checked<'_>) {
     print_line(serde_json::to_string(checked).expect("numbers and text are JSON"));
 }
 
+/// Returns a number with its noun, as in `1 rule`, `2 rules` or `no rules`.
 fn count(number: usize, what: &str) -> String {
     match number {
         0 => format!("no {what}s"),

@@ -1,4 +1,8 @@
 //! `tidegate doctor`: checks the dependencies of a server, and reports what to change.
+//!
+//! Each finding has a topic, a gravity (good, warning, bad) and a text that names a remedy. With a shared store the
+//! client library of the server examines Redis. With a file the files of the store are examined. No state is
+//! changed: scripts run on keys that the doctor creates and removes.
 
 mod files;
 
@@ -11,7 +15,7 @@ use clap::Args;
 use serde::Serialize;
 use tidegate::{FallbackStore, Map};
 use tidegate_redis::doctor::{self, Gravity, examine};
-use tidegate_rules::{Gate, Policy, SystemCalendar};
+use tidegate_rules::{Gate, Policy};
 use tokio::runtime::Builder;
 
 use super::failure::Failure;
@@ -19,16 +23,18 @@ use super::output::{print_line, say};
 use super::written::Written;
 use crate::settings::{Settings, SharedSettings, Source};
 
+/// The long help text.
 const ABOUT: &str = "\
-Look at what a server would rely on, and say what to change
+Diagnose the dependencies of a server
 
-Reads settings as `tidegate serve` would, and starts no server. If counts are shared in Redis or Valkey it is reached as the server \
-would: address and password, version and role, what it forgets when its memory is full, its clock, how far away it is, what the user \
-may do, every script on keys of the doctor's own, which it removes; behind Sentinels and in a cluster also who names whom. If counts \
-are in a file, each file of the store is looked at: whether it fits, its bytes, and the process that has it open.
+Reads settings as `tidegate serve` does, and starts no server. If counts are shared in Redis or Valkey, it connects as a server \
+does and checks address and password, version and role, eviction policy, clock, round-trip time, permissions of the user, and every \
+script on keys of its own, which it removes; with Sentinels and in a cluster also the topology. If counts are in a file, it checks \
+each file of the store: size, bytes in use, and the process that has it open.
 
-Ends with 0 if all is well, with 1 if something is bad, and with --strict also if there are warnings.";
+Exits with 0 if all is well, with 1 if a finding is bad, and with --strict also if there are warnings.";
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate doctor
@@ -36,17 +42,17 @@ Examples:
   tidegate doctor --store-kind redis --store-url redis+sentinel://10.0.0.5:26379,10.0.0.6:26379/shop
   tidegate doctor --json | jq '.findings[] | select(.gravity != \"good\")'";
 
-/// Look at what a server would rely on, and say what to change
+/// Diagnose the dependencies of a server
 #[derive(Args)]
 #[command(long_about = ABOUT, after_help = EXAMPLES)]
 pub(super) struct Doctor {
-    /// The file of settings [default: ./tidegate.toml if there is one]
+    /// File of settings [default: ./tidegate.toml if there is one]
     #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG", hide_env_values = true)]
     config: Option<OsString>,
-    /// Print everything that was found as JSON on standard output
+    /// Print all findings as JSON on standard output
     #[arg(long)]
     json: bool,
-    /// End with 1 if there are warnings
+    /// Exit with 1 if there are warnings
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
@@ -59,18 +65,25 @@ type Finding = (String, Gravity, String);
 /// All findings, for programs.
 #[derive(Serialize)]
 struct Found<'a> {
+    /// True if no finding is bad and, with `--strict`, none is a warning.
     ok: bool,
+    /// The findings, in the order of the examination.
     findings: Vec<Row<'a>>,
 }
 
+/// One finding, for programs.
 #[derive(Serialize)]
 struct Row<'a> {
+    /// The topic of the finding.
     about: &'a str,
+    /// `good`, `warning` or `bad`.
     gravity: &'static str,
+    /// The text for people.
     what: &'a str,
 }
 
 impl Doctor {
+    /// Runs the command. Invalid settings are a [`Failure`], since nothing can be examined then.
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
         let config = self.config.filter(|path| !path.is_empty()).map(PathBuf::from);
         let mut loaded = Source::new(config, self.written.0).load()?;
@@ -124,6 +137,8 @@ fn own(settings: &Settings) -> Vec<Finding> {
 }
 
 /// Examines the servers of the shared store.
+///
+/// Blocks until the examination ends. Every request to a server has a deadline.
 fn look(shared: &SharedSettings) -> Result<Vec<doctor::Finding>, Failure> {
     let runtime = Builder::new_current_thread().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("cannot wait for answers: {error}")))?;
@@ -136,7 +151,7 @@ fn rules(policy: Policy, shared: &SharedSettings) -> Result<Finding, Failure> {
     let store = shared.open().map_err(|error| Failure::misused(error.to_string()))?;
     let count = policy.rules().len();
     let store = FallbackStore::new(Arc::new(store), &Map::new());
-    let gate = Gate::try_new(policy, store, Arc::new(SystemCalendar));
+    let gate = Gate::new(policy, store);
     Ok(match gate {
         Ok(_) => {
             ("rules".to_owned(), Gravity::Good, format!("the store can hold what all {count} of them count"))

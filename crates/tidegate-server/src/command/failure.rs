@@ -1,4 +1,7 @@
 //! The error of a command, and its exit code.
+//!
+//! A failure is printed as `error: ` and its message, on standard error. Causes of the operating system follow on a
+//! line of their own.
 
 use std::io::ErrorKind::{AddrInUse, PermissionDenied};
 use std::process::ExitCode;
@@ -19,17 +22,23 @@ const MISUSED: u8 = 2;
 /// The error of a command, with one or more messages.
 #[derive(Debug)]
 pub(super) struct Failure {
+    /// The exit code.
     code: u8,
+    /// The messages, each with a remedy.
     messages: Vec<String>,
 }
 
 impl Failure {
     /// Creates an error with exit code 1.
+    ///
+    /// For faults outside of the call: no server, no memory, a port in use.
     pub(super) fn failed(message: impl Into<String>) -> Failure {
         Failure { code: FAILED, messages: vec![message.into()] }
     }
 
     /// Creates an error with exit code 2.
+    ///
+    /// For faults of the call or of its files: an invalid value, a missing file, an invalid setting.
     pub(super) fn misused(message: impl Into<String>) -> Failure {
         Failure { code: MISUSED, messages: vec![message.into()] }
     }

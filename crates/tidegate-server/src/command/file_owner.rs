@@ -1,4 +1,8 @@
 //! Finds the process that has a file or a socket open, from `/proc`.
+//!
+//! A message such as `address already in use` is more useful with the process that uses it. Only processes of the
+//! same user are visible without privileges, so the result is a hint. Other systems than Linux have no `/proc`;
+//! there the result is always `None`.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -14,12 +18,15 @@ pub(super) fn holder(targets: &[PathBuf]) -> Option<String> {
     })
 }
 
+/// Returns true if the process has a descriptor that links to one of the targets.
 fn holds_one(process: &Path, targets: &[PathBuf]) -> bool {
     let Ok(files) = fs::read_dir(process.join("fd")) else { return false };
     files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|target| targets.contains(&target)))
 }
 
 /// Returns the name and ID of the process that listens on this address, if it is visible.
+///
+/// Reads the tables of listening TCP sockets of IPv4 and IPv6.
 pub(super) fn listener(address: SocketAddr) -> Option<String> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
     let sockets: Vec<_> = tables.iter().flat_map(|table| listeners(table, address)).collect();

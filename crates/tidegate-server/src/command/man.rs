@@ -1,4 +1,7 @@
 //! `tidegate man`: prints one manual page about all commands.
+//!
+//! The page is rendered from the same definitions as the help text, so both always agree. Package scripts write it
+//! to `tidegate.1`.
 
 use std::io;
 use std::process::ExitCode;
@@ -8,6 +11,7 @@ use clap::{Args, Command};
 use super::failure::Failure;
 use super::output::print;
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate man | man -l -
@@ -19,6 +23,7 @@ Examples:
 pub(super) struct Man {}
 
 impl Man {
+    /// Runs the command. It fails only if the page cannot be rendered.
     #[expect(clippy::unused_self, reason = "a command may have flags, and this one has none")]
     pub(super) fn run(&self, command: Command) -> Result<ExitCode, Failure> {
         let page =
@@ -29,6 +34,8 @@ impl Man {
 }
 
 /// Returns the page of the program, with a section for each command.
+///
+/// The generator would write one page per command. One page is easier to search.
 fn page(command: Command) -> io::Result<Vec<u8>> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
@@ -47,6 +54,8 @@ fn page(command: Command) -> io::Result<Vec<u8>> {
 }
 
 /// Returns the section of a command: its own page, one level deeper.
+///
+/// The synopsis and the options become subsections.
 fn section(command: Command) -> io::Result<String> {
     let heading = format!(".SH \"TIDEGATE {}\"\n", command.get_name().to_uppercase());
     let examples = examples(&command);
@@ -61,6 +70,8 @@ fn section(command: Command) -> io::Result<String> {
 }
 
 /// Returns the examples of a command line by line, as they are typed.
+///
+/// Backslashes and hyphens are escaped, so that a copied command line has ASCII hyphens.
 fn examples(command: &Command) -> String {
     let Some(text) = command.get_after_help() else { return String::new() };
     let lines = text.to_string();

@@ -2,6 +2,9 @@
 //!
 //! Data goes to standard output, messages to standard error. The exit code is 0 on success, 1 on failure, and 2 for an
 //! invalid call or configuration. `take` exits with 3 for a denial.
+//!
+//! A command is a type with clap attributes and a function `run`. The doc line of the type is its help line, so
+//! such lines are in the imperative.
 
 mod check;
 mod completions;
@@ -22,16 +25,17 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use failure::Failure;
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate serve                                      start a server on this machine
-  tidegate take user123 --limit \"30/60s burst 16\"     ask it: may user123 act once more?
-  redis-cli -p 6380 CL.THROTTLE user123 15 30 60      ask it from any Redis client
+  tidegate take user123 --limit \"30/60s burst 16\"     take from a limit of user123
+  redis-cli -p 6380 CL.THROTTLE user123 15 30 60      the same from any Redis client
   tidegate init && tidegate check                     write a file of rules, and check it
-  tidegate explain ip=192.0.2.7 path=/login           which rules apply to a request, and why
-  tidegate doctor --store-url redis://10.0.0.5        look at a Redis before limits rely on it";
+  tidegate explain ip=192.0.2.7 path=/login           explain the rules for a request
+  tidegate doctor --store-url redis://10.0.0.5        check a Redis before limits depend on it";
 
-/// Decides whether one more action of any subject may happen now, later or not at all.
+/// Rate limiter: decides if a request may happen now, later or never
 #[derive(Parser)]
 #[command(name = "tidegate", version, after_help = EXAMPLES, arg_required_else_help = true)]
 #[command(subcommand_value_name = "COMMAND")]
@@ -40,6 +44,7 @@ struct CommandLine {
     command: Command,
 }
 
+// clap would print a doc comment here as the description of the program.
 #[derive(Subcommand)]
 enum Command {
     Serve(serve::Serve),
@@ -75,6 +80,7 @@ pub fn run() -> ExitCode {
     done.unwrap_or_else(|failure: Failure| failure.report())
 }
 
+/// Converts the exit code of clap, which is 0 for help output and 2 for an invalid call.
 fn exit_code(code: i32) -> ExitCode {
     u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -1,4 +1,6 @@
 //! Output of commands: data to standard output, messages to standard error. A closed pipe is not an error.
+//!
+//! The print macros panic if the output is closed, for example by `head`. These functions do not.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -16,6 +18,8 @@ pub(super) fn print_line(line: impl fmt::Display) {
 }
 
 /// Prints a message to standard error.
+///
+/// The message is written with one call, so that lines of several threads do not mix.
 pub(super) fn say(line: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,12 +1,15 @@
 //! Settings from the command line and the environment: a flag and a variable for each key of the file.
+//!
+//! clap knows the flags from [`KEYS`], so a new setting needs no code here. A flag and its variable have the same
+//! parser, which runs later, with the values of the file.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 
-use crate::settings::{KEYS, Place, Said, SettingKey};
+use crate::settings::{KEYS, Place, SettingKey, SettingValue};
 
 /// The values of all flags and variables.
-pub(super) struct Written(pub(super) Vec<Said>);
+pub(super) struct Written(pub(super) Vec<SettingValue>);
 
 impl Args for Written {
     fn augment_args(command: Command) -> Command {
@@ -18,6 +21,7 @@ impl Args for Written {
     }
 }
 
+/// Returns the flag of a key, with its variable and its help line.
 fn flag(key: &'static SettingKey) -> Arg {
     let default = key.default.map(|default| format!(" [default: {default}]"));
     Arg::new(key.flag)
@@ -32,7 +36,7 @@ fn flag(key: &'static SettingKey) -> Arg {
 impl FromArgMatches for Written {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Written, Error> {
         let mut written: Vec<_> = KEYS.iter().filter_map(|key| said(key, matches)).collect();
-        written.extend(Said::token());
+        written.extend(SettingValue::token());
         Ok(Written(written))
     }
 
@@ -43,12 +47,12 @@ impl FromArgMatches for Written {
 }
 
 /// Returns the value of a key, if it is set. An empty variable counts as not set.
-fn said(key: &'static SettingKey, matches: &ArgMatches) -> Option<Said> {
+fn said(key: &'static SettingKey, matches: &ArgMatches) -> Option<SettingValue> {
     let text = matches.get_one::<String>(key.flag)?.clone();
     let place = match matches.value_source(key.flag)? {
         ValueSource::EnvVariable if text.is_empty() => return None,
         ValueSource::EnvVariable => Place::Environment,
         _ => Place::Flag,
     };
-    Some(Said { key, text, place })
+    Some(SettingValue { key, text, place })
 }

@@ -1,4 +1,7 @@
 //! The fronts: the protocols that the server accepts. A front translates requests and replies, and decides nothing.
+//!
+//! Every front keeps the same bounds: a connection has a timeout in every state, and the bytes of unfinished
+//! requests are limited. A client that violates the protocol is cut off after one error reply.
 
 pub(crate) mod http;
 pub(crate) mod resp;
@@ -11,6 +14,9 @@ use tokio::net::TcpStream;
 use crate::worker::WorkerContext;
 
 /// A protocol of the server.
+#[doc(alias = "protocol")]
+#[doc(alias = "RESP")]
+#[doc(alias = "HTTP")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Front {
     /// RESP, the protocol of Redis.
@@ -20,11 +26,12 @@ pub enum Front {
 }
 
 impl Front {
-    pub(crate) async fn serve(self, stream: TcpStream, post: Arc<WorkerContext>, scope: Scope) {
+    /// Serves one connection until it ends. The future runs on the worker that accepted the connection.
+    pub(crate) async fn serve(self, stream: TcpStream, worker: Arc<WorkerContext>, scope: Scope) {
         match self {
-            Front::Resp => resp::serve(stream, post).await,
+            Front::Resp => resp::serve(stream, worker).await,
             // Its future is much larger; boxed, it does not enlarge that of the other front.
-            Front::Http => Box::pin(http::serve(stream, post, scope)).await,
+            Front::Http => Box::pin(http::serve(stream, worker, scope)).await,
         }
     }
 
@@ -34,6 +41,8 @@ impl Front {
     }
 
     /// Returns the reply to a client above the connection limit.
+    ///
+    /// It is written once, without waiting for the client.
     pub(crate) fn too_many(self) -> &'static [u8] {
         match self {
             Front::Resp => resp::TOO_MANY,

@@ -1,4 +1,7 @@
 //! Reads the rules file without blocking, and writes it atomically.
+//!
+//! The rules file belongs to an operator, so it may be anything: missing, a pipe, a directory, half written. Reads
+//! therefore check the type after the open, and never block on a pipe.
 
 use std::fs::{self, File, Metadata};
 use std::hash::{BuildHasher as _, RandomState};
@@ -16,6 +19,9 @@ const MAX_NAMES: usize = 8;
 
 /// Reads the text of a regular file. Any other type is an error: a pipe would block the reader, and a device has no
 /// end.
+///
+/// The type is checked on the open descriptor, so it cannot change between the check and the read. Fails also above
+/// the size limit of a settings file, and for text that is not UTF-8.
 pub(crate) fn read_regular(path: &Path) -> io::Result<String> {
     // Nonblocking, because opening a pipe waits for a writer.
     let file = File::from(open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?);
@@ -31,6 +37,9 @@ pub(crate) fn read_regular(path: &Path) -> io::Result<String> {
 
 /// Writes a file atomically: to a temporary file in the same folder, which then replaces the target. A reader sees the
 /// old or the new text, never a part. A symbolic link stays, and its target changes.
+///
+/// Fails if the file does not exist. The owner, the group and the permissions stay, as far as the user of the
+/// server may set them.
 pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let target = fs::canonicalize(path)?;
     let before = fs::metadata(&target)?;
@@ -65,6 +74,8 @@ fn create_one_of(names: impl Iterator<Item = PathBuf>) -> io::Result<(File, Path
 }
 
 /// Writes the temporary file, and renames it to the target.
+///
+/// On an error the temporary file is removed, and the target is unchanged.
 fn put_in_place(file: File, beside: &Path, text: &str, target: &Path, before: &Metadata) -> io::Result<()> {
     let written = write_as(file, text, before).and_then(|()| fs::rename(beside, target));
     if written.is_err() {
@@ -97,7 +108,7 @@ mod tests {
     use crate::reload::folder::Folder;
 
     #[test]
-    fn what_somebody_has_planted_is_neither_written_nor_removed() {
+    fn a_planted_file_is_neither_written_nor_removed() {
         let folder = Folder::new();
         folder.put("victim", "precious");
         symlink(folder.path("victim"), folder.path("a")).unwrap();
@@ -105,14 +116,14 @@ mod tests {
         folder.put("c", "taken");
         let names =
             |names: &[&str]| names.iter().map(|name| folder.path(name)).collect::<Vec<_>>().into_iter();
-        let refused = create_one_of(names(&["a", "b", "c"])).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        let error = create_one_of(names(&["a", "b", "c"])).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         let (file, name) = create_one_of(names(&["a", "b", "c", "d", "e"])).unwrap();
         assert_eq!(name, folder.path("d"));
         assert_eq!(
             file.metadata().unwrap().permissions().mode() & 0o777,
             0o600,
-            "nobody else reads it meanwhile"
+            "no other user reads it meanwhile"
         );
         assert_eq!(folder.names(), ["a", "b", "c", "d", "victim"]);
         assert_eq!(fs::read_to_string(folder.path("victim")).unwrap(), "precious");

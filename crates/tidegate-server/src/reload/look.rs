@@ -1,4 +1,8 @@
 //! The metadata of the watched path, and the rule that decides when to read the file.
+//!
+//! A change of the metadata starts a count of equal looks. The file is read after [`RESTS`] of them, so a writer
+//! that is at work postpones the read. Polling also works where notification of changes does not: on network
+//! filesystems, and for mounted volumes of containers.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -20,11 +24,14 @@ const READ_ANYWAY: u32 = 40;
 /// changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
+    /// The file or directory that the path leads to; `changed` has the times of modification and of status change.
     There { device: u64, inode: u64, size: u64, changed: [(i64, i64); 2] },
+    /// There is nothing to inspect, for this reason.
     NotThere(ErrorKind),
 }
 
 impl Look {
+    /// Looks at the path once.
     pub(crate) fn at(path: &Path) -> Look {
         match fs::metadata(path) {
             Ok(seen) => Look::There {

@@ -2,6 +2,9 @@
 //!
 //! A look at the metadata of the path costs microseconds, so a task on a worker thread takes it. A read is slow and
 //! runs on its own thread. Reads run one at a time, so that frequent changes do not pile up.
+//!
+//! A file that is invalid changes nothing: the rules in force stay, and the complaint is reported once. SIGHUP and
+//! `PUT /v1/rules` use the same code without waiting for a look.
 
 mod file;
 #[cfg(test)]
@@ -43,6 +46,9 @@ impl Pace for Every {
 }
 
 /// Reloads the rules whenever their file has changed and is at rest.
+///
+/// Returns at once if the rules cannot be read again, for example if they came from a pipe. Otherwise it never
+/// returns.
 pub(crate) async fn watch(engine: Arc<Engine>, mut pace: impl Pace) {
     let Some(path) = engine.rules().path() else { return };
     let mut watched = Watched::default();

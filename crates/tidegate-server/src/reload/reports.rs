@@ -1,4 +1,7 @@
 //! Reports about reloads, for operators.
+//!
+//! A report is some lines about one event: the file and the outcome, then differences or errors, then warnings.
+//! `tidegate serve` prints them to standard error.
 
 use std::fmt;
 
@@ -11,6 +14,7 @@ const MAX_LINES: usize = 100;
 pub(crate) struct ReportListener(Box<dyn Fn(&str) + Send + Sync>);
 
 impl ReportListener {
+    /// Creates a listener. It is called on the thread that reads the file.
     pub(crate) fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> ReportListener {
         ReportListener(Box::new(tell))
     }
@@ -26,7 +30,7 @@ impl ReportListener {
     pub(crate) fn rejected(&self, file: &str, error: &SettingsError) {
         let complaints: Vec<_> = error.each().collect();
         let lines = beginning(&complaints, |complaint| format!("error: {complaint}"));
-        self.tell(&format!("{file} does not hold; the rules before it stay in force"), lines);
+        self.tell(&format!("{file} is invalid; the previous rules stay in force"), lines);
     }
 
     /// Passes all lines in one call, so that no other output comes between them.
@@ -54,11 +58,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_told_to_its_bound_and_not_beyond() {
+    fn a_list_is_reported_up_to_its_bound() {
         let list = |length: usize| (0..length).map(|number| number.to_string()).collect::<Vec<_>>();
-        let told = |length| beginning(&list(length), |line| format!("- {line}"));
-        assert_eq!((told(MAX_LINES).len(), &*told(MAX_LINES)[MAX_LINES - 1]), (MAX_LINES, "- 99"));
-        assert_eq!(told(MAX_LINES + 2)[MAX_LINES - 1..], ["- 99", "  and 2 more"]);
-        assert_eq!(told(0), Vec::<String>::new());
+        let lines = |length| beginning(&list(length), |line| format!("- {line}"));
+        assert_eq!((lines(MAX_LINES).len(), &*lines(MAX_LINES)[MAX_LINES - 1]), (MAX_LINES, "- 99"));
+        assert_eq!(lines(MAX_LINES + 2)[MAX_LINES - 1..], ["- 99", "  and 2 more"]);
+        assert_eq!(lines(0), Vec::<String>::new());
     }
 }

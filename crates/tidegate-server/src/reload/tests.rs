@@ -38,14 +38,14 @@ fn server(folder: &Folder) -> (Server, Looks) {
 /// Sends PING, and waits for the reply.
 fn is_answered(server: &Server) -> bool {
     let mut client = TcpStream::connect(server.resp().expect("it speaks RESP")).expect("it listens");
-    client.set_read_timeout(Some(TIMEOUT)).expect("a socket can be told");
+    client.set_read_timeout(Some(TIMEOUT)).expect("the timeout can be set");
     client.write_all(b"PING\r\n").expect("it reads");
     let mut pong = [0; 7];
     client.read_exact(&mut pong).is_ok_and(|()| &pong == b"+PONG\r\n")
 }
 
 #[test]
-fn a_reading_that_hangs_holds_up_neither_connections_nor_a_stop() {
+fn a_read_that_hangs_holds_up_neither_connections_nor_a_stop() {
     let folder = Folder::new();
     let (server, _looks) = server(&folder);
     let engine = server.engine();
@@ -59,20 +59,20 @@ fn a_reading_that_hangs_holds_up_neither_connections_nor_a_stop() {
         server.stop();
         sender.send(())
     });
-    assert!(stopped.recv_timeout(TIMEOUT).is_ok(), "it waits for whoever reads");
+    assert!(stopped.recv_timeout(TIMEOUT).is_ok(), "it waits for the read");
     assert_eq!(engine.rules().text(), None);
     drop(turn);
-    let read = runtime.block_on(reading).expect("nobody panicked");
+    let read = runtime.block_on(reading).expect("the task did not panic");
     assert!(read.is_some(), "the thread goes on by itself");
 }
 
 #[test]
-fn who_watches_ends_with_the_server() {
+fn the_watcher_ends_with_the_server() {
     let folder = Folder::new();
     let (server, _looks) = server(&folder);
     let engine = Arc::downgrade(&server.engine());
     server.stop();
-    assert!(engine.upgrade().is_none(), "somebody still has it");
+    assert!(engine.upgrade().is_none(), "the engine is still referenced");
 }
 
 #[test]

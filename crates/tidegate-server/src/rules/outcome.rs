@@ -31,6 +31,8 @@ pub(crate) enum Occasion {
 }
 
 /// The outcome of one reload.
+///
+/// It does not say if a report was made: an explicit request reports `Same`, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reloaded {
     /// The rules in force are unchanged, and so are the complaints about the file, if any.

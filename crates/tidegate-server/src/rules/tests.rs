@@ -1,7 +1,7 @@
 //! Tests of reloads from files of every kind.
 
 mod found;
-mod said;
+mod reports;
 mod written;
 
 use std::fs;
@@ -23,7 +23,7 @@ struct Read {
     folder: Folder,
     rules: Rules,
     settings: Settings,
-    told: Arc<Mutex<Vec<String>>>,
+    reports: Arc<Mutex<Vec<String>>>,
 }
 
 impl Read {
@@ -37,18 +37,18 @@ impl Read {
     /// Creates rules from the file in this folder.
     fn within(folder: Folder) -> Read {
         let source = Source::new(Some(folder.path(FILE)), Vec::new());
-        let loaded = source.load().expect("the first text holds");
+        let loaded = source.load().expect("the first text is valid");
         let mut settings = loaded.settings.clone();
         let rules = Rules::new(&mut settings, Zone::with_clock(1 << 16, Arc::new(ManualClock::new())))
             .expect("there is memory");
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let teller = told.clone();
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let sender = reports.clone();
         rules.come_from(
             source,
             loaded.text,
-            ReportListener::new(move |lines| lock(&teller).push(lines.to_owned())),
+            ReportListener::new(move |lines| lock(&sender).push(lines.to_owned())),
         );
-        Read { folder, rules, settings, told }
+        Read { folder, rules, settings, reports }
     }
 
     fn asked(&self) -> Reloaded {
@@ -72,13 +72,13 @@ impl Read {
 
     fn admits(&self, user: &str) -> bool {
         let request = Attributes::new().set("user", user);
-        self.rules.gate.admit_now(&request).expect("a store in memory cannot fail").is_allowed()
+        self.rules.gate.admit(&request).now().expect("a store in memory cannot fail").is_allowed()
     }
 
     /// Returns the reports since the last call, without the folder.
-    fn told(&self) -> Vec<String> {
+    fn reports(&self) -> Vec<String> {
         let folder = self.folder.path("").display().to_string();
-        lock(&self.told).drain(..).map(|lines| lines.replace(&folder, "")).collect()
+        lock(&self.reports).drain(..).map(|lines| lines.replace(&folder, "")).collect()
     }
 
     fn status(&self) -> Status {
@@ -92,7 +92,7 @@ fn rule(name: &str, limit: &str) -> String {
 }
 
 #[test]
-fn who_is_refused_stays_refused_when_numbers_change_and_rules_come_and_go() {
+fn a_denied_key_stays_denied_when_numbers_change_and_rules_come_and_go() {
     let read = Read::from(&rule("once", "1/d"));
     assert!(read.admits("ana") && !read.admits("ana"));
     let texts = [
@@ -104,7 +104,7 @@ fn who_is_refused_stays_refused_when_numbers_change_and_rules_come_and_go() {
         assert_eq!(read.becomes(text), Reloaded::Replaced);
         assert!(!read.admits("ana"), "under\n{text}");
     }
-    assert!(read.admits("ben"), "others are not refused");
+    assert!(read.admits("ben"), "other keys are not denied");
 }
 
 #[test]
@@ -171,11 +171,11 @@ fn a_writer_that_pauses_between_two_rules_switches_none_off() {
     assert_eq!(read.seen(), Reloaded::Unfinished);
     assert_eq!((read.rules.text(), read.status()), (Some(whole.clone()), Status::default()));
     read.folder.put(FILE, &whole);
-    assert_eq!((read.seen(), read.told()), (Reloaded::Same, Vec::new()));
+    assert_eq!((read.seen(), read.reports()), (Reloaded::Same, Vec::new()));
 }
 
 #[test]
-fn whoever_takes_the_last_rule_away_is_obeyed_when_the_file_has_rested_or_by_a_signal() {
+fn a_file_that_loses_its_last_rule_is_read_when_it_has_rested_or_by_a_signal() {
     let shorter = rule("a", "1/d");
     let whole = shorter.clone() + &rule("b", "1/d");
     for is_asked in [false, true] {

@@ -1,4 +1,7 @@
 //! Writes rules for an operator: to the file, and into force.
+//!
+//! The order of the checks decides which error an operator gets: first the text, then its precondition, then the
+//! file on disk. So an invalid text is reported as such even if it is also outdated.
 
 use super::outcome::{Changes, NotWritten};
 use super::{Rules, lock};
@@ -35,6 +38,8 @@ impl Rules {
 
     /// Returns true if the file on disk differs from the text in force. A path that is not a file fails later, when it
     /// is written.
+    ///
+    /// Such a file was edited by hand and not read yet, or was rejected. Only `If-Match: *` overwrites it.
     fn is_changed(&self, source: &Source) -> bool {
         match read_regular(source.path()) {
             Ok(text) => !self.is_in_force(Some(&text)),

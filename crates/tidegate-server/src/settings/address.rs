@@ -1,4 +1,7 @@
 //! Parses the listen address of a front.
+//!
+//! An address is an IP address and a port. Host names are rejected, except `localhost`: a name could resolve to an
+//! address that other machines reach.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,6 +10,8 @@ const OFF: &str = "off";
 
 /// Parses a listen address. Returns `None` if the front is turned off. If the port is missing, the error suggests
 /// `port`.
+///
+/// Port 0 is accepted: the system picks a free port.
 pub(super) fn address(text: &str, port: u16) -> Result<Option<SocketAddr>, String> {
     if text == OFF {
         return Ok(None);
@@ -18,6 +23,7 @@ pub(super) fn address(text: &str, port: u16) -> Result<Option<SocketAddr>, Strin
     }
 }
 
+/// Returns the fault and a remedy for the most common mistakes: no port, no host, a name, a port above 65535.
 fn what_is_wrong(text: &str, port: u16) -> String {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return format!("the port is missing; write \"{}\"", SocketAddr::new(ip, port));
@@ -56,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_what_would_do() {
+    fn any_other_text_is_an_error_with_a_remedy() {
         for (text, expected) in [
             ("127.0.0.1", "the port is missing; write \"127.0.0.1:6380\""),
             ("::1", "the port is missing; write \"[::1]:6380\""),

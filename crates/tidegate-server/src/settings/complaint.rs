@@ -1,4 +1,7 @@
 //! Errors about invalid settings, reported all at once.
+//!
+//! A user who fixes one error should not find the next one only at the next start. So every source of settings is
+//! read to its end, and all complaints are sorted by their place.
 
 use std::error::Error;
 use std::fmt;
@@ -13,7 +16,9 @@ use super::load::ConfigFile;
 /// Displays one line per complaint, followed by the line of the file with carets.
 #[derive(Debug)]
 pub(crate) struct SettingsError {
+    /// The file with its secrets masked; `None` if no file was read.
     file: Option<ConfigFile>,
+    /// The complaints, sorted by place; those without a place come last.
     complaints: Vec<Complaint>,
 }
 
@@ -30,6 +35,8 @@ impl SettingsError {
     }
 
     /// Returns the text of each complaint.
+    ///
+    /// A text can have several lines: the message, the line of the file, and the carets.
     pub(crate) fn each(&self) -> impl Iterator<Item = String> {
         self.complaints.iter().map(|complaint| match &self.file {
             Some(file) => file.shown(complaint),
@@ -54,8 +61,11 @@ impl Error for SettingsError {}
 /// One complaint, serialized for programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct ComplaintRecord<'a> {
+    /// The line, from 1; `None` for a complaint without a place in the file.
     line: Option<usize>,
+    /// The column in characters, from 1.
     column: Option<usize>,
+    /// The fault and the remedy, in one line.
     message: &'a str,
     /// The complaint with the line of the text and carets under the place.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,7 @@
 //! Reads the `[server]` and `[store]` tables of a TOML file. An unknown key is an error.
+//!
+//! The tables `rule` and `zone` belong to the policy and are skipped here. Values become the text that a flag would
+//! take, so that file, environment and flags share one parser per setting.
 
 use std::ops::Range;
 use std::path::Path;
@@ -8,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::key::{KEYS, SettingKey, SettingTable};
-use super::written::{Place, Said};
+use super::written::{Place, SettingValue};
 
 /// Keys that users expect and this version does not accept, each with a remedy. `None` stands for a key outside all
 /// tables.
@@ -27,7 +30,7 @@ const NOT_HERE: [(Option<SettingTable>, &str, &str); 3] = [
 ];
 
 /// Reads all settings of a file's text, with every complaint about them. Relative paths start at `folder`.
-pub(super) fn read(text: &str, folder: &Path) -> (Vec<Said>, Vec<Complaint>) {
+pub(super) fn read(text: &str, folder: &Path) -> (Vec<SettingValue>, Vec<Complaint>) {
     let (root, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         // After a syntax error the rest of the parse is not reliable.
@@ -41,9 +44,13 @@ pub(super) fn read(text: &str, folder: &Path) -> (Vec<Said>, Vec<Complaint>) {
 /// Tables that the policy reads.
 const OF_RULES: [&str; 2] = ["rule", "zone"];
 
+/// The state of a read: values so far, and complaints so far.
 struct Reader<'a> {
+    /// The folder at which relative paths start.
     folder: &'a Path,
-    said: Vec<Said>,
+    /// The values in the order of the file.
+    said: Vec<SettingValue>,
+    /// The complaints about names and types. Values are checked later.
     complaints: Vec<Complaint>,
 }
 
@@ -51,6 +58,7 @@ type Name<'a> = Spanned<DeString<'a>>;
 type Value<'a> = Spanned<DeValue<'a>>;
 
 impl Reader<'_> {
+    /// Reads one table, and complains about an unknown one.
     fn table(&mut self, name: &Name<'_>, value: &Value<'_>) {
         if OF_RULES.contains(&name.get_ref().as_ref()) {
             return;
@@ -69,6 +77,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads one setting. Its value is checked later, together with values of flags and the environment.
     fn entry(&mut self, table: SettingTable, name: &Name<'_>, value: &Value<'_>) {
         let Some(key) = SettingKey::find(table, name.get_ref()) else {
             return self.complain(name.span(), unknown(Some(table), name.get_ref()));
@@ -76,7 +85,7 @@ impl Reader<'_> {
         match text_of(key, value.get_ref()) {
             Some(text) => {
                 let place = Place::File { span: value.span(), folder: self.folder.to_owned() };
-                self.said.push(Said { key, text, place });
+                self.said.push(SettingValue { key, text, place });
             }
             None => {
                 let what = format!(
@@ -90,12 +99,16 @@ impl Reader<'_> {
         }
     }
 
+    /// Adds a complaint about a place of the file.
     fn complain(&mut self, span: Range<usize>, what: String) {
         self.complaints.push(Complaint::at(span, what));
     }
 }
 
 /// Returns a value as the text that the flag would take, or `None` if its type is wrong.
+///
+/// A number or a text is accepted for every setting, a boolean only for a switch: the parser of the setting rejects
+/// the rest.
 fn text_of(key: &SettingKey, value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::Boolean(is_so) if key.is_yes_or_no() => Some(is_so.to_string()),
@@ -106,6 +119,8 @@ fn text_of(key: &SettingKey, value: &DeValue<'_>) -> Option<String> {
 }
 
 /// Returns the complaint about a name that is unknown in this table, or unknown outside all tables.
+///
+/// It names a similar key, the right table, or the keys that exist.
 fn unknown(table: Option<SettingTable>, name: &str) -> String {
     if let Some((.., what)) = NOT_HERE.iter().find(|(of, known, _)| *of == table && *known == name) {
         return format!("{name}: {what}");

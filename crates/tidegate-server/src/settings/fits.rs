@@ -1,4 +1,7 @@
 //! Checks that the configured store supports the rules of a file. Each complaint carries its place in the file.
+//!
+//! A start would fail on such rules with one error. Here all of them are found, in `tidegate check` as well as at
+//! the start.
 
 use std::ops::Range;
 
@@ -12,6 +15,8 @@ use toml::de::DeTable;
 use super::Settings;
 
 /// Returns complaints about limits and zones that the store of these settings does not support.
+///
+/// Redis itself is not contacted: support depends only on the kind of store and the rules.
 pub(super) fn complaints(text: &str, settings: &Settings, policy: &Policy) -> Vec<Complaint> {
     let Some(shared) = &settings.store.shared else { return no_file_names(settings, policy) };
     match shared.open() {
@@ -24,6 +29,8 @@ pub(super) fn complaints(text: &str, settings: &Settings, policy: &Policy) -> Ve
 }
 
 /// Returns complaints about zone names that contain `/`: their files would be in another folder than the store file.
+///
+/// The name of the zone becomes a part of a file name.
 fn no_file_names(settings: &Settings, policy: &Policy) -> Vec<Complaint> {
     if settings.store.file.is_none() {
         return Vec::new();
@@ -39,6 +46,8 @@ fn no_file_names(settings: &Settings, policy: &Policy) -> Vec<Complaint> {
 }
 
 /// Returns warnings about rule options that the store of these settings ignores.
+///
+/// The rule is valid and does what it says on another store, so this is no error.
 pub(super) fn warnings(text: &str, settings: &Settings, policy: &Policy) -> Vec<Complaint> {
     if settings.store.shared.is_none() {
         return Vec::new();
@@ -52,6 +61,7 @@ pub(super) fn warnings(text: &str, settings: &Settings, policy: &Policy) -> Vec<
     own.map(|(nth, rule)| Complaint { span: said(nth), what: forgets_nothing(rule) }).collect()
 }
 
+/// Returns the warning about `when_full = "forget"` with a store that never evicts a key.
 fn forgets_nothing(rule: &Rule) -> String {
     let effect = match rule.on_store_failure() {
         OnStoreFailure::Local => "has an effect only while Redis does not answer and this server decides",
@@ -64,6 +74,7 @@ fn forgets_nothing(rule: &Rule) -> String {
     )
 }
 
+/// Returns complaints about the limits of one rule, also those of its schedule.
 fn of_rule(text: &str, store: &RedisStore, rule: &Rule) -> Vec<Complaint> {
     let own = rule.limit().map(|limit| (*limit, None));
     let scheduled = rule.schedule().enumerate().map(|(nth, then)| (*then.limit, Some(nth)));
@@ -81,6 +92,8 @@ fn of_rule(text: &str, store: &RedisStore, rule: &Rule) -> Vec<Complaint> {
 }
 
 /// Returns the complaint about more rules for one request than the store decides in one call.
+///
+/// A remote store decides all rules of a request in one script call, which has a bound.
 fn together(text: &str, store: &RedisStore, policy: &Policy) -> Option<Complaint> {
     let most = store.most_together();
     let (rule, count) = policy.more_together_than(most)?;
@@ -92,6 +105,8 @@ fn together(text: &str, store: &RedisStore, policy: &Policy) -> Option<Complaint
 }
 
 /// Returns the place of the limit of a rule, or of one of its schedule windows.
+///
+/// Parses the text again: complaints are rare, and the policy does not keep places.
 fn place(text: &str, name: &str, window: Option<usize>) -> Option<Range<usize>> {
     let root = DeTable::parse(text).ok()?;
     let rules = root.get_ref().get("rule")?.get_ref().as_array()?;

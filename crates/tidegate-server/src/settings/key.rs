@@ -1,4 +1,7 @@
 //! All settings in one list, which the file, the environment, the flags and the help text share.
+//!
+//! A setting is added here and in [`Settings`](super::Settings), and nowhere else: its key in the file, its flag
+//! `--store-nodes`, its variable `TIDEGATE_STORE_NODES`, its help line and its parser come from one entry.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -9,7 +12,7 @@ use super::address::address;
 use super::shared::{deadline, prefix, url};
 use super::token::TokenSource;
 use super::value::{count, dialect, kind, on_store_failure, unfinished, yes_or_no};
-use super::written::{Draft, Said};
+use super::written::{Draft, SettingValue};
 
 /// The largest accepted number of threads: more than any machine has processors.
 const MAX_THREADS: usize = 1024;
@@ -31,6 +34,7 @@ pub(crate) struct SettingKey {
     pub(crate) variable: &'static str,
     /// The placeholder of its value in the help text.
     pub(crate) placeholder: &'static str,
+    /// The help line, without a full stop. The default value is appended to it.
     pub(crate) help: &'static str,
     /// The default value, as text.
     pub(crate) default: Option<&'static str>,
@@ -41,15 +45,21 @@ pub(crate) struct SettingKey {
 }
 
 /// A table of the settings file.
+///
+/// The tables `rule` and `zone` are not settings: the policy reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SettingTable {
+    /// `[server]`: listeners, clients and resource limits.
     Server,
+    /// `[store]`: memory, file or Redis.
     Store,
 }
 
 impl SettingTable {
+    /// All tables, in the order of the help text.
     pub(super) const ALL: [SettingTable; 2] = [SettingTable::Server, SettingTable::Store];
 
+    /// Returns the name of the table in the file.
     pub(super) const fn name(self) -> &'static str {
         match self {
             SettingTable::Server => "server",
@@ -73,6 +83,8 @@ impl fmt::Display for SettingTable {
 }
 
 /// The token itself. It is accepted only from the environment, so that it is in no settings file and no process list.
+///
+/// It has no flag: every user of a machine can read the command lines of its processes.
 pub(crate) static TOKEN: LazyLock<SettingKey> = LazyLock::new(|| {
     server("token", "SECRET").help("The token itself").set(|draft, said| {
         draft.token = Some(TokenSource::Secret(said.text.clone()));
@@ -81,44 +93,45 @@ pub(crate) static TOKEN: LazyLock<SettingKey> = LazyLock::new(|| {
 });
 
 /// All settings, in the order of the help text.
+///
+/// The flags of a key derive from its name; a key under `[store]` has the prefix `store`.
 pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
     vec![
         server("resp", "ADDRESS")
-            .help("Where to speak RESP, the protocol of Redis; port 0 picks a free one, \"off\" speaks none")
+            .help("Listen address for RESP, the protocol of Redis; port 0 picks a free port, \"off\" disables it")
             .default("127.0.0.1:6380")
             .set(|draft, said| address(&said.text, 6380).map(|value| draft.settings.resp = value)),
         server("http", "ADDRESS")
-            .help("Where to speak HTTP; port 0 picks a free one, \"off\" speaks none")
+            .help("Listen address for HTTP; port 0 picks a free port, \"off\" disables it")
             .default("127.0.0.1:8380")
             .set(|draft, said| address(&said.text, 8380).map(|value| draft.settings.http = value)),
         server("token_file", "FILE")
-            .help("The file with the token that callers need; TIDEGATE_TOKEN may hold the token itself")
+            .help("File with the token that clients must send; TIDEGATE_TOKEN may contain the token itself")
             .example("token")
             .set(|draft, said| said.path().map(|path| draft.token = Some(TokenSource::File(path)))),
         server("headers", "DIALECT")
-            .help("How answers over HTTP say what is left: ietf, draft07, draft03, x-ratelimit or none")
+            .help("Dialect of the rate-limit header fields over HTTP: ietf, draft07, draft03, x-ratelimit or none")
             .default("ietf")
             .set(|draft, said| dialect(&said.text).map(|value| draft.settings.headers = value)),
         server("threads", "N")
-            .help("How many threads decide; one per processor unless told otherwise")
+            .help("Number of worker threads; by default one per processor")
             .example("4")
             .set(|draft, said| count(&said.text, MAX_THREADS).map(|value| draft.settings.threads = value)),
         server("max_connections", "N")
-            .help("Connections at a time, of RESP and HTTP together; more are turned away")
+            .help("Maximum number of connections, of RESP and HTTP together; further ones are rejected")
             .default("10000")
             .set(|draft, said| {
                 count(&said.text, MAX_CONNECTIONS)
                     .map(|value| draft.settings.bounds.max_connections = value.get())
             }),
         server("max_unfinished", "SIZE")
-            .help("Memory for requests that have not arrived whole, of all connections together; the connection that wants \
-                   more is closed")
+            .help("Memory for unfinished requests of all connections together; a connection that needs more is closed")
             .default("256MiB")
             .set(|draft, said| {
                 unfinished(&said.text).map(|value| draft.settings.bounds.max_unfinished = value)
             }),
         server("idle_timeout", "TIME")
-            .help("Timeout of a connection that is silent between two requests")
+            .help("Timeout of a connection that is idle between two requests")
             .default("1h")
             .set(|draft, said| positive(&said.text).map(|value| draft.settings.bounds.idle_timeout = value)),
         server("request_timeout", "TIME")
@@ -126,89 +139,92 @@ pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
             .default("10s")
             .set(|draft, said| positive(&said.text).map(|value| draft.settings.bounds.request_timeout = value)),
         server("write_timeout", "TIME")
-            .help("Timeout of an answer that the client does not read")
+            .help("Timeout of a reply that the client does not read")
             .default("10s")
             .set(|draft, said| positive(&said.text).map(|value| draft.settings.bounds.write_timeout = value)),
         server("shutdown_timeout", "TIME")
-            .help("How long requests that have begun may go on when the server is told to stop")
+            .help("Timeout of requests in flight at shutdown")
             .default("5s")
             .set(|draft, said| duration(&said.text).map(|value| draft.settings.bounds.shutdown_timeout = value)),
         store("kind", "KIND")
-            .help("Where counts are held: memory, or redis to share them with other servers; redis if there is a URL")
+            .help("Store of counts: memory, or redis to share them with other servers; redis if there is a URL")
             .default("memory")
             .set(|draft, said| kind(&said.text).map(|value| draft.shared.kind = Some(value))),
         store("url", "URL")
-            .help("The Redis or Valkey that holds counts: redis://, rediss://, redis+sentinel:// or redis+cluster://; \
-                   redis://127.0.0.1:6379 unless told otherwise")
+            .help("URL of the Redis or Valkey that stores counts: redis://, rediss://, redis+sentinel:// or redis+cluster://; \
+                   by default redis://127.0.0.1:6379")
             .example("redis://127.0.0.1:6379")
             .set(|draft, said| {
                 draft.shared.is_url_said = true;
                 url(said).map(|value| draft.shared.settings.url = value)
             }),
         store("password_file", "FILE")
-            .help("The file with the password for Redis; a URL in TIDEGATE_STORE_URL may hold it, too")
+            .help("File with the password for Redis; a URL in TIDEGATE_STORE_URL may also contain it")
             .example("redis.password")
             .set(shared_file),
         store("sentinel_password_file", "FILE")
-            .help("The file with the password for the Sentinels, if they want one")
+            .help("File with the password for the Sentinels, if they require one")
             .example("sentinel.password")
             .set(shared_file),
         store("ca_file", "FILE")
-            .help("The certificate, in PEM, of who signed that of Redis, for rediss://; those of the system if there is none")
+            .help("CA certificate for rediss://, in PEM; by default those of the system")
             .example("ca.pem")
             .set(shared_file),
         store("certificate_file", "FILE")
-            .help("The certificate, in PEM, that is shown to Redis, if it wants one; its key is in key_file")
+            .help("Client certificate for Redis, in PEM, if Redis requires one; its key is in key_file")
             .example("tidegate.pem")
             .set(shared_file),
         store("key_file", "FILE")
-            .help("The key, in PEM, of certificate_file")
+            .help("Private key of certificate_file, in PEM")
             .example("tidegate.key")
             .set(shared_file),
         store("nodes", "N")
-            .help("How many servers share the counts in Redis: each decides about its part while Redis is away")
+            .help("Number of servers that share the counts in Redis: each decides by its part of a limit while Redis is down")
             .default("1")
             .example("4")
             .set(|draft, said| count(&said.text, MAX_NODES).map(|value| draft.shared.settings.nodes = value)),
         store("deadline", "TIME")
-            .help("How long a decision waits for Redis before it is made without it")
+            .help("Deadline of a request to Redis; after it the server decides without Redis")
             .default("20ms")
             .set(|draft, said| deadline(&said.text).map(|value| draft.shared.settings.deadline = value)),
         store("prefix", "TEXT")
-            .help("What all names in Redis begin with; servers share counts under the same prefix only")
+            .help("Prefix of all names in Redis; only servers with the same prefix share counts")
             .default("tg:")
             .set(|draft, said| prefix(&said.text).map(|value| draft.shared.settings.prefix = value)),
         store("denial_cache", "BOOL")
-            .help("Whether a refusal by Redis is remembered until it is over, and not asked for again: true or false")
+            .help("Cache of denials by Redis until their retry time, so that Redis is not asked again: true or false")
             .default("true")
             .set(|draft, said| yes_or_no(&said.text).map(|value| draft.shared.settings.denial_cache = value)),
         store("on_store_failure", "POLICY")
-            .help("What holds for limits that come with a request while Redis is away: local, open or closed")
+            .help("Policy for limits that come with a request while Redis is down: local, open or closed")
             .default("local")
             .set(|draft, said| on_store_failure(&said.text).map(|value| draft.shared.settings.on_store_failure = value)),
         store("size", "SIZE")
-            .help("The memory that counts may take, as in 64MiB or 1GiB: 24 bytes for a key under a token bucket, leaky bucket or fixed window, and what `tidegate explain` says under others; beside Redis, what is decided without it")
+            .help("Memory for counts, as in 64MiB or 1GiB: 24 bytes for a key under a token bucket, leaky bucket or fixed window; `tidegate explain` reports it for other algorithms. With Redis, the memory of the fallback")
             .default("64MiB")
             .set(|draft, said| size(&said.text).map(|value| draft.settings.store.size = value)),
         store("file", "FILE")
-            .help("A file in which the counts of every algorithm survive restarts and kill -9; it is made if there is none, with a second one beside it (FILE.states) and two for each zone with a name")
+            .help("File in which the counts of every algorithm survive restarts and kill -9; it is created if missing, with a second one beside it (FILE.states) and two for each named zone")
             .example("zone.tg")
             .set(|draft, said| said.path().map(|path| draft.settings.store.file = Some(path))),
     ]
 });
 
-type Set = fn(&mut Draft, &Said) -> Result<(), String>;
+/// Parses the text of a value and stores it in the draft. The error is the fault with a remedy.
+type Set = fn(&mut Draft, &SettingValue) -> Result<(), String>;
 
 /// Stores the path of a file of the shared store under its key.
-fn shared_file(draft: &mut Draft, said: &Said) -> Result<(), String> {
+fn shared_file(draft: &mut Draft, said: &SettingValue) -> Result<(), String> {
     draft.shared.files.insert(said.key.name, said.path()?);
     Ok(())
 }
 
+/// Creates a key under `[server]`.
 fn server(name: &'static str, placeholder: &'static str) -> SettingKey {
     SettingKey::new(SettingTable::Server, name, placeholder)
 }
 
+/// Creates a key under `[store]`.
 fn store(name: &'static str, placeholder: &'static str) -> SettingKey {
     SettingKey::new(SettingTable::Store, name, placeholder)
 }
@@ -231,6 +247,7 @@ impl SettingKey {
         }
     }
 
+    /// Sets the help line.
     fn help(self, help: &'static str) -> SettingKey {
         SettingKey { help, ..self }
     }
@@ -240,10 +257,12 @@ impl SettingKey {
         SettingKey { default: Some(text), example: text, ..self }
     }
 
+    /// Sets the example, for a key without a default value.
     fn example(self, example: &'static str) -> SettingKey {
         SettingKey { example, ..self }
     }
 
+    /// Sets the parser.
     fn set(self, set: Set) -> SettingKey {
         SettingKey { set, ..self }
     }
@@ -260,6 +279,8 @@ impl SettingKey {
     }
 
     /// Finds a key by table and name.
+    ///
+    /// `None` for an unknown name, and for a known name in the wrong table.
     pub(super) fn find(table: SettingTable, name: &str) -> Option<&'static SettingKey> {
         KEYS.iter().find(|key| key.table == table && key.name == name)
     }
@@ -271,9 +292,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_help_tells_the_true_defaults() {
+    fn the_defaults_in_the_help_are_the_defaults() {
         let defaults = KEYS.iter().filter_map(|key| Some((key, key.default?)));
-        let said = |(key, text): (&'static SettingKey, &str)| Said {
+        let said = |(key, text): (&'static SettingKey, &str)| SettingValue {
             key,
             text: text.to_owned(),
             place: Place::Flag,

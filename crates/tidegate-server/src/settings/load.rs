@@ -1,4 +1,7 @@
 //! Loads settings from all sources. A flag overrides the environment, the environment the file, the file the default.
+//!
+//! The file is read once, and its text is kept: rules in force are compared with it, and complaints are shown with
+//! its lines. All sources are read before anything is checked, so that a check sees the final values.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,7 +14,7 @@ use super::complaint::SettingsError;
 use super::key::SettingTable;
 use super::token::TokenSource;
 use super::url::covered;
-use super::written::{Draft, Place, Said};
+use super::written::{Draft, Place, SettingValue};
 use super::{Settings, file, fits};
 
 /// The file that is read if none is named; it is optional.
@@ -22,6 +25,7 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Valid settings, and their origin.
 #[derive(Debug)]
 pub(crate) struct Loaded {
+    /// The settings, with the policy of the file.
     pub(crate) settings: Settings,
     /// The source of the token, if there is one.
     pub(crate) token: Option<TokenSource>,
@@ -38,19 +42,24 @@ pub(crate) struct Loaded {
 /// A settings file: its path and its text.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
+    /// The path as it was given, for messages.
     pub(crate) path: PathBuf,
+    /// The text; in errors and warnings its secrets are masked.
     pub(crate) text: String,
 }
 
 /// The sources of settings: a named file, or [`USUAL_FILE`] if it exists, and values of flags and the environment.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
+    /// The named file, which has to exist; `None` for the usual one.
     path: Option<PathBuf>,
-    said: Vec<Said>,
+    /// Values of flags and variables. A reload uses them again.
+    said: Vec<SettingValue>,
 }
 
 impl Source {
-    pub(crate) fn new(path: Option<PathBuf>, said: Vec<Said>) -> Source {
+    /// Creates a source. Nothing is read before [`Source::load`].
+    pub(crate) fn new(path: Option<PathBuf>, said: Vec<SettingValue>) -> Source {
         Source { path, said }
     }
 
@@ -60,15 +69,20 @@ impl Source {
     }
 
     /// Loads settings from the current contents of all sources.
+    ///
+    /// The file is read again, and so are the files that it names, such as token and password files.
     pub(crate) fn load(&self) -> Result<Loaded, SettingsError> {
         self.read(ConfigFile::find(self.path.as_deref())?)
     }
 
     /// Loads settings as if the file contained this text.
+    ///
+    /// Nothing is written. `PUT /v1/rules` checks a text with it before the file is replaced.
     pub(crate) fn load_text(&self, text: &str) -> Result<Loaded, SettingsError> {
         self.read(Some(ConfigFile { path: self.path().to_owned(), text: text.to_owned() }))
     }
 
+    /// Merges the file with flags and variables, and checks the result together with the policy.
     fn read(&self, file: Option<ConfigFile>) -> Result<Loaded, SettingsError> {
         let origin = origin(file.as_ref(), &self.said);
         let Some(file) = file else {
@@ -79,7 +93,7 @@ impl Source {
         };
         let (written, mut complaints) = file::read(&file.text, file.path.parent().unwrap_or(Path::new("")));
         let draft = self.draft(written).map_err(|more| complaints.extend(more));
-        let Reading { policy, errors, warnings: mut warned } = config::read(&file.text, OtherTables::Any);
+        let Reading { policy, errors, warnings: mut warned, .. } = config::read(&file.text, OtherTables::Any);
         if !errors.iter().all(|error| complaints.contains(error)) {
             complaints.extend(errors);
         }
@@ -101,17 +115,18 @@ impl Source {
     }
 
     /// Merges the values of the file, the environment and the flags, in ascending precedence.
-    fn draft(&self, mut written: Vec<Said>) -> Result<Draft, Vec<Complaint>> {
-        let is_flag = |said: &&Said| said.place == Place::Flag;
+    fn draft(&self, mut written: Vec<SettingValue>) -> Result<Draft, Vec<Complaint>> {
+        let is_flag = |said: &&SettingValue| said.place == Place::Flag;
         written.extend(self.said.iter().filter(|said| !is_flag(said)).cloned());
         written.extend(self.said.iter().filter(is_flag).cloned());
         Draft::read(&written)
     }
 }
 
-fn origin(file: Option<&ConfigFile>, said: &[Said]) -> String {
+/// Returns the file and the names of variables and flags that were set, for the startup report.
+fn origin(file: Option<&ConfigFile>, said: &[SettingValue]) -> String {
     let file = file.map_or_else(|| "built-in defaults".to_owned(), |file| file.path.display().to_string());
-    let names = said.iter().map(Said::name);
+    let names = said.iter().map(SettingValue::name);
     [file].into_iter().chain(names).collect::<Vec<_>>().join(", ")
 }
 
@@ -126,6 +141,7 @@ impl ConfigFile {
         complaint.shown(&self.path.display().to_string(), &self.text)
     }
 
+    /// Reads the file. Returns `None` if no file was named and the usual one does not exist.
     fn find(path: Option<&Path>) -> Result<Option<ConfigFile>, SettingsError> {
         let (path, must_exist) = path.map_or((Path::new(USUAL_FILE), false), |path| (path, true));
         match File::open(path).and_then(text_of) {
@@ -140,6 +156,8 @@ impl ConfigFile {
 }
 
 /// Returns true if this text sets `store.file`, even if other settings in it are invalid.
+///
+/// `tidegate explain` reports bytes on disk only then.
 pub(crate) fn names_store_file(text: &str) -> bool {
     let (written, _) = file::read(text, Path::new(""));
     written.iter().any(|said| said.key.table == SettingTable::Store && said.key.name == "file")

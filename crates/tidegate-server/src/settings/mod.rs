@@ -1,7 +1,27 @@
 //! Settings of a server: values from a file, the environment and flags, and their validation.
 //!
 //! ```text
-//!   file, environment, flags -> Said, each a key, a text and its place -> Settings, or every complaint at once
+//!   file, environment, flags -> SettingValue, each a key, a text and its place -> Settings, or every complaint at once
+//! ```
+//!
+//! A value that is set twice is overridden: a flag before a variable, a variable before the file, the file before
+//! the default. Only rules are reloaded while a server runs. Other settings take effect after a restart, and a
+//! reload reports which of them changed.
+//!
+//! ```toml
+//! [server]
+//! resp = "127.0.0.1:6380"
+//! http = "127.0.0.1:8380"
+//! token_file = "token"
+//!
+//! [store]
+//! size = "64MiB"
+//! file = "zone.tg"
+//!
+//! [[rule]]
+//! name = "api"
+//! key = ["ip"]
+//! limit = "10/s burst 20"
 //! ```
 
 mod address;
@@ -31,9 +51,21 @@ pub use shared::{Credentials, Hidden, SharedSettings};
 pub use tidegate_support::Dialect;
 pub use token::Token;
 pub(crate) use token::TokenSource;
-pub(crate) use written::{Place, Said};
+pub(crate) use written::{Place, SettingValue};
 
 /// The settings of a server: addresses, token, store, rules and resource limits.
+///
+/// The defaults listen on loopback addresses without a token, and keep 64 MiB of state in memory.
+///
+/// ```
+/// use tidegate_server::Settings;
+///
+/// let settings = Settings { http: None, ..Settings::default() };
+/// assert_eq!(settings.resp.map(|address| address.port()), Some(6380));
+/// assert!(settings.token.is_none() && settings.store.file.is_none());
+/// ```
+#[doc(alias = "configuration")]
+#[doc(alias = "config")]
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The address of the RESP port; `None` turns RESP off.
@@ -55,6 +87,10 @@ pub struct Settings {
 }
 
 /// The store of limiter states.
+///
+/// States are in memory, in a memory-mapped file, or in a shared store: `file` and `shared` exclude each other.
+#[doc(alias = "storage")]
+#[doc(alias = "persistence")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
     /// The bytes of the zone. With a shared store, the bytes of the fallback zone.
@@ -66,6 +102,12 @@ pub struct StoreSettings {
 }
 
 /// Resource limits of connections and requests. Each has a test at the limit and one beyond it.
+///
+/// The defaults serve 10,000 connections. A timeout bounds each state of a connection, so that a client that stops
+/// cannot hold memory for ever.
+#[doc(alias = "timeout")]
+#[doc(alias = "resource limits")]
+#[doc(alias = "backpressure")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The maximum number of connections, of all fronts together.
@@ -86,9 +128,13 @@ pub struct Bounds {
 }
 
 /// The longest key that a front accepts, in bytes.
+///
+/// A longer key is an error. Clients hash such keys.
 pub const MAX_KEY_BYTES: usize = 64 << 10;
 
 /// The maximum number of attributes of a request that a front accepts.
+///
+/// More attributes are an error. Names and values together have at most [`MAX_KEY_BYTES`] bytes.
 pub const MAX_ATTRIBUTES: usize = 64;
 
 impl Default for Settings {
@@ -109,6 +155,8 @@ impl Default for Settings {
 
 impl Settings {
     /// Returns the names of settings, as in the file, that differ from `other`. Rules are not compared.
+    ///
+    /// Credentials and certificates of the shared store are not compared.
     pub(crate) fn different_from(&self, other: &Settings) -> Vec<&'static str> {
         let is_same = [
             ("server.resp", self.resp == other.resp),

@@ -1,4 +1,7 @@
 //! Settings of the shared store in Redis: its URL, its credentials, and the policy while it is unavailable.
+//!
+//! Secrets are read from files or the environment, never from the settings file or the command line. They are kept
+//! in [`Hidden`], so that no log contains them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,7 +15,7 @@ use tidegate_support::positive;
 
 use super::token::secret_in;
 use super::url::has_secret;
-use super::written::{Place, Said};
+use super::written::{Place, SettingValue};
 
 /// The default URL.
 const DEFAULT_URL: &str = "redis://127.0.0.1:6379";
@@ -25,6 +28,17 @@ const MAX_PREFIX_BYTES: usize = 64;
 const PEM: &[u8] = b"-----BEGIN ";
 
 /// The shared store of several servers.
+///
+/// ```
+/// use tidegate_server::settings::SharedSettings;
+///
+/// let shared = SharedSettings::default();
+/// assert_eq!((shared.nodes.get(), &*shared.prefix), (1, "tg:"));
+/// ```
+#[doc(alias = "Redis")]
+#[doc(alias = "Valkey")]
+#[doc(alias = "Sentinel")]
+#[doc(alias = "Redis Cluster")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedSettings {
     /// The URL of the Redis or Valkey server.
@@ -60,6 +74,8 @@ impl Default for SharedSettings {
 
 impl SharedSettings {
     /// Opens the store. No connection is made before the first request.
+    ///
+    /// Returns an error for invalid settings, such as a certificate that cannot be parsed.
     pub(crate) fn open(&self) -> Result<RedisStore, OpenError> {
         RedisStore::open(self.options())
     }
@@ -68,26 +84,31 @@ impl SharedSettings {
     pub(crate) fn options(&self) -> Options {
         let Credentials { sentinel_password, authority, certificate } = self.credentials.clone();
         let text = |Hidden(password): Hidden| String::from_utf8_lossy(&password).into_owned();
-        Options {
-            deadline: self.deadline,
-            sentinel_credentials: (None, sentinel_password.map(text)),
-            root_certificate: authority.map(|Hidden(bytes)| bytes),
-            client_certificate: certificate.map(|(Hidden(certificate), Hidden(key))| (certificate, key)),
-            prefix: self.prefix.clone(),
-            caches_denials: self.denial_cache,
-            ..Options::new(self.url.clone())
-        }
+        let mut options = Options::new(self.url.clone())
+            .deadline(self.deadline)
+            .prefix(&*self.prefix)
+            .caches_denials(self.denial_cache)
+            .sentinel_credentials(None, sentinel_password.map(text));
+        options.root_certificate = authority.map(|Hidden(bytes)| bytes);
+        options.client_certificate = certificate.map(|(Hidden(certificate), Hidden(key))| (certificate, key));
+        options
     }
 }
 
 /// The kind of store.
+///
+/// If it is not set, a URL implies Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// Counts are in the memory of this server, or in its file.
     Memory,
+    /// Counts are in Redis or Valkey.
     Redis,
 }
 
 /// A secret from a file. Its `Debug` output is `***`.
+///
+/// The bytes are a password or the text of a PEM file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Hidden(pub(crate) Vec<u8>);
 
@@ -111,10 +132,13 @@ pub struct Credentials {
 /// The settings of a shared store while they are read.
 #[derive(Default)]
 pub(super) struct SharedDraft {
+    /// The kind, if it is set.
     pub(super) kind: Option<Kind>,
+    /// True if a URL is set, even an invalid one.
     pub(super) is_url_said: bool,
     /// Paths of files with secrets and certificates, by setting name.
     pub(super) files: HashMap<&'static str, PathBuf>,
+    /// The settings so far. They take effect only if [`SharedDraft::is_meant`].
     pub(super) settings: SharedSettings,
 }
 
@@ -150,6 +174,7 @@ impl SharedDraft {
     }
 }
 
+/// Reads a password from a file. An empty file is an error.
 fn password_in(path: &Path) -> Result<Vec<u8>, String> {
     match secret_in(path, "password")? {
         empty if empty.is_empty() => Err("the file is empty; write the password into it".to_owned()),
@@ -157,6 +182,7 @@ fn password_in(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
+/// Reads a file in PEM. Certificates are parsed later, when the store is opened.
 fn pem_in(path: &Path) -> Result<Vec<u8>, String> {
     let bytes =
         std::fs::read(path).map_err(|error| format!("cannot be read: {error}; name a file in PEM"))?;
@@ -165,7 +191,9 @@ fn pem_in(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Parses a URL. A password in it is accepted only from the environment.
-pub(super) fn url(said: &Said) -> Result<Url, String> {
+///
+/// A password on the command line is an error, since all users of the machine can read it.
+pub(super) fn url(said: &SettingValue) -> Result<Url, String> {
     let url = said.text.parse().map_err(|error: UrlError| error.to_string());
     let remedy = "write it to a file and name that";
     match said.place {
@@ -183,7 +211,7 @@ pub(super) fn url(said: &Said) -> Result<Url, String> {
 /// Parses the deadline of a store request, from 1 ms to 5 s.
 pub(super) fn deadline(text: &str) -> Result<Duration, String> {
     match positive(text)? {
-        long if long > MAX_DEADLINE => Err("whoever asks waits as long; write at most \"5s\"".to_owned()),
+        long if long > MAX_DEADLINE => Err("a caller waits as long; write at most \"5s\"".to_owned()),
         short if short < Duration::from_millis(1) => {
             Err("too short for any network; write at least \"1ms\"".to_owned())
         }
@@ -207,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_is_one_that_whoever_asks_can_bear() {
+    fn a_deadline_is_at_most_what_a_caller_may_wait() {
         assert_eq!(deadline("20ms"), Ok(Duration::from_millis(20)));
         assert_eq!((deadline("1ms").is_ok(), deadline("999us").is_ok()), (true, false));
         assert_eq!(

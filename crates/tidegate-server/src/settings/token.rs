@@ -1,4 +1,7 @@
 //! The token of callers, and its source.
+//!
+//! A server without a token serves loopback addresses only, and allows no changes of rules over HTTP. With a token
+//! every request needs it, except health checks.
 
 use std::fmt;
 use std::fs::File;
@@ -6,6 +9,19 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 /// A secret that callers have to send. It is never printed. The comparison takes constant time for a given token.
+///
+/// The time of a comparison depends on the length of the token, and not on the guess: an attacker learns nothing
+/// from it.
+///
+/// ```
+/// use tidegate_server::settings::Token;
+///
+/// assert!(Token::new("open-sesame").is_some());
+/// assert!(Token::new("open sesame").is_none(), "a space does not fit into a header field");
+/// ```
+#[doc(alias = "authentication")]
+#[doc(alias = "bearer token")]
+#[doc(alias = "password")]
 #[derive(Clone)]
 pub struct Token(Box<[u8]>);
 
@@ -15,6 +31,8 @@ impl Token {
 
     /// Creates a token. Returns `None` unless `secret` has 1 to [`Token::MAX_BYTES`] visible ASCII characters, as a
     /// header field requires.
+    ///
+    /// Surrounding white space has to be removed before; a space inside is an error.
     pub fn new(secret: &str) -> Option<Token> {
         let fits = (1..=Token::MAX_BYTES).contains(&secret.len());
         let is_plain = secret.bytes().all(|byte| byte.is_ascii_graphic());
@@ -60,6 +78,8 @@ impl fmt::Debug for Token {
 }
 
 /// The source of a token.
+///
+/// `Debug` prints the path of a file, and nothing of a secret.
 #[derive(Clone)]
 pub(crate) enum TokenSource {
     /// A file that contains only the token. Surrounding white space is ignored.
@@ -78,6 +98,8 @@ impl TokenSource {
     }
 
     /// Returns the shell expression, for use within double quotes, that expands to the secret.
+    ///
+    /// The startup report prints example commands with it, so that the secret itself is never printed.
     pub(crate) fn in_a_shell(&self) -> String {
         match self {
             TokenSource::Secret(_) => "$TIDEGATE_TOKEN".to_owned(),

@@ -1,4 +1,6 @@
 //! Masks passwords in texts that may be Redis URLs, before they are shown.
+//!
+//! Masking errs on the side of hiding: a text that is not a valid URL may still contain a password.
 
 /// The replacement of a secret.
 const HIDDEN: &str = "***";
@@ -40,6 +42,7 @@ pub(super) fn covered(text: &str) -> String {
     text.split_inclusive('\n').map(covered_line).collect()
 }
 
+/// Masks everything between the scheme and the last `@` of a line with asterisks.
 fn covered_line(line: &str) -> String {
     let (Some(start), Some(end)) = (line.find("://"), line.rfind('@')) else { return line.to_owned() };
     let start = start + "://".len();

@@ -1,4 +1,7 @@
 //! Parses values of settings: counts, sizes and words from a fixed list.
+//!
+//! Each parser returns the fault and a remedy as text. The caller puts the name of the setting and the value before
+//! it.
 
 use std::num::NonZeroUsize;
 
@@ -11,6 +14,8 @@ use super::shared::Kind;
 const MIN_UNFINISHED: usize = 8 << 20;
 
 /// Parses the number of bytes for unfinished requests.
+///
+/// Too small a value is an error, since long but valid requests could never be served.
 pub(super) fn unfinished(text: &str) -> Result<usize, String> {
     match byte_count(text)? {
         bytes if bytes < MIN_UNFINISHED => {
@@ -26,6 +31,7 @@ pub(super) fn count(text: &str, most: usize) -> Result<NonZeroUsize, String> {
     number.ok_or_else(|| format!("write a whole number from 1 to {most}"))
 }
 
+/// Parses `true` or `false`.
 pub(super) fn yes_or_no(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| "write true or false".to_owned())
 }
@@ -43,6 +49,8 @@ pub(super) fn dialect(text: &str) -> Result<Dialect, String> {
 }
 
 /// Parses the kind of store.
+///
+/// Valkey has no word of its own, since it uses the protocol of Redis.
 pub(super) fn kind(text: &str) -> Result<Kind, String> {
     let kinds = [("memory", Kind::Memory), ("redis", Kind::Redis)];
     one_of("kind of store", kinds, text).map_err(|what| match nearest(text, ["valkey"]) {

@@ -1,4 +1,12 @@
 //! Settings as text with their place, before validation.
+//!
+//! ```text
+//!   SettingValue (key, text, place) --SettingKey::set--> Draft --checks across settings--> Settings
+//! ```
+//!
+//! Checks of a single value are in the parser of its setting. Checks that involve several settings are here: a port
+//! open to other machines needs a token, both fronts need different ports, and a store is either shared or in a
+//! file.
 
 use std::env;
 use std::ops::Range;
@@ -14,9 +22,12 @@ use super::{Settings, Token};
 
 /// The text of one setting. It can be a secret, so `Debug` does not print the text.
 #[derive(Clone)]
-pub(crate) struct Said {
+pub(crate) struct SettingValue {
+    /// The setting.
     pub(crate) key: &'static SettingKey,
+    /// The value as it was written.
     pub(crate) text: String,
+    /// The source of the value, which decides its precedence.
     pub(crate) place: Place,
 }
 
@@ -31,20 +42,24 @@ pub(crate) enum Place {
     Flag,
 }
 
-impl std::fmt::Debug for Said {
+impl std::fmt::Debug for SettingValue {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Said")
+        out.debug_struct("SettingValue")
             .field("key", &self.key.name)
             .field("place", &self.place)
             .finish_non_exhaustive()
     }
 }
 
-impl Said {
+impl SettingValue {
     /// Returns the token of the environment, if it is set.
-    pub(crate) fn token() -> Option<Said> {
+    pub(crate) fn token() -> Option<SettingValue> {
         let secret = env::var_os(TOKEN.variable)?;
-        Some(Said { key: &TOKEN, text: secret.to_string_lossy().into_owned(), place: Place::Environment })
+        Some(SettingValue {
+            key: &TOKEN,
+            text: secret.to_string_lossy().into_owned(),
+            place: Place::Environment,
+        })
     }
 
     /// Returns its name at its place: the key, the variable or the flag.
@@ -57,6 +72,8 @@ impl Said {
     }
 
     /// Returns the path of the file that it names. An empty name is an error.
+    ///
+    /// A path in the file is relative to the folder of the file, any other path to the working directory.
     pub(super) fn path(&self) -> Result<PathBuf, String> {
         let folder = match &self.place {
             Place::File { folder, .. } => folder,
@@ -69,6 +86,8 @@ impl Said {
     }
 
     /// Creates a complaint about it, with its place.
+    ///
+    /// The value is shown with its secrets masked; a token is not shown at all.
     fn complaint(&self, what: &str) -> Complaint {
         let span = match &self.place {
             Place::File { span, .. } => Some(span.clone()),
@@ -78,10 +97,12 @@ impl Said {
         Complaint { span, what: format!("{}{value}: {what}", self.name()) }
     }
 
+    /// Returns true for the token itself, and for the file that contains it.
     fn is_token(&self) -> bool {
         self.is_secret() || self.key.name == "token_file"
     }
 
+    /// Returns true if the text itself is the token.
     fn is_secret(&self) -> bool {
         self.key.name == TOKEN.name
     }
@@ -90,14 +111,17 @@ impl Said {
 /// Settings while they are read.
 #[derive(Default)]
 pub(super) struct Draft {
+    /// The settings so far, which begin with the defaults.
     pub(super) settings: Settings,
+    /// The source of the token, which is read after all values.
     pub(super) token: Option<TokenSource>,
+    /// The settings of the shared store so far.
     pub(super) shared: SharedDraft,
 }
 
 impl Draft {
     /// Applies all values in order: a later value overrides an earlier one. Returns every complaint at once.
-    pub(super) fn read(written: &[Said]) -> Result<Draft, Vec<Complaint>> {
+    pub(super) fn read(written: &[SettingValue]) -> Result<Draft, Vec<Complaint>> {
         let mut draft = Draft::default();
         let mut complaints: Vec<_> = written
             .iter()
@@ -111,7 +135,8 @@ impl Draft {
         if complaints.is_empty() { Ok(draft) } else { Err(complaints) }
     }
 
-    fn read_token(&mut self, written: &[Said]) -> Option<Complaint> {
+    /// Reads the token from its source. The complaint is about the value that named it last.
+    fn read_token(&mut self, written: &[SettingValue]) -> Option<Complaint> {
         let secret = self.token.as_ref()?.read();
         match secret.and_then(|secret| Token::new(&secret).ok_or_else(|| Token::why_not(&secret))) {
             Ok(token) => {
@@ -123,7 +148,9 @@ impl Draft {
     }
 
     /// Returns a complaint for each address that other machines can reach if there is no token.
-    fn open_to_others(&self, written: &[Said]) -> Vec<Complaint> {
+    ///
+    /// Any client on the network could otherwise spend every quota.
+    fn open_to_others(&self, written: &[SettingValue]) -> Vec<Complaint> {
         let fronts = [("resp", self.settings.resp), ("http", self.settings.http)];
         let open = fronts
             .into_iter()
@@ -140,7 +167,7 @@ impl Draft {
     }
 
     /// Returns a complaint if both fronts use the same port.
-    fn listens_twice(&self, written: &[Said]) -> Option<Complaint> {
+    fn listens_twice(&self, written: &[SettingValue]) -> Option<Complaint> {
         let address = self.settings.resp.filter(|address| address.port() != 0)?;
         if self.settings.http != Some(address) {
             return None;
@@ -150,7 +177,9 @@ impl Draft {
     }
 
     /// Determines the store, and returns the complaint about it, if any.
-    fn share(&mut self, written: &[Said]) -> Option<Complaint> {
+    ///
+    /// A URL without a shared store is a complaint: it would be ignored.
+    fn share(&mut self, written: &[SettingValue]) -> Option<Complaint> {
         let said = |name: &str| {
             written.iter().rfind(|said| said.key.table == SettingTable::Store && said.key.name == name)
         };
@@ -174,7 +203,7 @@ impl Draft {
 }
 
 /// Returns a complaint if the environment sets both token variables: neither takes precedence.
-fn two_tokens(written: &[Said]) -> Option<Complaint> {
+fn two_tokens(written: &[SettingValue]) -> Option<Complaint> {
     let mut tokens = written.iter().filter(|said| said.is_token() && said.place == Place::Environment);
     let (first, second) = (tokens.next()?, tokens.next()?);
     let what = format!("{} and {} are both set; leave one of them out", first.name(), second.name());

@@ -16,7 +16,7 @@ const bytes = (words) => words.map((word) => Buffer.from(word, "latin1"));
 // Executes the lines with the functions of a client: `refusal` is the class of error replies, `call` and `pipeline` send
 // words of bytes, `lost` resolves when the client has noticed that its connection is closed, `end` disconnects.
 exports.follow = async ({ refusal, call, pipeline, lost, end }) => {
-  const told = (reply) => {
+  const shown = (reply) => {
     if (!(reply instanceof Error)) return reply;
     if (!(reply instanceof refusal)) throw reply;
     return { error: refusal.name, message: reply.message };
@@ -24,14 +24,14 @@ exports.follow = async ({ refusal, call, pipeline, lost, end }) => {
   const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const outcome = (words) => call(bytes(words)).catch((error) => error);
   const ways = {
-    call: async (words) => told(await outcome(words)),
-    pipeline: async (requests) => (await pipeline(requests.map(bytes))).map(told),
+    call: async (words) => shown(await outcome(words)),
+    pipeline: async (requests) => (await pipeline(requests.map(bytes))).map(shown),
     restart: async (words) => {
       const noticed = lost();
       say("restart?");
       await lines.next();
       await noticed;
-      return told(await outcome(words));
+      return shown(await outcome(words));
     },
   };
   for await (const line of { [Symbol.asyncIterator]: () => lines }) {

@@ -1,4 +1,4 @@
-"""redis-py, told by a test what to say: PORT [PROTOCOL [TOKEN]], then lines of JSON as in lines.js."""
+"""redis-py, driven by a test. Arguments: PORT [PROTOCOL [TOKEN]]. Input: lines of JSON as in lines.js."""
 
 import json
 import sys
@@ -19,16 +19,16 @@ def encoded(words):
     return [word.encode("latin-1") for word in words]
 
 
-def told(reply):
-    """A reply as JSON has it: a byte is a character, an error its class and its text."""
+def shown(reply):
+    """Returns a reply as JSON: a byte is a character, an error its class and its text."""
     if isinstance(reply, Exception):
         return {"error": type(reply).__name__, "message": str(reply)}
     if isinstance(reply, bytes):
         return reply.decode("latin-1")
     if isinstance(reply, list):
-        return [told(each) for each in reply]
+        return [shown(each) for each in reply]
     if isinstance(reply, dict):
-        return {told(name): told(value) for name, value in reply.items()}
+        return {shown(name): shown(value) for name, value in reply.items()}
     return reply
 
 
@@ -44,7 +44,7 @@ def pipeline(client, requests):
 
 
 def transaction(client, requests):
-    """As redis-py has it unless told otherwise: between MULTI and EXEC."""
+    """The default of redis-py: between MULTI and EXEC."""
     return together(client.pipeline(), requests)
 
 
@@ -69,4 +69,4 @@ WAYS = {"call": call, "pipeline": pipeline, "transaction": transaction, "restart
 client = connect(*sys.argv[1:])
 while line := sys.stdin.readline():
     ((way, what),) = json.loads(line).items()
-    say(told(WAYS[way](client, what)))
+    say(shown(WAYS[way](client, what)))

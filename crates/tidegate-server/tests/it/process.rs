@@ -48,8 +48,8 @@ impl Process {
     }
 
     pub(crate) fn tell(&mut self, bytes: &[u8]) {
-        let told = self.input.as_mut().map(|input| input.write_all(bytes).and_then(|()| input.flush()));
-        if !matches!(told, Some(Ok(()))) {
+        let written = self.input.as_mut().map(|input| input.write_all(bytes).and_then(|()| input.flush()));
+        if !matches!(written, Some(Ok(()))) {
             panic!("it does not listen: {:?}", self.rest());
         }
     }

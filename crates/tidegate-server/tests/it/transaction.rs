@@ -45,7 +45,7 @@ fn a_pipeline_with_all_of_it_is_answered_as_one_by_one() {
 }
 
 #[test]
-fn nothing_is_done_if_one_was_refused_or_it_was_discarded() {
+fn nothing_is_executed_after_an_error_or_a_discard() {
     let (_running, mut client) = Running::start().with_resp();
     for broken in ["NOSUCH", "CL.THROTTLE ana", "INFO", "MULTI", "HELLO 3"] {
         client.say("MULTI");

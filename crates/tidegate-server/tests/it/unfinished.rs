@@ -45,12 +45,12 @@ fn begin(running: &Running, client: &mut Client) -> Vec<u8> {
 fn is_sent_away(mut client: Client, message: &[u8]) {
     // The server may reply before the client has sent everything.
     client.try_send(message);
-    let told = client.read_to_end().expect("whole replies");
-    assert_eq!(told.last().map(Value::error), Some(TOO_MUCH), "{told:?}");
+    let replies = client.read_to_end().expect("whole replies");
+    assert_eq!(replies.last().map(Value::error), Some(TOO_MUCH), "{replies:?}");
 }
 
 #[test]
-fn whoever_wants_more_than_all_may_hold_is_told_and_closed_and_others_go_on() {
+fn a_client_over_the_limit_of_unfinished_bytes_gets_an_error_and_is_closed() {
     let running = running(AT_MOST);
     let mut held = [running.resp(), running.resp()];
     let ends = held.each_mut().map(|client| begin(&running, client));
@@ -96,13 +96,13 @@ fn requests_that_wait_for_exec_count_and_are_given_back() {
     queue(&mut held);
     assert!((800_000..AT_MOST).contains(&counted(&running)), "{}", counted(&running));
     let mut others = [running.resp(), running.resp()];
-    let told = others.each_mut().map(|client| {
+    let replies = others.each_mut().map(|client| {
         client.say("MULTI");
         let long = request(&["ECHO", &"x".repeat(200_000)]).repeat(5);
         client.try_send(&long);
         (0..5).map_while(|_| client.try_read().expect("whole replies")).last()
     });
-    assert!(told.iter().flatten().any(|reply| *reply == Value::Error(TOO_MUCH.to_owned())), "{told:?}");
+    assert!(replies.iter().flatten().any(|reply| *reply == Value::Error(TOO_MUCH.to_owned())), "{replies:?}");
     drop(others);
     let Value::Array(replies) = held.say("EXEC") else { panic!("no array") };
     assert_eq!(replies.len(), 4);
@@ -111,7 +111,7 @@ fn requests_that_wait_for_exec_count_and_are_given_back() {
 }
 
 #[test]
-fn what_fits_into_the_first_bytes_of_a_connection_is_not_counted() {
+fn the_first_buffer_of_a_connection_is_not_counted() {
     let (running, mut client) = running(0).with_resp();
     let whole = request(&["ECHO", &"x".repeat((16 << 10) - 100)]);
     let (begin, end) = whole.split_at(whole.len() - 10);

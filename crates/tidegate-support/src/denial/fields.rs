@@ -1,6 +1,12 @@
 //! The remaining quota in header fields.
 //!
 //! `Ietf` is draft-ietf-httpapi-ratelimit-headers-10; its strings and integers are those of RFC 9651.
+//!
+//! The name of a limit is a string of the field, the remaining quota its parameter `r`, and the wait its parameter `t`.
+//! Times are whole seconds, rounded up, so that a client that waits is not denied again.
+//!
+//! A response may pass several layers. The list fields of the tenth draft get one item per limit. The older fields have
+//! room for one limit, and the innermost layer, which writes first, keeps them.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tidegate::{Algorithm, Ask, Decision, Limit, State, Timestamp};
@@ -9,13 +15,23 @@ use super::header_buf::{HeaderBuf, StackBuf, USUAL, put_number};
 use crate::digits::FromEnd;
 use crate::rounding::{ceil_seconds, in_seconds, retry_after};
 
+/// The policy of each limit: its quota and its window.
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+/// The state of each limit: its remaining quota and its wait.
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The largest integer of a structured field.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
-/// The header fields that report the remaining quota.
+/// The header fields that report the remaining quota. The choice is for clients that exist already. New clients are
+/// best served by [`Dialect::Ietf`].
+///
+/// `Retry-After` does not depend on the dialect.
+#[doc(alias = "RateLimit")]
+#[doc(alias = "X-RateLimit-Limit")]
+#[doc(alias = "X-RateLimit-Remaining")]
+#[doc(alias = "Retry-After")]
+#[doc(alias = "draft-ietf-httpapi-ratelimit-headers")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dialect {
@@ -32,7 +48,8 @@ pub enum Dialect {
     None,
 }
 
-/// A decision of a limit, as header fields report it.
+/// A decision of a limit, as header fields report it. Of several limits it is usually the binding one: the one with the
+/// longest wait, or the least remaining quota.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitStatus<'a> {
     /// The name of the limit: letters, digits and punctuation, but neither `"` nor `\`.
@@ -43,7 +60,8 @@ pub struct LimitStatus<'a> {
     pub decision: &'a Decision,
 }
 
-/// The value of `RateLimit-Policy`.
+/// The value of `RateLimit-Policy`. It depends on the limit alone, so a layer makes it once, and clones it for each
+/// response.
 #[derive(Clone, Copy, Debug)]
 pub enum PolicyHeader<'a> {
     /// A value that [`policy_value`](super::policy_value) returned before.
@@ -54,13 +72,15 @@ pub enum PolicyHeader<'a> {
 
 /// Writes the remaining quota in this dialect, and `Retry-After` on a denial unless it is present.
 ///
-/// Fields of an inner layer are kept: a list gets one more item, other fields are unchanged.
+/// Fields of an inner layer are kept: a list gets one more item, other fields are unchanged. It allocates only for
+/// values, and for a name that exceeds the buffer on the stack.
 #[inline]
 pub fn put_fields(headers: &mut HeaderMap, dialect: Dialect, status: LimitStatus<'_>) {
     put_fields_on(&mut StackBuf::new(), headers, dialect, status);
 }
 
-/// Writes the same fields, with a buffer for the values: an empty [`BytesMut`](bytes::BytesMut).
+/// Writes the same fields, with a buffer for the values: an empty [`BytesMut`](bytes::BytesMut). The values are parts
+/// of that buffer, without an allocation of their own.
 #[inline]
 pub fn put_fields_on(
     out: &mut impl HeaderBuf,
@@ -74,12 +94,14 @@ pub fn put_fields_on(
     put_remaining_on(out, headers, dialect, status);
 }
 
-/// Writes the remaining quota and never `Retry-After`, for a response of the service.
+/// Writes the remaining quota and never `Retry-After`, for a response of the service. It is for a response of a service
+/// that was allowed, and possibly denied the request itself with its own `Retry-After`.
 #[inline]
 pub fn put_remaining(headers: &mut HeaderMap, dialect: Dialect, status: LimitStatus<'_>) {
     put_remaining_on(&mut StackBuf::new(), headers, dialect, status);
 }
 
+/// Writes the fields of a dialect. The usual one is inlined, the others are not.
 #[inline]
 fn put_remaining_on(
     out: &mut impl HeaderBuf,
@@ -105,6 +127,7 @@ fn put_remaining_on(
     }
 }
 
+/// Writes the fields of older dialects, unless an inner layer has written them.
 #[cold]
 fn put_older(
     out: &mut impl HeaderBuf,
@@ -150,6 +173,7 @@ fn put_older(
     }
 }
 
+/// Writes three fields with a number each, or none of them.
 fn put_each(out: &mut impl HeaderBuf, headers: &mut HeaderMap, names: [HeaderName; 3], numbers: [u64; 3]) {
     // Numbers of two limits must not be mixed.
     if names.iter().any(|name| headers.contains_key(name)) {
@@ -175,7 +199,8 @@ fn retry_after_seconds(decision: &Decision) -> Option<u64> {
     retry_after(decision).map(|wait| in_seconds(wait).max(1))
 }
 
-/// Returns a value such as `"api";r=14;t=2`.
+/// Returns a value such as `"api";r=14;t=2`. The value is written from its end, because the number of digits is known
+/// last.
 #[inline]
 fn remaining(out: &mut impl HeaderBuf, name: &str, remaining: u64, seconds: u64) -> HeaderValue {
     let mut text = FromEnd::<USUAL>::new();
@@ -216,6 +241,7 @@ pub fn policy_value(name: &str, limit: &Limit) -> HeaderValue {
     policy_value_on(&mut StackBuf::new(), name, limit)
 }
 
+/// Writes the value to this buffer.
 fn policy_value_on(out: &mut impl HeaderBuf, name: &str, limit: &Limit) -> HeaderValue {
     let most = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).limit();
     out.put(b"\"");
@@ -233,7 +259,8 @@ fn regained_in_seconds(limit: &Limit) -> u64 {
     ceil_seconds(limit.time_to_full()).max(1)
 }
 
-/// Returns the seconds since 1970, rounded up, for a dialect with an absolute time; no decision uses it.
+/// Returns the seconds since 1970, rounded up, for a dialect with an absolute time; no decision uses it. A clock before
+/// 1970 yields zero.
 #[expect(clippy::disallowed_methods, reason = "this dialect prints a time of day")]
 fn since_1970() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

@@ -8,7 +8,8 @@ use http::HeaderValue;
 
 use crate::digits::{Digits, PAIRS};
 
-/// A buffer for the values of header fields, one after the other.
+/// A buffer for the values of header fields, one after the other. A value is built by any number of [`HeaderBuf::put`],
+/// and ended by [`HeaderBuf::value`].
 pub trait HeaderBuf {
     /// Appends to the value: digits, punctuation and plain names.
     fn put(&mut self, bytes: &[u8]);
@@ -68,6 +69,7 @@ fn put_small(out: &mut impl HeaderBuf, number: u64) {
     }
 }
 
+/// The reason why a value is valid, for panics.
 const PLAIN: &str = "digits, plain letters and punctuation may be in a header field";
 
 /// The size of the array on the stack; values are rarely longer.

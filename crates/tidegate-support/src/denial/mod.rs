@@ -1,4 +1,7 @@
 //! Denials and limits in HTTP: header fields, and problem documents (RFC 9457).
+//!
+//! Layers and the server write the same fields and documents, so a client needs one parser for both. Status 429 is for
+//! an exceeded limit, 503 for a service without capacity.
 
 mod fields;
 mod header_buf;

@@ -1,10 +1,15 @@
 //! Problem documents (`application/problem+json`, RFC 9457).
+//!
+//! A document has the members `type`, `title`, `status` and `detail`, then those of the kind. It is written directly to
+//! a buffer, without a JSON library.
 
 use std::fmt::{self, Write};
 
 use http::StatusCode;
 
 /// The kind of a problem: its `type` and its `title`.
+///
+/// Two kinds are registered with IANA by the draft on rate limit header fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
     /// A limit denied the request.
@@ -15,7 +20,12 @@ pub enum ProblemKind {
     Plain,
 }
 
-/// The members at the start of every problem document.
+/// The members at the start of every problem document. The status code is repeated in the document, because a proxy may
+/// change that of the response.
+#[doc(alias = "RFC 9457")]
+#[doc(alias = "RFC 7807")]
+#[doc(alias = "problem+json")]
+#[doc(alias = "429")]
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<D> {
     /// Its kind.
@@ -28,6 +38,8 @@ pub struct Problem<D> {
 
 impl<D: fmt::Display> Problem<D> {
     /// Writes the object without its closing brace, so that other members can follow.
+    ///
+    /// The detail is escaped while it is formatted; nothing is allocated here.
     pub fn put(&self, out: &mut impl Write) {
         let (kind, title) = match self.kind {
             ProblemKind::QuotaExceeded => {
@@ -68,7 +80,8 @@ pub fn put_violated(out: &mut impl Write, name: &str) {
     let _ = out.write_str("]");
 }
 
-/// Writes text as a JSON string.
+/// Writes text as a JSON string. Quotes, backslashes and control characters are escaped. Other characters are written
+/// as they are, in UTF-8.
 pub fn put_json(out: &mut impl Write, text: impl fmt::Display) {
     // Writes to a buffer in memory do not fail.
     let _ = out.write_char('"');

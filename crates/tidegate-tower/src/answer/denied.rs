@@ -1,4 +1,8 @@
 //! A denial, and the response to it.
+//!
+//! Clients react to the status and to `Retry-After`, so both are conservative. A status of 429 means that this caller
+//! has to slow down; 503 means that the service is short of capacity, for every caller. `Retry-After` is rounded up to
+//! whole seconds, because a retry that comes a moment too early is denied again.
 
 use std::time::Duration;
 
@@ -10,12 +14,16 @@ use tidegate_support::{LimitStatus, Problem, ProblemKind, ceil_seconds};
 
 use super::Retry;
 use super::grpc::{self, Code};
-use super::promise::{Promise, exceeded};
+use super::promise::Promise;
 use crate::head::Head;
 
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 
 /// The reason of a denial.
+///
+/// It determines the default status. A reply of your own ([`otherwise`](crate::RateLimitLayer::otherwise)) can match
+/// it; more reasons may be added.
+#[doc(alias = "status code")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -36,7 +44,39 @@ pub enum Reason {
     Undecided,
 }
 
+impl Reason {
+    /// Returns the HTTP status of the default response.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            // Many proxies handle a status of 500 and above as if the request were allowed.
+            Reason::Quota | Reason::StoreFull => StatusCode::TOO_MANY_REQUESTS,
+            Reason::Capacity | Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
+            Reason::Forbidden => StatusCode::FORBIDDEN,
+            Reason::Missing => StatusCode::BAD_REQUEST,
+            Reason::NoPeer => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
 /// A denied request, for which a response is made.
+///
+/// The argument of [`RateLimitLayer::otherwise`](crate::RateLimitLayer::otherwise) and of the same method of the other
+/// layers. A reply of your own can be a page, JSON of another form, or a redirect:
+///
+/// ```
+/// use http::Response;
+/// use tidegate::Limit;
+/// use tidegate_tower::{RateLimitLayer, key};
+///
+/// let layer = RateLimitLayer::new(Limit::per_minute(100), key::header("x-api-key")).otherwise(|denied| {
+///     let wait = denied.retry_after().map_or(0, |wait| wait.as_secs() + 1);
+///     let body = format!("{{\"error\":\"slow down\",\"wait\":{wait}}}");
+///     let mut response = Response::new(body.into());
+///     *response.status_mut() = denied.status();
+///     response
+/// });
+/// # let _ = layer;
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DeniedRequest<'a> {
     head: Head<'a>,
@@ -53,6 +93,16 @@ impl<'a> DeniedRequest<'a> {
         let retry_after = decision.retry_after();
         let reason = if decision.is_store_full() { Reason::StoreFull } else { Reason::Quota };
         DeniedRequest { head, reason, promise: Some(promise), decision: Some(decision), retry_after }
+    }
+
+    /// Returns a denial in a handler, which may not know the limit and its name.
+    pub(super) fn in_handler(
+        head: Head<'a>,
+        promise: Option<&'a Promise>,
+        decision: Decision,
+        reason: Reason,
+    ) -> DeniedRequest<'a> {
+        DeniedRequest { head, reason, promise, decision: Some(decision), retry_after: decision.retry_after() }
     }
 
     /// Returns the same denial with another reason.
@@ -81,30 +131,34 @@ impl<'a> DeniedRequest<'a> {
     }
 
     /// Returns the name of the limit that denied the request.
+    ///
+    /// It is the name of [`RateLimitLayer::named`](crate::RateLimitLayer::named) or of a rule, in a form that is valid
+    /// in header fields. `None` if no limit decided: a rule that always denies, a missing key, a lack of capacity.
     pub fn policy(&self) -> Option<&'a str> {
         self.promise.map(Promise::name)
     }
 
     /// Returns the decision of the limit.
+    ///
+    /// It contains the limit, the remaining quota and the time until the limit is full again. `None` if no limit
+    /// decided.
     pub fn decision(&self) -> Option<Decision> {
         self.decision
     }
 
     /// Returns the time to the next try, if it is known and a retry can pass.
+    ///
+    /// It is exact for the limit that denied the request, if no other request spends meanwhile. For a lack of capacity
+    /// it is a guess. In the default response it is rounded up.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
     /// Returns the HTTP status of the default response.
+    ///
+    /// A gRPC call gets 200 with a `grpc-status` in place of it.
     pub fn status(&self) -> StatusCode {
-        match self.reason {
-            // Many proxies handle a status of 500 and above as if the request were allowed.
-            Reason::Quota | Reason::StoreFull => StatusCode::TOO_MANY_REQUESTS,
-            Reason::Capacity | Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
-            Reason::Forbidden => StatusCode::FORBIDDEN,
-            Reason::Missing => StatusCode::BAD_REQUEST,
-            Reason::NoPeer => StatusCode::INTERNAL_SERVER_ERROR,
-        }
+        self.reason.status()
     }
 
     /// Returns the decision as header fields report it.
@@ -112,6 +166,7 @@ impl<'a> DeniedRequest<'a> {
         Some(self.promise?.status(self.decision.as_ref()?))
     }
 
+    /// Returns the advice to a gRPC client, which may retry by itself.
     fn retry(&self) -> Retry {
         match (self.retry_after, self.reason) {
             (Some(wait), _) => Retry::After(wait),
@@ -120,15 +175,24 @@ impl<'a> DeniedRequest<'a> {
         }
     }
 
+    /// Returns true if the cost is more than the limit can ever admit.
     fn is_too_much(&self) -> bool {
         self.decision.is_some_and(|decision| decision.verdict_in_ticks() == Verdict::Impossible)
     }
 
+    /// Returns the problem document. Those of a limit are made once, so this copies a reference.
     fn body(&self) -> Bytes {
         let (kind, detail) = match (self.reason, self.promise) {
             (Reason::Quota, Some(promise)) if self.is_too_much() => return promise.too_much.clone(),
             (Reason::Quota, Some(promise)) => return promise.exceeded.clone(),
-            (Reason::Quota, None) => return exceeded(""),
+            (Reason::Quota, None) if self.is_too_much() => (
+                ProblemKind::QuotaExceeded,
+                "This request can never pass: its cost is more than the limit can hold; ask for less.",
+            ),
+            (Reason::Quota, None) => (
+                ProblemKind::QuotaExceeded,
+                "Too many requests; Retry-After says in how many seconds the same request passes.",
+            ),
             (Reason::Capacity, _) => {
                 (ProblemKind::ReducedCapacity, "There is no room for this request now; try again later.")
             }
@@ -136,7 +200,7 @@ impl<'a> DeniedRequest<'a> {
                 (ProblemKind::ReducedCapacity, "The store has no room for another key; try again later.")
             }
             (Reason::Undecided, _) => {
-                (ProblemKind::Plain, "Nobody could decide about this request; try again later.")
+                (ProblemKind::Plain, "No decision about this request was possible; try again later.")
             }
             (Reason::Forbidden, _) => {
                 (ProblemKind::Plain, "A rule refuses this request, however rare it is.")
@@ -154,6 +218,7 @@ impl<'a> DeniedRequest<'a> {
         Problem { kind, status: self.status(), detail }.document(None).into()
     }
 
+    /// Returns the gRPC status, the counterpart of the HTTP status.
     fn code(&self) -> Code {
         match self.reason {
             Reason::Quota | Reason::StoreFull => Code::ResourceExhausted,
@@ -164,13 +229,14 @@ impl<'a> DeniedRequest<'a> {
         }
     }
 
+    /// Returns the gRPC message. It has no number in it: details and pushback have the time to the next try.
     fn message(&self) -> &'static str {
         match self.reason {
             Reason::Quota if self.is_too_much() => "the call weighs more than its limit can hold",
             Reason::Quota => "too many calls; try again later",
             Reason::Capacity => "there is no room for this call now; try again later",
             Reason::StoreFull => "the store has no room for another key; try again later",
-            Reason::Undecided => "nobody could decide about this call; try again later",
+            Reason::Undecided => "no decision about this call was possible; try again later",
             Reason::Forbidden => "a rule refuses such calls",
             Reason::Missing => "the call lacks what it is counted by, or has several values of it",
             Reason::NoPeer => "the server does not note who is connected; say where it does by key::peer_in",
@@ -188,7 +254,7 @@ pub(crate) fn deny(refused: &DeniedRequest<'_>) -> Response<Bytes> {
     let mut response = Response::new(refused.body());
     *response.status_mut() = refused.status();
     response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
-    if let (Some(wait), None) = (refused.retry_after, refused.decision) {
+    if let (Some(wait), None) = (refused.retry_after, refused.limit_status()) {
         response.headers_mut().insert(header::RETRY_AFTER, ceil_seconds(wait).max(1).into());
     }
     response

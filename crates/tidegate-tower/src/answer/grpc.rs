@@ -2,6 +2,9 @@
 //!
 //! `grpc-status-details-bin` is a `google.rpc.Status` with a `RetryInfo`, which contains the time to the next try.
 //! `grpc-retry-pushback-ms` contains the same for clients that retry automatically, or tells them not to retry.
+//!
+//! Clients of gRPC read the status from trailers. A response without messages may send its trailers as header fields,
+//! so a denial needs neither a body nor a protocol-buffers library: the few messages are encoded here by hand.
 
 use std::time::Duration;
 
@@ -45,6 +48,7 @@ pub(super) fn answer(code: Code, message: &str, retry: Retry, kind: Option<&Head
     response
 }
 
+/// Writes the time to the next try in both forms, or forbids a retry by a negative pushback.
 fn put_retry(headers: &mut HeaderMap, code: Code, message: &str, retry: Retry) {
     match retry {
         Retry::After(wait) => {
@@ -95,12 +99,14 @@ fn put_number(out: &mut Vec<u8>, field: u8, number: u64) {
     }
 }
 
+/// Appends a length-delimited field: text, bytes, or an embedded message.
 fn put_bytes(out: &mut Vec<u8>, field: u8, bytes: &[u8]) {
     out.push(field << 3 | BYTES);
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
+/// Appends a number in groups of seven bits, the lowest first; all but the last group have the high bit set.
 fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);

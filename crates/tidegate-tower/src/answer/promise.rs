@@ -1,4 +1,7 @@
 //! The parts of a reply that depend on the limit alone, made once.
+//!
+//! Formatting a policy and a problem document at each request would cost more than the decision. Both depend on the
+//! limit and its name alone, so a layer makes them when it is built, and a gate when a rule first decides.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -24,6 +27,7 @@ pub(crate) struct Promise {
 }
 
 impl Promise {
+    /// Formats all parts; the name is made valid in header fields, see [`plain`].
     pub(crate) fn new(name: &str, limit: &Limit) -> Promise {
         let name = plain(name);
         let policy = policy_value(&name, limit);
@@ -35,6 +39,7 @@ impl Promise {
         &self.name
     }
 
+    /// Returns a decision as header fields report it, with the policy that is already formatted.
     #[inline]
     pub(crate) fn status<'a>(&'a self, decision: &'a Decision) -> LimitStatus<'a> {
         LimitStatus { name: &self.name, policy: PolicyHeader::Made(&self.policy), decision }
@@ -74,7 +79,7 @@ fn quota_exceeded(name: &str, detail: fmt::Arguments<'_>) -> Bytes {
 }
 
 /// Returns the problem document of a request that has to wait for this limit.
-pub(super) fn exceeded(name: &str) -> Bytes {
+fn exceeded(name: &str) -> Bytes {
     quota_exceeded(
         name,
         format_args!("Refused by \"{name}\"; Retry-After says in how many seconds the same request passes."),

@@ -1,4 +1,7 @@
 //! The service of the layer, and the future of its responses.
+//!
+//! A call is in one of two states. Denied: the response is there and the service was not called. Calling: the service
+//! runs, and the permit of the breaker reports the outcome when the head of the response is there.
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,9 +17,12 @@ use tower_service::Service;
 use super::CircuitBreakerSettings;
 use crate::body::{Answered, denial};
 use crate::concurrency_limit::{Ongoing, deny_by, judge};
+use crate::event::{DecisionEvent, DecisionResult};
 use crate::head::{Head, ResponseHead};
 
 /// A service behind a circuit breaker; made by [`CircuitBreakerLayer`](super::CircuitBreakerLayer).
+///
+/// Clones share the breaker. It has to be `Clone`, because a denied call drops the readiness that was reserved for it.
 #[derive(Clone)]
 pub struct CircuitBreakerService<S> {
     inner: S,
@@ -38,13 +44,17 @@ where
     type Error = S::Error;
     type Future = CircuitBreakerFuture<S::Future>;
 
+    /// Is ready when the inner service is, also while the breaker is open: the denial itself needs no readiness.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
     }
 
+    /// Asks the breaker, and calls the service if it admits the call. A panic of the service counts as a failure.
     fn call(&mut self, request: Request<B>) -> CircuitBreakerFuture<S::Future> {
         let stage = match self.settings.guard.admit() {
             Ok(passage) => {
+                let head = Head::of(&request);
+                self.settings.hook.report(|| DecisionEvent::allowed(head, DecisionResult::Allowed));
                 let mut passage = Ongoing::new(passage, self.settings.overloaded_after);
                 let future = passage.work(|| self.inner.call(request));
                 CircuitBreakerStage::Calling {
@@ -54,7 +64,8 @@ where
                 }
             }
             Err(refusal) => {
-                let response = deny_by(self.settings.otherwise.as_deref(), Head::of(&request), refusal);
+                let CircuitBreakerSettings { otherwise, hook, .. } = &*self.settings;
+                let response = deny_by(otherwise.as_deref(), hook, Head::of(&request), refusal);
                 // The readiness that was reserved for this call is released for other calls.
                 self.inner = self.inner.clone();
                 CircuitBreakerStage::Refused { response: Some(response) }
@@ -76,7 +87,9 @@ pin_project! {
 pin_project! {
     #[project = StageProjection]
     enum CircuitBreakerStage<F> {
+        /// The breaker denied the call. `None` once the response was returned.
         Refused { response: Option<Response<Bytes>> },
+        /// The service runs. The permit is `None` once the outcome was reported.
         Calling { #[pin] future: F, passage: Option<Ongoing<BreakerPermit>>, settings: Arc<CircuitBreakerSettings> },
     }
 }

@@ -196,7 +196,7 @@ fn only_a_share_reaches_a_service_that_fails() {
 }
 
 #[test]
-fn who_is_refused_is_told_when_to_try_again() {
+fn a_denied_call_is_sent_the_time_to_the_next_try() {
     let mut bench = Bench::new(as_it_is);
     bench.after(20, Wanted::Status(500));
     let mut refusals = 0;
@@ -244,7 +244,7 @@ fn answers_may_be_judged_in_another_way() {
 }
 
 #[test]
-fn whoever_is_refused_may_be_answered_in_another_way() {
+fn a_denied_call_may_have_another_response() {
     let mut bench =
         Bench::new(|layer| layer.otherwise(|_| Response::new(Bytes::from_static(b"a page from yesterday"))));
     bench.after(20, Wanted::Status(500));

@@ -1,4 +1,7 @@
 //! A response body that holds a concurrency permit until it has ended.
+//!
+//! A service that streams is busy until the last byte, not until the head. The body holds the permit for that time and
+//! reports the outcome at its end. It adds no frame and changes none; it counts bytes only if the length is known.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,8 +15,8 @@ use tidegate::{ConcurrencyPermit, Outcome};
 use super::outcome::outcome_of_grpc;
 
 pin_project! {
-    /// The body of a service's response. With [`until_body_ends`](super::ConcurrencyLimitLayer::until_body_ends) it holds the
-    /// concurrency permit until it has ended. A body that is dropped earlier reports no outcome.
+    /// The body of a service's response. With [`until_body_ends`](super::ConcurrencyLimitLayer::until_body_ends) it
+    /// holds the concurrency permit until it has ended. A body that is dropped earlier reports no outcome.
     pub struct PermitBody<B>
     where
         B: Body,
@@ -53,10 +56,12 @@ struct BodyPermit {
 }
 
 impl BodyPermit {
+    /// Returns true if the announced length was read, after which a reader does not poll for the end.
     fn is_whole(&self) -> bool {
         self.to_come == Some(0)
     }
 
+    /// Reports the outcome and releases the permit.
     fn done(self) {
         self.place.done(self.outcome);
     }
@@ -69,6 +74,9 @@ impl<B: Body> PermitBody<B> {
     }
 
     /// Returns a body that holds this permit, unless the body has ended already.
+    ///
+    /// The length is that of `Content-Length`, or else the exact size of the body. A body of length 0 is over at once:
+    /// servers do not poll it.
     pub(super) fn place(
         body: B,
         place: ConcurrencyPermit,
@@ -90,6 +98,8 @@ impl<B: Body> Body for PermitBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 
+    /// Polls the body of the service. An error reports [`Outcome::Failed`]; trailers of gRPC decide the outcome; the
+    /// end reports it.
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

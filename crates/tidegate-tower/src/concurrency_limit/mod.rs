@@ -1,8 +1,9 @@
-//! A layer that limits the concurrency of requests by any [`ConcurrencyLimiter`]: a fixed or an adaptive limit, with priority
-//! classes and a queue.
+//! A layer that limits the concurrency of requests by any [`ConcurrencyLimiter`]: a fixed or an adaptive limit, with
+//! priority classes and a queue.
 //!
 //! A request beyond the limit is denied with 503, `Retry-After` and `application/problem+json`; a gRPC call with
-//! `UNAVAILABLE` and a pushback. If [`ConcurrencyLimitLayer::wait`] is set and the [`ConcurrencyLimiter`] have a queue, it waits instead.
+//! `UNAVAILABLE` and a pushback. If [`ConcurrencyLimitLayer::wait`] is set and the [`ConcurrencyLimiter`] has a queue,
+//! it waits instead.
 //!
 //! ```
 //! use std::time::Duration;
@@ -16,7 +17,7 @@
 //!
 //! let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::gradient2(2..=500))
 //!     .classes([Class::new("critical").share(50), Class::new("bulk").share(10)])
-//!     .line(100)
+//!     .max_waiters(100)
 //!     .newest_first_after(Duration::from_millis(500));
 //! let in_flight = ConcurrencyLimitLayer::new(places.clone())
 //!     .class(|head| if head.path().starts_with("/checkout") { CRITICAL } else { BULK })
@@ -33,10 +34,12 @@
 //!
 //! An error of the service in place of a response counts as [`Overloaded`](Outcome::Overloaded): from layers of tower
 //! it is a timeout, shed load or a connection that was not accepted. So a timeout layer inside of this one is taken
-//! into account. A timeout layer outside of this one drops the call; for that, set [`ConcurrencyLimitLayer::overloaded_after`].
+//! into account. A timeout layer outside of this one drops the call; for that, set
+//! [`ConcurrencyLimitLayer::overloaded_after`].
 //!
-//! Put this layer next to the service and a [`RateLimit`](crate::RateLimitLayer) outside of it, so that requests which the
-//! rate limit denies take no permit. If the rate limit is inside, its denials do not count as outcomes of the service.
+//! Put this layer next to the service and a [`RateLimit`](crate::RateLimitLayer) outside of it, so that requests which
+//! the rate limit denies take no permit. If the rate limit is inside, its denials do not count as outcomes of the
+//! service.
 
 mod body;
 mod not_sent;
@@ -65,12 +68,28 @@ use tower_layer::Layer;
 
 use crate::answer::{DeniedRequest, deny};
 use crate::body::Answered;
+use crate::event::{DecisionEvent, DecisionHook, DecisionResult};
 use crate::head::{Head, ResponseHead};
 
 /// A layer that limits the number of requests in flight; clones share the limit.
 ///
 /// The layer is ready when the service is. A waiting request holds no readiness: it waits with a clone of the service,
 /// which is polled for readiness when the request has a permit.
+///
+/// This is a bulkhead: a service that becomes slow cannot occupy more than its permits, however many requests arrive.
+/// With a fixed limit the number is yours; with an adaptive one it is derived from latency and errors, which sheds load
+/// before queues grow.
+///
+/// It differs from a rate limit in that it needs no estimate of the service's throughput. It protects the service, not
+/// one caller from another: put a [`RateLimitLayer`](crate::RateLimitLayer) outside for that.
+#[doc(alias = "bulkhead")]
+#[doc(alias = "semaphore")]
+#[doc(alias = "load shedding")]
+#[doc(alias = "backpressure")]
+#[doc(alias = "adaptive concurrency")]
+#[doc(alias = "concurrency limit middleware")]
+#[doc(alias = "AIMD")]
+#[doc(alias = "Gradient2")]
 #[derive(Clone)]
 pub struct ConcurrencyLimitLayer {
     settings: Arc<ConcurrencyLimitSettings>,
@@ -80,6 +99,7 @@ type ClassOf = dyn Fn(Head<'_>) -> usize + Send + Sync;
 pub(crate) type OutcomeOf = dyn Fn(ResponseHead<'_>) -> Outcome + Send + Sync;
 pub(crate) type DenialResponder = dyn Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Sync;
 
+/// The settings of a layer, which its services share.
 #[derive(Clone)]
 struct ConcurrencyLimitSettings {
     places: ConcurrencyLimiter,
@@ -89,10 +109,14 @@ struct ConcurrencyLimitSettings {
     otherwise: Option<Arc<DenialResponder>>,
     until_body_ends: bool,
     overloaded_after: Option<Duration>,
+    hook: DecisionHook,
 }
 
 impl ConcurrencyLimitLayer {
     /// Returns a layer over this concurrency limiter. All calls are of the first class, and none waits.
+    ///
+    /// Clones of the limiter share its permits, so the same limiter may be behind several layers and be read for
+    /// metrics.
     pub fn new(places: ConcurrencyLimiter) -> ConcurrencyLimitLayer {
         let settings = ConcurrencyLimitSettings {
             places,
@@ -102,11 +126,15 @@ impl ConcurrencyLimitLayer {
             otherwise: None,
             until_body_ends: false,
             overloaded_after: None,
+            hook: DecisionHook::default(),
         };
         ConcurrencyLimitLayer { settings: Arc::new(settings) }
     }
 
-    /// Sets the function that returns the class of a call: its rank, which is its index in [`ConcurrencyLimiter::classes`].
+    /// Sets the function that returns the class of a call: its rank, which is its index in
+    /// [`ConcurrencyLimiter::classes`].
+    ///
+    /// A number beyond the last class counts as the last one. Without classes every call has the same priority.
     #[must_use]
     pub fn class(self, class: impl Fn(Head<'_>) -> usize + Send + Sync + 'static) -> ConcurrencyLimitLayer {
         self.set(|settings| settings.class = Some(Arc::new(class)))
@@ -115,6 +143,9 @@ impl ConcurrencyLimitLayer {
     /// Queues a call beyond the limit for at most this time, or for its `grpc-timeout` if that is shorter.
     ///
     /// [`ConcurrencyLimiter::max_waiters`] sets the capacity of the queue. It is 0 unless set.
+    #[doc(alias = "queue")]
+    #[doc(alias = "backpressure")]
+    #[doc(alias = "max_wait")]
     #[must_use]
     pub fn wait(self, longest: Duration) -> ConcurrencyLimitLayer {
         self.set(|settings| settings.wait = longest)
@@ -131,7 +162,8 @@ impl ConcurrencyLimitLayer {
 
     /// Holds the permit until the body of the response has ended or is dropped, not only until its head is there.
     ///
-    /// The outcome of a gRPC call is then read from the status in the trailers, unless [`ConcurrencyLimitLayer::outcome`] is set.
+    /// The outcome of a gRPC call is then read from the status in the trailers, unless
+    /// [`ConcurrencyLimitLayer::outcome`] is set.
     #[must_use]
     pub fn until_body_ends(self) -> ConcurrencyLimitLayer {
         self.set(|settings| settings.until_body_ends = true)
@@ -149,12 +181,28 @@ impl ConcurrencyLimitLayer {
     }
 
     /// Sets the response to denied calls, in place of the default one.
+    ///
+    /// Its header fields are sent as they are. In gRPC the reply has to be a status of gRPC, which you write yourself.
     #[must_use]
     pub fn otherwise(
         self,
         answer: impl Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Sync + 'static,
     ) -> ConcurrencyLimitLayer {
         self.set(|settings| settings.otherwise = Some(Arc::new(answer)))
+    }
+
+    /// Sets a function that receives each decision of this layer, for metrics and logs.
+    ///
+    /// It is called once for each call that is allowed or denied, and not for a call that is dropped while it waits. It
+    /// must not block. Unless it is set, no event is made.
+    #[must_use]
+    #[doc(alias = "metrics")]
+    #[doc(alias = "observer")]
+    pub fn on_decision(
+        self,
+        observer: impl Fn(&DecisionEvent<'_>) + Send + Sync + 'static,
+    ) -> ConcurrencyLimitLayer {
+        self.set(|settings| settings.hook = DecisionHook::new(observer))
     }
 
     fn set(mut self, change: impl FnOnce(&mut ConcurrencyLimitSettings)) -> ConcurrencyLimitLayer {
@@ -164,6 +212,7 @@ impl ConcurrencyLimitLayer {
 }
 
 impl ConcurrencyLimitSettings {
+    /// Returns the class of a call; the first one unless a function is set.
     fn class(&self, head: Head<'_>) -> usize {
         self.class.as_ref().map_or(0, |class| class(head))
     }
@@ -174,10 +223,21 @@ impl ConcurrencyLimitSettings {
         (!max_wait.is_zero()).then_some(max_wait)
     }
 
+    /// Returns the response to a denied call.
     fn refuse(&self, head: Head<'_>, refusal: Denied) -> Response<Bytes> {
-        deny_by(self.otherwise.as_deref(), head, refusal)
+        deny_by(self.otherwise.as_deref(), &self.hook, head, refusal)
     }
 
+    /// Reports that a call has a permit.
+    #[inline]
+    fn report(&self, head: Head<'_>, result: DecisionResult) {
+        self.hook.report(|| {
+            let remaining = self.places.limit().saturating_sub(self.places.in_flight());
+            DecisionEvent { remaining: Some(remaining), ..DecisionEvent::allowed(head, result) }
+        });
+    }
+
+    /// Begins a call that has a permit; dropping it reports an outcome and releases the permit.
     fn begin(&self, place: ConcurrencyPermit) -> Ongoing<ConcurrencyPermit> {
         Ongoing::new(place, self.overloaded_after)
     }
@@ -201,13 +261,15 @@ impl ConcurrencyLimitSettings {
     }
 }
 
-/// Returns the response to a call that was denied for lack of capacity.
+/// Returns the response to a call that was denied for lack of capacity, and reports the denial.
 pub(crate) fn deny_by(
     otherwise: Option<&DenialResponder>,
+    hook: &DecisionHook,
     head: Head<'_>,
     refusal: Denied,
 ) -> Response<Bytes> {
     let refused = DeniedRequest::for_want_of_room(head, refusal.retry_after());
+    hook.report(|| DecisionEvent::denied(&refused));
     match otherwise {
         Some(otherwise) => otherwise(&refused),
         None => deny(&refused),

@@ -14,6 +14,8 @@ pub struct NotSent;
 
 impl NotSent {
     /// Returns true if this is among the sources of an error of a service, however layers have boxed it.
+    ///
+    /// Errors of tower's layers are boxed, often several times, so all sources are visited.
     pub(super) fn is_cause_of<E: 'static>(error: &E) -> bool {
         let error: &dyn Any = error;
         let boxed = error.downcast_ref::<BoxError>().map(|boxed| &**boxed as &(dyn Error + 'static));

@@ -1,4 +1,7 @@
 //! A call in progress, and its outcome if it is dropped before it has a response.
+//!
+//! Both layers have to report an outcome in every case: a response, an error, a drop by a timeout, a panic. The last
+//! two run no code of the layer but destructors, so the report is in one.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,7 +15,9 @@ const OVER: &str = "polled again after it was over";
 
 /// The recipient of a call's outcome: a concurrency permit or the permit of a circuit breaker.
 pub(crate) trait OutcomeListener {
+    /// Returns the time since the call was admitted.
     fn lasted(&self) -> Duration;
+    /// Reports the outcome and releases the permit.
     fn tell(self, outcome: Outcome);
 }
 
@@ -38,7 +43,9 @@ impl OutcomeListener for BreakerPermit {
 
 /// A call that has begun. It is dropped if its caller gives up or if the service panics.
 pub(crate) struct Ongoing<L: OutcomeListener> {
+    /// `None` once the outcome was reported.
     listener: Option<L>,
+    /// The time after which a drop counts as overload.
     overloaded_after: Option<Duration>,
     /// True while the service runs. It stays true after a panic.
     is_in_service: bool,
@@ -96,6 +103,8 @@ fn outcome_of_error<E: 'static>(error: &E) -> Outcome {
 }
 
 impl<L: OutcomeListener> Drop for Ongoing<L> {
+    /// Reports a call that ended without a response. During a panic of the service it failed; after a long wait its
+    /// caller gave up, which is overload; any other drop says nothing about the service.
     fn drop(&mut self) {
         let Some(listener) = self.listener.take() else { return };
         if self.is_in_service {

@@ -22,6 +22,16 @@ use crate::head::ResponseHead;
 ///
 /// If a service sends 429 because it is overloaded as a whole, set `.outcome(..)` of the layer.
 /// The head contains the gRPC status only if the response has no messages, as in most denials and errors.
+///
+/// ```
+/// use http::Response;
+/// use tidegate::Outcome;
+/// use tidegate_tower::{ResponseHead, outcome_of};
+///
+/// let response = Response::builder().status(503).body(())?;
+/// assert_eq!(outcome_of(ResponseHead::of(&response)), Outcome::Overloaded);
+/// # Ok::<(), http::Error>(())
+/// ```
 pub fn outcome_of(head: ResponseHead<'_>) -> Outcome {
     if is_own_denial(head) {
         return Outcome::Ignored;

@@ -1,4 +1,13 @@
 //! The service of the layer, and the future of its responses.
+//!
+//! ```text
+//!   admitted -> calling -> response
+//!   queued -> waiting -> readying -> calling -> response
+//!   denied -> refused
+//! ```
+//!
+//! A waiting call gives its readiness back. Readiness of a service may be a connection or a slot of a buffer, and
+//! waiters would otherwise hold all of them while other calls could use them.
 
 use std::fmt;
 use std::pin::Pin;
@@ -15,9 +24,13 @@ use tower_service::Service;
 use super::body::PermitBody;
 use super::{ConcurrencyLimitSettings, Ongoing};
 use crate::body::{Answered, denial};
+use crate::event::DecisionResult;
 use crate::head::Head;
 
 /// A service with a limited number of calls in flight; made by [`ConcurrencyLimitLayer`](super::ConcurrencyLimitLayer).
+///
+/// Clones share the permits. The inner service has to be `Clone`: a call that waits or is denied gives its readiness
+/// back.
 #[derive(Clone)]
 pub struct ConcurrencyLimit<S> {
     inner: S,
@@ -40,15 +53,19 @@ where
     type Error = S::Error;
     type Future = ConcurrencyLimitFuture<S, B>;
 
+    /// Is ready when the inner service is, also when all permits are in use: the decision is made at the call.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
     }
 
+    /// Takes a permit and calls the service. Without a free permit the call joins the queue, if it may wait, or is
+    /// denied.
     fn call(&mut self, request: Request<B>) -> ConcurrencyLimitFuture<S, B> {
         let head = Head::of(&request);
         let class = self.settings.class(head);
         let stage = match self.settings.places.admit(class) {
             Ok(place) => {
+                self.settings.report(head, DecisionResult::Allowed);
                 let mut place = self.settings.begin(place);
                 let future = place.work(|| self.inner.call(request));
                 ConcurrencyLimitStage::Calling { future, place: Some(place) }
@@ -91,10 +108,13 @@ pin_project! {
     where
         S: Service<Request<B>>,
     {
+        /// The call was denied. `None` once the response was returned.
         Refused { response: Option<Response<Bytes>> },
+        /// The call is queued, with a clone of the service that is not ready.
         Waiting { acquire: AcquireConcurrencyPermit, pending: Option<(S, Request<B>)> },
         /// The call has a permit, and waits until the service is ready.
         Readying { place: Option<Ongoing<ConcurrencyPermit>>, pending: Option<(S, Request<B>)> },
+        /// The service runs. The permit is `None` once it was released.
         Calling { #[pin] future: S::Future, place: Option<Ongoing<ConcurrencyPermit>> },
     }
 }
@@ -118,10 +138,12 @@ where
                 }
                 StageProjection::Waiting { acquire, pending } => {
                     match ready!(Pin::new(acquire).poll(context)) {
-                        Ok(place) => ConcurrencyLimitStage::Readying {
-                            place: Some(this.settings.begin(place)),
-                            pending: pending.take(),
-                        },
+                        Ok(place) => {
+                            let (_, request) = pending.as_ref().expect("it waits once");
+                            this.settings.report(Head::of(request), DecisionResult::Waited);
+                            let place = Some(this.settings.begin(place));
+                            ConcurrencyLimitStage::Readying { place, pending: pending.take() }
+                        }
                         Err(refusal) => {
                             let (_, request) = pending.take().expect("it waits once");
                             let response = this.settings.refuse(Head::of(&request), refusal);

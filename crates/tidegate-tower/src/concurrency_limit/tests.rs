@@ -231,7 +231,7 @@ fn a_call_by_grpc_is_refused_in_its_own_language() {
 }
 
 #[test]
-fn whoever_is_refused_may_be_answered_in_another_way() {
+fn a_denied_call_may_have_another_response() {
     let layer = ConcurrencyLimitLayer::new(ConcurrencyLimiter::at_most(1)).otherwise(|refused| {
         assert_eq!(refused.reason(), crate::Reason::Capacity);
         let mut response = Response::new(Bytes::from_static(b"later"));

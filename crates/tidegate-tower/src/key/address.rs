@@ -16,11 +16,18 @@ use crate::head::Head;
 ///
 /// If no server has added it, requests get an error 500 with that reason, because all of them would share one key; see
 /// [`Extract::or_share`].
+#[doc(alias = "remote address")]
+#[doc(alias = "IP address")]
+#[doc(alias = "ConnectInfo")]
+#[doc(alias = "client IP")]
 pub fn peer() -> Peer {
     Peer { grouping: Grouping::default() }
 }
 
 /// An extractor of the peer address of the connection; made by [`peer`].
+///
+/// Addresses are counted one by one in IPv4 and by networks of 64 bits in IPv6, because one client has all of such a
+/// network; [`Grouped`] changes that.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     grouping: Grouping,
@@ -78,6 +85,7 @@ where
     }
 }
 
+/// Returns the address as a part, or the mark of a mistake of the program.
 #[inline]
 fn grouped<'r>(ip: Option<IpAddr>, grouping: Grouping) -> Extracted<'r> {
     Extracted::Now(ip.map_or(Part::NoPeer, |ip| Part::Address(ip, grouping)))

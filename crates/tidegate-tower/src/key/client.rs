@@ -1,4 +1,8 @@
 //! The address of a client behind trusted proxies.
+//!
+//! Any client can write `X-Forwarded-For`. A proxy appends the address it sees, so only the items that trusted proxies
+//! have appended are facts; everything left of them is text of the client. Reading from the right with a list of
+//! trusted networks stops exactly there. A count of hops would be wrong as soon as one request takes another route.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -25,6 +29,20 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// ignored. If an item is not an address, the last known address is the client.
 ///
 /// No address is trusted until [`Client::trusting`] adds it.
+///
+/// ```
+/// use tidegate_tower::key::{self, Grouped as _};
+///
+/// // A load balancer in 10.0.0.0/8 writes the field; addresses are counted by networks of 56 bits in IPv6.
+/// let by_client = key::client(key::peer()).trusting(["10.0.0.0/8"])?.ipv6_bits(56);
+/// # let _ = by_client;
+/// # Ok::<(), key::NoNetwork>(())
+/// ```
+#[doc(alias = "X-Forwarded-For")]
+#[doc(alias = "Forwarded")]
+#[doc(alias = "trusted proxy")]
+#[doc(alias = "real IP")]
+#[doc(alias = "client IP")]
 pub fn client<E: Extract>(peer: E) -> Client<E> {
     Client {
         peer,
@@ -36,6 +54,8 @@ pub fn client<E: Extract>(peer: E) -> Client<E> {
 }
 
 /// An extractor of the client address behind proxies; made by [`client`].
+///
+/// If the peer is missing, the part is what the peer's extractor says about that: the field alone is never believed.
 #[derive(Clone, Debug)]
 pub struct Client<E> {
     peer: E,
@@ -61,6 +81,8 @@ impl<E> Client<E> {
     }
 
     /// Adds trusted networks that are already parsed.
+    ///
+    /// IPv4-mapped networks (`::ffff:10.0.0.0/104`) are the IPv4 networks, as addresses of clients are.
     #[must_use]
     pub fn trusting_networks(mut self, networks: impl IntoIterator<Item = IpNet>) -> Client<E> {
         networks.into_iter().map(canonical).for_each(|network| self.trusted.add(network));
@@ -68,12 +90,17 @@ impl<E> Client<E> {
     }
 
     /// Reads `Forwarded` (RFC 7239) in place of `X-Forwarded-For`.
+    ///
+    /// Its items are pairs, of which `for=` is read. Obfuscated names and `unknown` are no addresses.
     #[must_use]
     pub fn forwarded(self) -> Client<E> {
         Client { field: header::FORWARDED, form: Form::Pairs, ..self }
     }
 
     /// Reads another field of bare addresses, such as `x-real-ip`, in place of `X-Forwarded-For`.
+    ///
+    /// If a proxy replaces the field, its only item is the client. If it appends, the field is read from the right as
+    /// well.
     #[must_use]
     pub fn field(self, name: HeaderName) -> Client<E> {
         Client { field: name, form: Form::Bare, ..self }
@@ -85,10 +112,12 @@ impl<E> Client<E> {
 struct Trusted(Arc<Vec<IpNet>>);
 
 impl Trusted {
+    /// Adds a network to this clone's list.
     fn add(&mut self, network: IpNet) {
         Arc::make_mut(&mut self.0).push(network);
     }
 
+    /// Returns true if the address is in one of the networks. The list is short, so it is searched in order.
     fn has(&self, ip: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&ip))
     }
@@ -136,6 +165,7 @@ impl<E: Extract> Extract for Client<E> {
     }
 }
 
+/// Parses a network, or an address as a network of one.
 fn network(text: &str) -> Result<IpNet, NoNetwork> {
     let whole = || text.parse::<IpAddr>().ok().map(IpNet::from);
     let network = text.parse().ok().or_else(whole);
@@ -153,6 +183,8 @@ fn canonical(network: IpNet) -> IpNet {
 }
 
 /// The error of a text that is neither a network nor an address.
+///
+/// Its message contains the text and examples of valid ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoNetwork {
     text: String,

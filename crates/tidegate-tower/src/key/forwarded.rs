@@ -2,6 +2,9 @@
 //!
 //! Every proxy appends its item at the right end, so the text of a client is at the left. Because the list is read from
 //! the right, that text cannot change how the items of trusted proxies are parsed, not even by an unclosed quote.
+//!
+//! Nothing is copied but quoted values, and the caller bounds the number of items. A hostile line costs time linear in
+//! its length, which the server bounds.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -44,6 +47,7 @@ struct Items<'h> {
 impl<'h> Iterator for Items<'h> {
     type Item = &'h [u8];
 
+    /// Returns the item after the last comma, and keeps the rest.
     fn next(&mut self) -> Option<&'h [u8]> {
         let rest = self.rest?;
         match last_comma(rest, self.form) {

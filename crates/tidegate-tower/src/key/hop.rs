@@ -1,4 +1,7 @@
 //! One address in a header field that proxies write.
+//!
+//! Proxies write addresses in many forms: bare, with a port, in brackets, with a zone. An item in any other form is no
+//! address. It is never guessed: a wrong guess would let a client choose its own key.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

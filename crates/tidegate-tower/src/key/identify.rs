@@ -1,4 +1,7 @@
 //! The key of a request, combined from the parts that extractors find.
+//!
+//! Most extractors know their part at once; a lookup of a session does not. If one part has to be awaited, all of them
+//! become futures that are polled together. Only then is anything of the request copied.
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,6 +17,18 @@ use crate::head::Head;
     message = "`{Self}` does not say whom a request is counted for",
     note = "take one of `key::peer()`, `key::header(name)`, `key::from(|head| …)`, or a tuple of up to six"
 )]
+/// It is implemented for every [`Extract`] and for tuples of them; a type of your own implements [`Extract`].
+///
+/// ```
+/// use tidegate::Limit;
+/// use tidegate_tower::{RateLimitLayer, key};
+///
+/// // Each user may call each path ten times a second.
+/// let layer = RateLimitLayer::new(Limit::per_second(10), (key::header("x-user"), key::path()));
+/// # let _ = layer;
+/// ```
+#[doc(alias = "key extractor")]
+#[doc(alias = "KeyExtractor")]
 pub trait Identify: Send + Sync + 'static {
     /// Returns all parts of the key, or a future of them.
     fn identify<'r>(&self, head: Head<'r>) -> Identified<'r>;
@@ -62,6 +77,7 @@ macro_rules! identify_by_tuples {
 
 identify_by_tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 
+/// Returns the parts if all are known, else a future of all of them.
 fn together<'r, const N: usize>(each: [Extracted<'r>; N]) -> Identified<'r> {
     if each.iter().any(|one| matches!(one, Extracted::Later(_))) {
         return Identified::Later(LaterParts(LaterEach::of(each)));
@@ -70,6 +86,8 @@ fn together<'r, const N: usize>(each: [Extracted<'r>; N]) -> Identified<'r> {
 }
 
 /// A future of the parts of a key.
+///
+/// Its output does not borrow from the request. It panics if it is polled again after it was ready.
 pub struct LaterParts(LaterEach);
 
 impl Future for LaterParts {
@@ -89,12 +107,14 @@ impl fmt::Debug for LaterParts {
 /// A future of the parts that several extractors find.
 pub(crate) struct LaterEach(Vec<Waited>);
 
+/// A part that is awaited, or known already.
 enum Waited {
     For(LaterPart),
     Known(Part<'static>),
 }
 
 impl LaterEach {
+    /// Copies the parts that are known, because the request is not available later.
     pub(crate) fn of<'r>(each: impl IntoIterator<Item = Extracted<'r>>) -> LaterEach {
         let each = each.into_iter().map(|one| match one {
             Extracted::Now(part) => Waited::Known(part.into_owned()),
@@ -107,6 +127,7 @@ impl LaterEach {
 impl Future for LaterEach {
     type Output = Vec<Part<'static>>;
 
+    /// Polls all pending parts, so that lookups run at the same time.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Vec<Part<'static>>> {
         // Without its parts the request would be counted under a key without a name.
         assert!(!self.0.is_empty(), "polled again after it was over");

@@ -1,4 +1,7 @@
 //! Named values, of which a request may have several: header fields, cookies, query parameters.
+//!
+//! A client that repeats a name could otherwise choose which of its values is counted while the service reads another.
+//! The default counts all such requests under one key, which a client cannot vary.
 
 use std::borrow::Cow;
 
@@ -15,6 +18,10 @@ use crate::head::Head;
 ///
 /// If a name is repeated with different values, the service may read the first or the last. So all requests that repeat
 /// it are counted under one key; [`Named::on_repeated`] changes that.
+#[doc(alias = "API key")]
+#[doc(alias = "header")]
+#[doc(alias = "cookie")]
+#[doc(alias = "query parameter")]
 #[derive(Clone, Debug)]
 pub struct Named {
     what: What,
@@ -36,11 +43,15 @@ impl Named {
 
     /// Sets the handling of requests with several values of this name. The built-in attributes
     /// of rules (`header.x`, `cookie.x`, `query.x`) do not use it: there `on_repeated` of each rule applies.
+    ///
+    /// Equal values are one value. [`OnRepeated::First`] and [`OnRepeated::Last`] are right only if the service surely
+    /// reads the same one.
     #[must_use]
     pub fn on_repeated(self, on_repeated: OnRepeated) -> Named {
         Named { on_repeated, ..self }
     }
 
+    /// Returns the part for the values of a name, in the order of the request.
     fn part<'r>(&self, mut values: impl Iterator<Item = Cow<'r, [u8]>>) -> Part<'r> {
         let Some(first) = values.next() else { return Part::Missing };
         if self.on_repeated == OnRepeated::First {

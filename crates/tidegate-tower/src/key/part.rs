@@ -1,4 +1,7 @@
 //! One part of a key.
+//!
+//! A part is text, bytes, a number or an address. Types that are keys in the library convert into the same part here,
+//! so a layer and a [`Limiter`](tidegate::Limiter) that share a zone count under the same key.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,6 +12,19 @@ use http::HeaderValue;
 use tidegate_rules::Grouping;
 
 /// A part of a key, as an extractor found it in a request.
+///
+/// ```
+/// use std::net::IpAddr;
+///
+/// use tidegate_tower::key::Part;
+///
+/// assert_eq!(Part::from("ana"), Part::from(String::from("ana")));
+/// assert_eq!(Part::from(None::<&str>), Part::Missing);
+/// let ip: IpAddr = [192, 0, 2, 7].into();
+/// assert_eq!(Part::from(ip).address(), Some(ip));
+/// ```
+#[doc(alias = "key")]
+#[doc(alias = "identifier")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Part<'r> {
@@ -33,6 +49,8 @@ pub enum Part<'r> {
 
 impl<'r> Part<'r> {
     /// Returns this part, or `instead` if it is missing.
+    ///
+    /// A repeated part is not missing: the extractor has its own setting for that.
     pub(super) fn or(self, instead: Part<'r>) -> Part<'r> {
         match self {
             Part::Missing | Part::NoPeer => instead,
@@ -41,6 +59,8 @@ impl<'r> Part<'r> {
     }
 
     /// Returns this part with its bytes copied.
+    ///
+    /// A part that has to outlive the request needs it, such as one that an asynchronous extractor returns.
     pub fn into_owned(self) -> Part<'static> {
         match self {
             Part::Bytes(bytes) => Part::Bytes(Cow::Owned(bytes.into_owned())),
@@ -57,6 +77,8 @@ impl<'r> Part<'r> {
     }
 
     /// Returns the address, if the part is one.
+    ///
+    /// It is the whole address, before any grouping.
     pub fn address(&self) -> Option<IpAddr> {
         match self {
             Part::Address(ip, _) => Some(*ip),

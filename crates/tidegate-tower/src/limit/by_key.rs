@@ -3,16 +3,18 @@
 //! ```text
 //!   the key is found at once, or awaited -> allowed or denied at once, or queued
 //! ```
+//!
+//! A counted request ends in one decision of a limiter. The paths to it differ in what has to be kept until the
+//! response: nothing, the header fields, a receipt for a refund, a permit. The path without any of these is the fastest
+//! and is inlined.
 
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tidegate::{
-    Acquire, Algorithm, Decision, Denied, DirectLimiter, Enqueued, Key, Limit, Limiter, Ticks, TrackedTake,
-    Zone,
+    Acquire, Algorithm, Decision, Denied, DirectLimiter, Enqueued, Key, Limit, Limiter, TrackedTake, Zone,
 };
 
 use super::named_limiter::{LimiterStates, NamedLimiter};
@@ -20,14 +22,13 @@ use super::on_response::OnResponse;
 use super::outcome::{CallOutcome, Wait};
 use super::per_request::PerRequest;
 use super::settings::Settings;
-use crate::answer::DeniedRequest;
+use crate::answer::{DeniedRequest, LATER};
+use crate::event::DecisionResult;
 use crate::head::Head;
 use crate::key::{Identified, Identify, KeyOutcome, LaterParts, Parts};
 
 /// The size of a layer's own zone, enough for half a million keys. The system commits the memory as it is used.
 pub(super) const ZONE_BYTES: usize = 16 << 20;
-/// The time to the next try after a denial that is not a decision of the limit.
-const LATER: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 
 /// A decider by keys; clones share the counts.
 #[derive(Clone)]
@@ -57,6 +58,7 @@ impl Limiters {
         Limiters::of(counter, name)
     }
 
+    /// Returns a limiter of these states for all requests.
     pub(super) fn of(counter: LimiterStates, name: &str) -> Limiters {
         Limiters::One(Arc::new(NamedLimiter::new(counter, name)))
     }
@@ -75,6 +77,7 @@ impl ByKey {
         }
     }
 
+    /// Renames the limiters in header fields; their counts stay.
     pub(super) fn set_name(&mut self, name: &str) {
         self.limiters = match &self.limiters {
             Limiters::One(limiter) => Limiters::One(Arc::new(limiter.named(name))),
@@ -82,6 +85,7 @@ impl ByKey {
         };
     }
 
+    /// Decides about a request of this cost. If all requests share one state, no key is extracted.
     #[inline]
     pub(super) fn decide(self: &Arc<Self>, head: Head<'_>, cost: u64) -> CallOutcome {
         if matches!(&self.limiters, Limiters::One(limiter) if limiter.is_shared()) {
@@ -134,6 +138,7 @@ impl ByKey {
         if settings.settlement.may_correct() {
             return match limiter.admit_tracked(key, cost) {
                 (decision, Some(take)) => {
+                    settings.hook.report(|| limiter.event(head, &decision, DecisionResult::Allowed));
                     CallOutcome::Pass(Some(OnResponse::settled(settings, limiter, decision, take, key.key())))
                 }
                 (decision, None) => deny(settings, limiter, head, decision),
@@ -141,7 +146,10 @@ impl ByKey {
         }
         let decision = limiter.admit(key, cost);
         match decision.is_allowed() {
-            true => CallOutcome::Pass(OnResponse::kept(settings, limiter, decision, || key.key())),
+            true => {
+                settings.hook.report(|| limiter.event(head, &decision, DecisionResult::Allowed));
+                CallOutcome::Pass(OnResponse::kept(settings, limiter, decision, || key.key()))
+            }
             false => deny(settings, limiter, head, decision),
         }
     }
@@ -155,7 +163,10 @@ impl ByKey {
         head: Head<'_>,
         key: &Parts<'_>,
     ) -> CallOutcome {
-        let over = |passed| waited(&self.settings, limiter, head, passed, || key.key());
+        let over = |passed: Passed| {
+            report_passed(&self.settings, limiter, head, &passed, DecisionResult::Allowed);
+            waited(&self.settings, limiter, head, passed, || key.key())
+        };
         let wait = |turn| {
             let (settings, limiter) = (Arc::clone(&self.settings), Arc::clone(limiter));
             CallOutcome::wait(WaitInQueue { settings, limiter, key: key.key(), turn })
@@ -200,16 +211,32 @@ struct WaitInQueue {
     settings: Arc<Settings>,
     limiter: Arc<NamedLimiter>,
     key: Key,
+    /// The place in the queue. Dropping it leaves the queue and spends nothing.
     turn: Pin<Box<dyn Future<Output = Passed> + Send>>,
 }
 
 impl Wait for WaitInQueue {
     fn poll(&mut self, head: Head<'_>, context: &mut Context<'_>) -> Poll<CallOutcome> {
         let passed = ready!(self.turn.as_mut().poll(context));
+        report_passed(&self.settings, &self.limiter, head, &passed, DecisionResult::Waited);
         Poll::Ready(waited(&self.settings, &self.limiter, head, passed, || self.key.clone()))
     }
 }
 
+/// Reports a request that has passed a queue; a denial is reported where its response is made.
+fn report_passed(
+    settings: &Settings,
+    limiter: &NamedLimiter,
+    head: Head<'_>,
+    passed: &Passed,
+    result: DecisionResult,
+) {
+    if let Ok((decision, _)) = passed {
+        settings.hook.report(|| limiter.event(head, decision, result));
+    }
+}
+
+/// Returns the outcome of a request that has passed the queue, or that the queue has denied.
 fn waited(
     settings: &Arc<Settings>,
     limiter: &Arc<NamedLimiter>,
@@ -231,6 +258,7 @@ fn waited(
     }
 }
 
+/// Returns the denial by a decision of this limiter, with the header fields of the limit in force.
 #[inline(never)]
 fn deny(settings: &Settings, limiter: &NamedLimiter, head: Head<'_>, decision: Decision) -> CallOutcome {
     CallOutcome::Deny(

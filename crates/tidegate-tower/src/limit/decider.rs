@@ -1,4 +1,6 @@
 //! The decider of a layer: by keys or by rules.
+//!
+//! An enum in place of a trait object: there are two, and the decision is on the path of every request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,11 +14,14 @@ use crate::head::Head;
 /// The decider of a layer, with its settings; clones share both.
 #[derive(Clone)]
 pub(super) enum Decider {
+    /// Requests are counted by their key, under one limit or under a limit of each request.
     ByKey(Arc<ByKey>),
+    /// Requests are decided by the rules of a gate.
     ByRules(Arc<ByRules>),
 }
 
 impl Decider {
+    /// Decides about a request, unless its cost is zero: such a request passes and spends nothing.
     #[inline]
     pub(super) fn decide(&self, head: Head<'_>) -> CallOutcome {
         let cost = self.settings().cost(head);
@@ -29,6 +34,7 @@ impl Decider {
         }
     }
 
+    /// Returns the settings, which both deciders have.
     #[inline]
     fn settings(&self) -> &Settings {
         match self {

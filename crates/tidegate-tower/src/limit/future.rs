@@ -4,6 +4,9 @@
 //!   waiting -> ready -> running -> settling
 //!      `-> denied
 //! ```
+//!
+//! A request that is allowed at once starts in `running`, and one without any handling of its response is polled on a
+//! path of its own. The service behind a wait is a clone that is polled for readiness only when the wait is over.
 
 use std::fmt;
 use std::pin::Pin;
@@ -19,6 +22,7 @@ use super::outcome::{CallOutcome, Wait};
 use crate::body::{Answered, denial};
 use crate::head::Head;
 
+/// The panic message of a future that is polled after its end.
 const OVER: &str = "polled again after it was over";
 
 pin_project! {
@@ -60,15 +64,18 @@ impl<S, B> ResponseFuture<S, B>
 where
     S: Service<Request<B>>,
 {
+    /// Returns the response of a request whose service was called.
     #[inline(always)]
     pub(super) fn running(future: S::Future, on_response: Option<OnResponse>) -> Self {
         ResponseFuture { state: CallState::Running { future, on_response } }
     }
 
+    /// Returns the response of a denied request.
     pub(super) fn denied(response: Response<Bytes>) -> Self {
         ResponseFuture { state: CallState::Denied { response: Some(response) } }
     }
 
+    /// Returns the response of a request that waits, with a service that is not ready.
     pub(super) fn waiting(wait: Box<dyn Wait>, request: Request<B>, service: S) -> Self {
         let call = Some(Box::new(PendingCall { request, service }));
         ResponseFuture { state: CallState::Waiting { wait, call } }
@@ -81,6 +88,7 @@ where
 {
     type Output = Result<Response<Answered<R>>, S::Error>;
 
+    /// Polls the service directly if nothing has to be done with its response, else the state machine.
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.as_mut().project().state.project() {

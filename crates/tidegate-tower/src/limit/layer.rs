@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use tidegate::{Clock, Limit, Limiter, Zone};
+use tidegate::{Clock, Limit, LimitError, Limiter, Zone};
 use tidegate_rules::Gate;
 use tower_layer::Layer;
 
@@ -19,6 +19,7 @@ use super::service::RateLimit;
 use super::settings::Settings;
 use super::settle::Settle;
 use crate::answer::{DeniedRequest, Dialect};
+use crate::event::{DecisionEvent, DecisionHook};
 use crate::head::{Head, ResponseHead};
 use crate::key::{Extract, Identify};
 
@@ -39,6 +40,13 @@ const DEFAULT_NAME: &str = "default";
 ///
 /// In a nested router of axum the path lacks the prefix of the outer router: put the layer outside, or read axum's
 /// `OriginalUri`.
+#[doc(alias = "rate limit middleware")]
+#[doc(alias = "rate limiter")]
+#[doc(alias = "throttle")]
+#[doc(alias = "GovernorLayer")]
+#[doc(alias = "429")]
+#[doc(alias = "too many requests")]
+#[doc(alias = "quota")]
 #[derive(Clone)]
 pub struct RateLimitLayer {
     decider: Decider,
@@ -80,6 +88,25 @@ impl RateLimitLayer {
         RateLimitLayer::by_key(key, limiters)
     }
 
+    /// Returns the same layer for a limit that is written as text, such as one from a configuration file.
+    ///
+    /// ```
+    /// use tidegate_tower::{RateLimitLayer, key};
+    ///
+    /// let layer = RateLimitLayer::try_new("10/s burst 20", key::header("x-api-key"))?;
+    /// # let _ = layer;
+    ///
+    /// let error = RateLimitLayer::try_new("60/min", key::everyone()).unwrap_err();
+    /// assert!(error.to_string().contains("unknown unit \"min\""), "{error}");
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the text is not a limit. The error contains the place, the fault and the remedy.
+    pub fn try_new(limit: &str, key: impl Identify) -> Result<RateLimitLayer, LimitError> {
+        Ok(RateLimitLayer::new(limit.parse()?, key))
+    }
+
     /// Returns a layer with a limiter that other code may share.
     ///
     /// A text, a number and an IPv4 address are the same key in both. An IPv6 address is the text of its network, such
@@ -98,9 +125,9 @@ impl RateLimitLayer {
     /// A debt belongs to the key and the limit. So a debt under one limit does not affect requests under another, and a
     /// caller starts full under a new plan.
     ///
-    /// The memory is that of [`RateLimitLayer::new`], for all limits together; [`RateLimitLayer::each_on`] has another one.
-    /// With [`RateLimitLayer::wait`] there is a queue for each key under each of the first 64 limits. Requests under further
-    /// limits are limited as well, but a waiting one may be overtaken.
+    /// The memory is that of [`RateLimitLayer::new`], for all limits together; [`RateLimitLayer::each_on`] has another
+    /// one. With [`RateLimitLayer::wait`] there is a queue for each key under each of the first 64 limits. Requests
+    /// under further limits are limited as well, but a waiting one may be overtaken.
     pub fn each(
         key: impl Identify,
         limit: impl Fn(Head<'_>) -> Limit + Send + Sync + 'static,
@@ -121,9 +148,9 @@ impl RateLimitLayer {
 
     /// Returns a layer that limits requests by the rules of a gate, whose store may be remote.
     ///
-    /// Rules match `method`, `path`, `host`, `ip` (see [`RateLimitLayer::peer`]), `header.x`, `cookie.x`, `query.x`, and the
-    /// attributes of [`RateLimitLayer::attribute`]. A request that a rule always denies gets 403. Permits are released when
-    /// the response is over; in a remote store, when the response begins.
+    /// Rules match `method`, `path`, `host`, `ip` (see [`RateLimitLayer::peer`]), `header.x`, `cookie.x`, `query.x`,
+    /// and the attributes of [`RateLimitLayer::attribute`]. A request that a rule always denies gets 403. Permits are
+    /// released when the response is over; in a remote store, when the response begins.
     ///
     /// A request waits only if a rule has a max wait; [`RateLimitLayer::wait`] can shorten the max wait of a rule, not
     /// extend it. If a client disconnects while its request waits, the cost stays spent.
@@ -150,7 +177,7 @@ impl RateLimitLayer {
             Decider::ByRules(by) => Arc::make_mut(by).set_peer(Arc::new(peer)),
             Decider::ByKey(_) => panic!(
                 "peer: only rules look for it, and this layer has none; give the peer as the key, or make the layer by \
-                 RateLimit::rules"
+                 RateLimitLayer::rules"
             ),
         }
         self
@@ -172,7 +199,7 @@ impl RateLimitLayer {
             Decider::ByRules(by) => Arc::make_mut(by).add(name, Arc::new(value)),
             Decider::ByKey(_) => panic!(
                 "attribute {name:?}: only rules look at it, and this layer has none; give it as a part of the key, or \
-                 make the layer by RateLimit::rules"
+                 make the layer by RateLimitLayer::rules"
             ),
         }
         self
@@ -198,6 +225,9 @@ impl RateLimitLayer {
     /// A caller's `grpc-timeout` shortens the wait. A request that would have to wait longer is denied at once. A
     /// request whose client disconnects leaves the queue.
     #[must_use]
+    #[doc(alias = "queue")]
+    #[doc(alias = "backpressure")]
+    #[doc(alias = "max_wait")]
     pub fn wait(self, longest: Duration) -> RateLimitLayer {
         self.set(|settings| settings.max_wait = longest)
     }
@@ -229,6 +259,8 @@ impl RateLimitLayer {
     /// It is not called for requests that were denied or not limited. For requests without a response see
     /// [`RateLimitLayer::abandoned`].
     #[must_use]
+    #[doc(alias = "refund")]
+    #[doc(alias = "charge")]
     pub fn after(self, after: impl Fn(ResponseHead<'_>) -> Settle + Send + Sync + 'static) -> RateLimitLayer {
         self.set(|settings| settings.settlement.set_after(Arc::new(after)))
     }
@@ -237,10 +269,10 @@ impl RateLimitLayer {
     /// returned an error in place of a response. It is done when the request is dropped.
     ///
     /// Unless set, a client cannot avoid a charge by disconnecting: the take is kept, and the maximum that
-    /// [`RateLimitLayer::after`] would charge is charged as well. That is its charge for an empty response with status 499
-    /// (client closed request), or the largest charge of this layer so far, whichever is more. A refund that it returns
-    /// there is ignored. Set `.abandoned(Settle::Keep)` to charge nothing, or `.abandoned(Settle::Charge(n))` if the
-    /// maximum is known.
+    /// [`RateLimitLayer::after`] would charge is charged as well. That is its charge for an empty response with status
+    /// 499 (client closed request), or the largest charge of this layer so far, whichever is more. A refund that it
+    /// returns there is ignored. Set `.abandoned(Settle::Keep)` to charge nothing, or `.abandoned(Settle::Charge(n))`
+    /// if the maximum is known.
     ///
     /// A request that is dropped before the service was called is never charged: it was waiting, or a remote store had
     /// not replied yet. A refund that is set here is done.
@@ -271,6 +303,42 @@ impl RateLimitLayer {
         answer: impl Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Sync + 'static,
     ) -> RateLimitLayer {
         self.set(|settings| settings.otherwise = Some(Arc::new(answer)))
+    }
+
+    /// Sets a function that receives each decision of this layer, for metrics and logs.
+    ///
+    /// It is called once for each request that is allowed or denied, before the service is called or the response is
+    /// sent. It is not called for requests that are not limited ([`exempt`](RateLimitLayer::exempt), a cost of 0, a
+    /// part that is [skipped](Extract::or_skip)), and not for requests that are dropped while they wait.
+    ///
+    /// It runs inside of the call, so it must not block. Unless it is set, no event is made.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use tidegate::Limit;
+    /// use tidegate_tower::{RateLimitLayer, key};
+    ///
+    /// let denials = Arc::new(AtomicU64::new(0));
+    /// let layer = RateLimitLayer::new(Limit::per_minute(100), key::header("x-api-key")).named("api").on_decision({
+    ///     let denials = Arc::clone(&denials);
+    ///     move |event| {
+    ///         if event.is_denied() {
+    ///             denials.fetch_add(1, Ordering::Relaxed);
+    ///         }
+    ///     }
+    /// });
+    /// # let _ = layer;
+    /// ```
+    #[must_use]
+    #[doc(alias = "metrics")]
+    #[doc(alias = "observer")]
+    pub fn on_decision(
+        self,
+        observer: impl Fn(&DecisionEvent<'_>) + Send + Sync + 'static,
+    ) -> RateLimitLayer {
+        self.set(|settings| settings.hook = DecisionHook::new(observer))
     }
 
     /// Sets the clock by which requests are delayed under rules; for tests. Limiters and stores have clocks of their

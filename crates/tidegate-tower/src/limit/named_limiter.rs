@@ -1,4 +1,7 @@
 //! A limiter with the parts of replies that depend on its limit.
+//!
+//! Two kinds of limiters are behind it. One state for all requests needs no key and no map. A state for each key is a
+//! [`Limiter`], which other code may share and whose limit may be replaced while requests run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,12 +12,15 @@ use tidegate::{
 use super::settle::Settle;
 use crate::answer::Promise;
 use crate::body::Held;
+use crate::event::{DecisionEvent, DecisionResult};
+use crate::head::Head;
 use crate::key::Parts;
 
 /// A limiter with the parts of replies that depend on its limit.
 pub(super) struct NamedLimiter {
     counter: LimiterStates,
     promise: Promise,
+    /// The parts of replies for a limit that replaced the first one; made when it first decides.
     replaced: Mutex<Option<Replaced>>,
 }
 
@@ -31,6 +37,7 @@ pub(super) enum LimiterStates {
 type Replaced = (Limit, Arc<Promise>);
 
 impl NamedLimiter {
+    /// Formats the parts of replies once; `name` is made valid in header fields.
     pub(super) fn new(counter: LimiterStates, name: &str) -> NamedLimiter {
         let promise = Promise::new(name, &counter.limit());
         NamedLimiter { counter, promise, replaced: Mutex::default() }
@@ -41,8 +48,20 @@ impl NamedLimiter {
         NamedLimiter::new(self.counter.clone(), name)
     }
 
+    /// Returns the limit in force, which other code may have replaced.
     pub(super) fn limit(&self) -> Limit {
         self.counter.limit()
+    }
+
+    /// Returns the event of a request that this limiter has allowed.
+    pub(super) fn event<'a>(
+        &'a self,
+        head: Head<'a>,
+        decision: &Decision,
+        result: DecisionResult,
+    ) -> DecisionEvent<'a> {
+        let (limit, remaining) = (Some(self.promise.name()), Some(decision.remaining()));
+        DecisionEvent { limit, remaining, ..DecisionEvent::allowed(head, result) }
     }
 
     /// Returns true if all requests share one state, so that none needs a key.
@@ -51,6 +70,7 @@ impl NamedLimiter {
         matches!(self.counter, LimiterStates::Shared(_))
     }
 
+    /// Decides about a request of this cost, without a receipt.
     #[inline]
     pub(super) fn admit(&self, key: &Parts<'_>, cost: u64) -> Decision {
         match &self.counter {
@@ -67,6 +87,7 @@ impl NamedLimiter {
         }
     }
 
+    /// Returns a request for a turn in the queue of this key.
     pub(super) fn acquire(&self, key: &Parts<'_>, cost: u64) -> Acquire {
         match &self.counter {
             LimiterStates::Shared(single) => single.acquire_units(cost),
@@ -95,6 +116,7 @@ impl NamedLimiter {
         }
     }
 
+    /// Spends units in addition, even beyond the limit, as far as its `max_debt` allows.
     fn charge(&self, key: &Key, units: u64) {
         match &self.counter {
             LimiterStates::Shared(single) => single.charge(units),

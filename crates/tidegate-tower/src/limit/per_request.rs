@@ -29,10 +29,12 @@ pub(super) struct PerRequest {
 }
 
 impl PerRequest {
+    /// Returns limiters in this zone, without any limit known yet.
     pub(super) fn new(zone: &Zone, name: &str, limit: Arc<LimitOf>) -> PerRequest {
         PerRequest { zone: zone.clone(), limit, name: name.into(), known: Arc::default() }
     }
 
+    /// Returns the same limiters under another name. Only header fields change.
     pub(super) fn named(&self, name: &str) -> PerRequest {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         // The limiters stay, and with them their queues.

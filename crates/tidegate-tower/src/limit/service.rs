@@ -1,4 +1,7 @@
 //! The service behind the layer.
+//!
+//! The decision is made in `call`, not in `poll_ready`: only then is the request there. So the layer is ready when the
+//! inner service is, and tower's load balancers and buffers work around it as usual.
 
 use std::task::{Context, Poll};
 
@@ -13,6 +16,10 @@ use crate::body::Answered;
 use crate::head::Head;
 
 /// A service whose requests are limited; made by [`RateLimit`](super::RateLimitLayer).
+///
+/// Clones share the counts. The inner service has to be `Clone`, because a request that waits or is denied gives the
+/// readiness back that was reserved for it.
+#[doc(alias = "rate limit middleware")]
 #[derive(Clone, Debug)]
 pub struct RateLimit<S> {
     inner: S,
@@ -57,12 +64,14 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S, B>;
 
+    /// Is ready when the inner service is. A used-up limit does not make it pending: the denial is a response.
     #[inline]
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
     }
 
     // Inlined, it would build the future on its caller's stack first, and futures of services are large to move.
+    /// Decides about the request, and calls the service, denies the request, or makes it wait.
     #[inline(never)]
     fn call(&mut self, request: Request<B>) -> ResponseFuture<S, B> {
         match self.decider.decide(Head::of(&request)) {

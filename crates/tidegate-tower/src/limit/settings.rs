@@ -1,4 +1,6 @@
 //! The settings of a layer, common to all deciders.
+//!
+//! They are behind an `Arc` that clones of a layer share until one of them is changed, so a service is cheap to clone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +12,7 @@ use tidegate_support::put_fields;
 
 use super::settle::Settlement;
 use crate::answer::{DeniedRequest, Dialect, deny};
+use crate::event::{DecisionEvent, DecisionHook};
 use crate::head::Head;
 
 type CostOf = dyn Fn(Head<'_>) -> u64 + Send + Sync;
@@ -19,14 +22,24 @@ type DenialResponse = dyn Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Syn
 /// The settings of a layer, common to all deciders.
 #[derive(Clone)]
 pub(super) struct Settings {
+    /// The cost of a request; 1 unless set.
     pub(super) cost: Option<Arc<CostOf>>,
+    /// Requests for which it returns true are not limited.
     pub(super) exempt: Option<Arc<IsExempt>>,
+    /// True if `OPTIONS` requests are not limited.
     pub(super) exempts_options: bool,
+    /// The longest wait in a queue; zero if none waits.
     pub(super) max_wait: Duration,
+    /// The header fields with the remaining quota.
     pub(super) dialect: Dialect,
+    /// The corrections of costs after the response.
     pub(super) settlement: Settlement,
+    /// The reply to denied requests, in place of the default one.
     pub(super) otherwise: Option<Arc<DenialResponse>>,
+    /// The clock by which rules delay requests.
     pub(super) clock: Arc<dyn Clock>,
+    /// The function that receives each decision.
+    pub(super) hook: DecisionHook,
 }
 
 impl Settings {
@@ -53,8 +66,9 @@ impl Settings {
         head.timeout().map_or(self.max_wait, |timeout| timeout.min(self.max_wait))
     }
 
-    /// Makes the reply to a request that was denied.
+    /// Makes the reply to a request that was denied, and reports the denial.
     pub(super) fn deny(&self, refused: &DeniedRequest<'_>) -> Response<Bytes> {
+        self.hook.report(|| DecisionEvent::denied(refused));
         let mut response = match &self.otherwise {
             None => deny(refused),
             Some(answer) => answer(refused),
@@ -77,6 +91,7 @@ impl Default for Settings {
             settlement: Settlement::default(),
             otherwise: None,
             clock: Arc::new(CounterClock::new()),
+            hook: DecisionHook::default(),
         }
     }
 }

@@ -12,6 +12,23 @@ use crate::head::ResponseHead;
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
 /// The correction of a request's cost after its response.
+///
+/// ```
+/// use http::StatusCode;
+/// use tidegate::Limit;
+/// use tidegate_tower::{RateLimitLayer, Settle, key};
+///
+/// // Only failed logins count: a correct password is refunded.
+/// let logins = RateLimitLayer::new(Limit::per_hour(10), key::peer()).after(|response| match response.status() {
+///     StatusCode::OK => Settle::Refund,
+///     _ => Settle::Keep,
+/// });
+/// # let _ = logins;
+/// ```
+#[doc(alias = "refund")]
+#[doc(alias = "charge")]
+#[doc(alias = "idempotent refund")]
+#[doc(alias = "token cost")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Settle {

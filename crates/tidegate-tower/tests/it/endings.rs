@@ -220,7 +220,7 @@ impl World {
     }
 
     async fn all_places_are_free(&self) {
-        eventually("all places are free", async || self.left(0, "nobody").await == Some(PLACES)).await;
+        eventually("all places are free", async || self.left(0, "unused").await == Some(PLACES)).await;
     }
 }
 
@@ -247,13 +247,14 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 fn memory() -> Gate {
-    Gate::new(Policy::from_toml(RULES).unwrap(), Zone::new(1 << 20))
+    Gate::new(Policy::from_toml(RULES).unwrap(), Zone::new(1 << 20)).expect("the store supports the policy")
 }
 
 fn on_redis(redis: &Redis) -> Gate {
-    let options = Options { deadline: Duration::from_secs(2), ..Options::new(redis.url().parse().unwrap()) };
+    let options = Options::new(redis.url().parse().unwrap()).deadline(Duration::from_secs(2));
     let store = RedisStore::open(options).unwrap_or_else(|error| panic!("{error}"));
     Gate::new(Policy::from_toml(RULES).unwrap(), FallbackStore::new(Arc::new(store), &Zone::new(1 << 24)))
+        .expect("the store supports the policy")
 }
 
 /// Checks that every request costs what its correction specifies.
@@ -305,11 +306,10 @@ async fn on_redis_a_request_that_ends_in_any_way_is_settled_and_holds_no_place()
 async fn requests_that_end_while_redis_is_lost_hold_no_place_there_and_none_here() {
     let redis = Redis::start(Flavour::Redis7);
     let mut random = Random::new(Random::seed_from_environment());
-    let options =
-        Options { deadline: Duration::from_millis(20), ..Options::new(redis.url().parse().unwrap()) };
+    let options = Options::new(redis.url().parse().unwrap()).deadline(Duration::from_millis(20));
     let store = RedisStore::open(options).unwrap_or_else(|error| panic!("{error}"));
     let store = FallbackStore::new(Arc::new(store), &Zone::new(1 << 24));
-    let gate = Gate::new(Policy::from_toml(RULES).unwrap(), store);
+    let gate = Gate::new(Policy::from_toml(RULES).unwrap(), store).expect("the store supports the policy");
     let mut world = World::new(gate, Settle::Charge(CHARGED));
     for number in 0..REQUESTS {
         match random.between(0, 19) {

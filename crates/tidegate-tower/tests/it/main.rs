@@ -5,7 +5,11 @@
 #[cfg(test)]
 mod endings;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod guarded;
+#[cfg(test)]
+mod handlers;
 #[cfg(test)]
 mod in_flight;
 #[cfg(test)]

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_round_says_what_is_known_and_a_slower_one_does_not_raise_it() {
+    fn the_first_round_sets_the_base_and_a_slower_one_does_not_raise_it() {
         let mut base = Base::new(40);
         assert_eq!(base.learn(&RoundTally { latency: None, done: 0, lost: 16, rounds: 1, peak: 16 }), None);
         assert_eq!(rounds(&mut base, 1, 800), 800);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_chance_does_not_lower_it() {
+    fn a_difference_within_the_standard_error_does_not_lower_it() {
         let mut base = Base::new(40);
         rounds(&mut base, 1, 800);
         let by_chance = Latency { most: Ticks::new(800), ..Latency::exactly(720) };
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_replaces_what_was_measured_long_ago() {
+    fn a_rest_replaces_an_old_base() {
         let mut base = Base::new(40);
         rounds(&mut base, 8, 100);
         assert!(base.is_resting);

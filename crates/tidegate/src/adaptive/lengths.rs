@@ -1,4 +1,6 @@
 //! A histogram of call lengths by powers of two, for the time after which nearly all concurrent calls have ended.
+//!
+//! 64 counters hold any number of calls, and the time is at most twice too long.
 
 use crate::time::Ticks;
 
@@ -16,11 +18,13 @@ impl Default for Lengths {
 }
 
 impl Lengths {
+    /// Counts a call. A counter that is full keeps its value.
     pub(super) fn add(&mut self, latency: Ticks) {
         let slot = &mut self.0[latency.get().max(1).ilog2() as usize];
         *slot = slot.saturating_add(1);
     }
 
+    /// Returns true if no call was counted.
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|calls| *calls == 0)
     }
@@ -61,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_call_says_nothing_about_how_long_they_take() {
+    fn a_single_call_gives_no_estimate_of_the_length() {
         assert_eq!(of(&[(15, 1000), (1, u64::MAX)]), 1024);
         assert_eq!(of(&[(14, 1000), (2, u64::MAX)]), u64::MAX);
         assert_eq!([of(&[]), of(&[(1, 1000)]), of(&[(2, 0)])], [0, 0, 2]);

@@ -18,6 +18,13 @@ const MOST: u64 = 1 << 32;
 /// let adapt = AdaptiveLimit::gradient2(4..=500).starting_at(20).slow_after(800 * MILLISECOND);
 /// # let _ = adapt;
 /// ```
+///
+/// | algorithm | signal | choose it if |
+/// |---|---|---|
+/// | [AIMD](AdaptiveLimit::aimd) | losses, late replies | the service denies calls or times out when it is overloaded |
+/// | [Vegas](AdaptiveLimit::vegas) | the number of calls that queue in the service | a short queue there is wanted, to keep all workers busy |
+/// | [Gradient2](AdaptiveLimit::gradient2) | latency relative to that with little in flight | one and a half times the usual latency is acceptable |
+#[doc(alias("adaptive concurrency", "congestion control"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdaptiveLimit {
     pub(super) algorithm: AdaptiveAlgorithm,
@@ -45,8 +52,8 @@ pub(super) enum AdaptiveAlgorithm {
 impl AdaptiveLimit {
     /// Creates an AIMD limit: it grows step by step while nothing is lost, and shrinks by a tenth after a loss.
     ///
-    /// It uses timeouts and denials, and [`AdaptiveLimit::slow_after`], which should be set: timeouts come late. Without any of
-    /// these signals, the limit ends at its upper bound.
+    /// It uses timeouts and denials, and [`AdaptiveLimit::slow_after`], which should be set: timeouts come late.
+    /// Without any of these signals, the limit ends at its upper bound.
     ///
     /// # Panics
     /// Panics if the lower bound is 0 or above the upper one, or the upper one is above 2³².

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_answered_says_what_is_left() {
+    fn the_answered_share_determines_the_remaining_limit() {
         assert_eq!([left(plain(), 94, 6), left(plain(), 50, 50), left(plain(), 0, 16)], [84, 45, 33]);
         assert_eq!(left(plain().cutting_to(50), 90, 10), 45);
         assert_eq!(left(plain().cutting_to(0), 90, 10), 10, "ten percent is the least");

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_a_standard_error() {
+    fn the_error_of_the_mean_is_a_standard_error() {
         // Half take 2^10 and half 2^14: two powers from the mean, and a quarter of that for sixteen calls.
         let latencies: Vec<_> = (0..16).map(|call| 1024 << (call % 2 * 4)).collect();
         let Latency { least, usual, most } = latency_of(&latencies);

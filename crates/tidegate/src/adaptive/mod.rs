@@ -55,6 +55,21 @@ pub enum Outcome {
 }
 
 /// An estimator of the concurrency limit from the results of calls; always within the configured bounds.
+///
+/// [`ConcurrencyLimiter::adaptive`](crate::ConcurrencyLimiter::adaptive) uses it. Use it directly to drive a limit of
+/// your own, such as a pool size:
+///
+/// ```
+/// use tidegate::{AdaptiveLimit, Estimator, Outcome, Sample, Ticks, Timestamp};
+///
+/// let mut estimator = Estimator::new(&AdaptiveLimit::aimd(1..=100).starting_at(10));
+/// for call in 0..100 {
+///     let (now, latency) = (Timestamp::from_ticks(1_000 + call), Ticks::ZERO);
+///     estimator.observe(Sample { now, latency, in_flight: 10, outcome: Outcome::Overloaded });
+/// }
+/// assert!(estimator.limit() < 10);
+/// ```
+#[doc(alias("AIMD", "Vegas", "Gradient2", "congestion control"))]
 #[derive(Clone, Debug)]
 pub struct Estimator {
     adapt: AdaptiveLimit,
@@ -65,6 +80,7 @@ pub struct Estimator {
 
 #[derive(Clone, Debug)]
 enum Kind {
+    /// AIMD: a limit that follows losses.
     ByLosses(Aimd),
     /// Vegas and Gradient2: a limit that follows latency, with rests between.
     ByLatency(Base, Follow),
@@ -76,7 +92,9 @@ type Follow = fn(&mut Level, Ticks, Ticks, &RoundTally) -> Relevance;
 /// The relevance of calls that began before a round was evaluated, for the limit after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relevance {
+    /// They are comparable to later ones, and count.
     Smooth,
+    /// They reflect another limit, and are ignored.
     Cut,
 }
 
@@ -112,6 +130,7 @@ impl Estimator {
         self.limit()
     }
 
+    /// Moves the limit by the tally of one round.
     fn settle(&mut self, tally: &RoundTally) -> Relevance {
         let before = self.level.places();
         let is_cut = losses::cut(&self.adapt, &mut self.level, tally);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_about_load_is_not_counted() {
+    fn outcomes_unrelated_to_load_are_not_counted() {
         let mut round = Round::default();
         for outcome in [Outcome::Failed, Outcome::Ignored] {
             assert!((0..100).all(|_| round.add(at(100, 50, outcome), 1).is_none()));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_before_the_long_calls_can_have_ended_is_not_measured() {
+    fn calls_that_end_before_the_long_ones_can_have_ended_are_not_measured() {
         let mut round = waiting();
         assert!((0..40).all(|_| round.add(at(11_023, 10, Outcome::Done), 16).is_none()));
         let tally = (0..16).find_map(|_| round.add(at(11_024, 1000, Outcome::Done), 16)).unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn while_it_waits_a_usual_loss_is_not_held_against_what_is_measured() {
+    fn a_usual_loss_during_the_wait_does_not_count_in_the_measurement() {
         let mut round = waiting();
         for _ in 0..20 {
             assert!((0..9).all(|_| round.add(at(10_100, 10, Outcome::Done), 16).is_none()));

@@ -78,7 +78,7 @@ fn one_call_that_is_lost_or_late_cuts_nothing() {
 }
 
 #[test]
-fn failures_say_nothing_about_load() {
+fn failures_do_not_move_the_limit() {
     for adapt in ALL {
         let mut service = Service::new(&adapt(1..=1000).starting_at(50));
         assert_eq!(service.calls(10_000, 1, Outcome::Failed), 50);
@@ -123,7 +123,7 @@ fn mean_limit_of_mixed(adapt: &AdaptiveLimit, calls: u64, one_in: u64) -> u64 {
 /// After a cut the short calls end first: measured alone, they would make all others look like a queue.
 #[test]
 #[cfg_attr(miri, ignore = "a million calls")]
-fn a_mix_of_short_and_long_calls_is_not_taken_for_a_queue() {
+fn a_mix_of_short_and_long_calls_does_not_look_like_a_queue() {
     for adapt in [AdaptiveLimit::vegas, AdaptiveLimit::gradient2] {
         for one_in in [2, 3, 10] {
             let mean = mean_limit_of_mixed(&adapt(4..=300).starting_at(200), 200_000, one_in);
@@ -134,7 +134,7 @@ fn a_mix_of_short_and_long_calls_is_not_taken_for_a_queue() {
 
 #[test]
 #[should_panic(expected = "places 0..=5: the bounds are out of order or out of range")]
-fn no_places_at_all_are_refused() {
+fn bounds_without_any_call_in_flight_panic() {
     let _ = AdaptiveLimit::aimd(0..=5);
 }
 
@@ -162,7 +162,7 @@ mod random {
 
     proptest! {
         #[test]
-        fn whatever_happens_the_limit_stays_within_its_bounds(
+        fn the_limit_stays_within_its_bounds_under_any_samples(
             (min, more, start) in (1..=1000_u64, prop_oneof![0..100_u64, Just((1 << 32) - 1000)], any::<u64>()),
             (tolerated, cut, rest) in (any::<u64>(), any::<u64>(), any::<u64>()),
             samples in prop::collection::vec((sample(), 1..200_usize), 0..60),

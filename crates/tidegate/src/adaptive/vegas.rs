@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn it_leaps_while_hardly_anybody_waits_and_walks_while_few_do() {
+    fn the_limit_grows_fast_while_hardly_any_call_waits_and_slowly_while_few_do() {
         assert_eq!([after(50), after(100), after(105)], [120, 120, 120], "at most 5 wait");
         assert_eq!([after(107), after(110)], [105, 105], "6 and 9 wait");
     }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_what_waits_too_much_goes() {
+    fn half_of_the_excess_waiting_is_removed() {
         assert_eq!(after(130), 99, "23 wait");
         assert_eq!(after(200), 85, "50 wait");
         assert_eq!(after(u64::MAX), 61, "99 wait");

@@ -55,6 +55,7 @@ pub(crate) fn carry(
     }
 }
 
+/// Carries between numbers of one algorithm. A state of another algorithm counts as a key never seen.
 fn carry_into<A: StateFootprint + StateSlot>(
     old: &A,
     state: &State,

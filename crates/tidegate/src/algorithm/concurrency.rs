@@ -34,6 +34,7 @@ pub(crate) const MAX_IN_FLIGHT: u64 = 1 << 20;
 const MOST_LEASES_LOOKED_AT: usize = 64;
 
 /// The numbers of a concurrency limit.
+#[doc(alias("semaphore", "bulkhead", "concurrency limit", "lease"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concurrency {
     max: u64,
@@ -60,6 +61,7 @@ pub struct Holders {
     journal: Journal,
 }
 
+/// The end of a lease, and the units that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Holder {
     until: Timestamp,
@@ -128,6 +130,7 @@ impl Concurrency {
         }
     }
 
+    /// Returns the verdict. A denied ask passes at the latest when the leases that would free enough have ended.
     fn judge(&self, settled: &LiveHolders<'_>, ask: Ask) -> Verdict<Ticks> {
         if settled.now == Timestamp::LAST {
             return Verdict::Impossible;
@@ -144,6 +147,7 @@ impl Concurrency {
         })
     }
 
+    /// Builds the decision; the key is full at the latest when the longest lease has ended.
     fn report(&self, verdict: Verdict<Ticks>, settled: &LiveHolders<'_>) -> Decision {
         let room = Remaining::of_units(self.max.saturating_sub(settled.in_flight));
         Decision::new(verdict, self.max, room, settled.longest_lease())
@@ -151,7 +155,7 @@ impl Concurrency {
 
     /// Decides like [`Decide::decide`]. The permit is the next number of the sequence under this nonce, and as hard to
     /// guess as the nonce. See [`Limit::decide_with_nonce`](crate::Limit::decide_with_nonce).
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn decide_with_nonce(&self, holders: &mut Holders, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
         self.settle(holders, now);
         let verdict = self.judge(&self.settled(holders, now), ask);
@@ -258,6 +262,7 @@ impl LiveHolders<'_> {
         running.map(|((until, _), units)| ((*until).min(self.longest), *units))
     }
 
+    /// Returns the time until the last lease ends.
     fn longest_lease(&self) -> Ticks {
         self.holders.last_end().map_or(Ticks::ZERO, |(until, _)| until.min(self.longest).since(self.now))
     }
@@ -279,6 +284,7 @@ impl Holders {
         Some(holders)
     }
 
+    /// Passes the words of the state: the sequence first, then each holder, soonest end first.
     pub(super) fn each_word(&self, put: &mut impl FnMut(u64)) {
         self.sequence().into_iter().for_each(&mut *put);
         self.leases().for_each(|(permit, lease)| {
@@ -330,6 +336,7 @@ impl Holders {
         }
     }
 
+    /// Removes the holders whose leases have ended.
     fn drop_ended(&mut self, now: Timestamp) {
         while let Some((_, permit)) = self.first_end().filter(|(until, _)| *until <= now) {
             self.remove(permit);
@@ -342,6 +349,7 @@ impl Holders {
         self.insert(permit, Holder { until: now.saturating_add(lease), units });
     }
 
+    /// Adds a holder to both indexes, and to the journal.
     fn insert(&mut self, permit: PermitId, holder: Holder) {
         self.units += holder.units;
         self.journal.entered(permit);
@@ -349,6 +357,7 @@ impl Holders {
         self.by_permit.insert(permit, holder);
     }
 
+    /// Removes a holder from both indexes; `None` if it is unknown.
     fn remove(&mut self, permit: PermitId) -> Option<Holder> {
         let holder = self.by_permit.remove(&permit)?;
         self.by_end.remove(&(holder.until, permit));
@@ -404,7 +413,7 @@ mod tests {
 
     /// Regression: the holder of one of two permits counted on from its own and released its neighbour's.
     #[test]
-    fn a_permit_under_a_nonce_does_not_tell_the_next_one() {
+    fn a_permit_under_a_nonce_does_not_reveal_the_next_one() {
         let (limit, now) = (limit(2), Timestamp::from_ticks(500));
         let mut holders = Holders::default();
         let mut enter = |nonce| limit.decide_with_nonce(&mut holders, now, Ask::ONE, nonce).permit().unwrap();
@@ -484,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_holds_a_place_keeps_the_state_from_being_forgotten() {
+    fn a_permit_in_flight_keeps_the_state_live() {
         let limit = limit(1);
         let mut holders = Holders::default();
         assert!(limit.decide(&mut holders, Timestamp::from_ticks(7), Ask::ONE).is_allowed());
@@ -503,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn twenty_thousand_holders_cost_a_refusal_no_more_than_a_walk() {
+    fn a_denial_with_twenty_thousand_holders_examines_a_bounded_number_of_leases() {
         let count = if cfg!(miri) { 200 } else { 20_000 };
         let limit = limit(count);
         let mut holders = Holders::default();
@@ -543,8 +552,8 @@ mod tests {
         let copy = Receipt { cost: Cost::ONE, ..limit.receipt(&holders, start, Cost::ONE) };
         assert_eq!(limit.give_back(&mut holders, start, receipt), Adjusted::Whole);
         assert_eq!(limit.give_back(&mut holders, start, copy), Adjusted::Capped);
-        let nobody = limit.receipt(&Holders::default(), start, Cost::ONE);
-        assert_eq!(limit.give_back(&mut holders, start, nobody), Adjusted::NeedsPermit);
+        let empty = limit.receipt(&Holders::default(), start, Cost::ONE);
+        assert_eq!(limit.give_back(&mut holders, start, empty), Adjusted::NeedsPermit);
         assert_eq!(limit.peek(&holders, start, Ask::ONE).remaining(), 2);
     }
 

@@ -43,7 +43,7 @@ pub(crate) trait Metered {
     fn numbers(&self) -> Words;
 
     /// Returns the largest debt at which every allowed request has already acted.
-    fn nobody_waits_within(&self) -> Ticks;
+    fn all_acted_within(&self) -> Ticks;
 
     /// Decides about an ask that would raise the debt from `owed` to `after`.
     fn verdict(&self, owed: Ticks, after: Ticks, max_wait: Ticks) -> Verdict<Ticks>;
@@ -141,8 +141,8 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
     /// by the part of it that is still owed. A request that waits keeps its promised time, so another could then act
     /// together with it.
     fn undo(&self, clear_at: &mut Timestamp, now: Timestamp, receipt: Receipt) -> Adjusted {
-        let nobody_waits = clear_at.since(now) <= self.nobody_waits_within();
-        if now < receipt.clear_at && *clear_at > receipt.clear_at && nobody_waits {
+        let all_acted = clear_at.since(now) <= self.all_acted_within();
+        if now < receipt.clear_at && *clear_at > receipt.clear_at && all_acted {
             let returned = receipt.paid.min(receipt.clear_at.since(now));
             *clear_at = clear_at.saturating_sub(returned);
             return Adjusted::whole_if(returned == receipt.paid);
@@ -182,6 +182,7 @@ fn judge<M: Metered>(meter: &M, owed: Ticks, now: Timestamp, ask: Ask) -> (Verdi
     }
 }
 
+/// Builds the decision of a key that owes so much after it.
 #[inline]
 fn report<M: Metered>(meter: &M, verdict: Verdict<Ticks>, owed: Ticks, now: Timestamp) -> Decision {
     Decision::new(verdict, meter.limit(), meter.debt().room(owed, now), owed)
@@ -220,11 +221,13 @@ impl Debt {
         [limit, self.interval.get(), self.capacity.get(), self.max_debt.get(), undelayed.get()]
     }
 
+    /// Returns the largest debt that a take can leave.
     #[inline]
     pub(crate) const fn capacity(&self) -> Ticks {
         self.capacity
     }
 
+    /// Returns the span by which late charges may exceed the capacity.
     #[inline]
     pub(crate) const fn max_debt(&self) -> Ticks {
         self.max_debt
@@ -360,7 +363,7 @@ mod tests {
         assert_eq!(owed_after(200, 0), (0, Adjusted::Whole));
         assert_eq!(owed_after(200, 50), (50, Adjusted::Capped), "time has repaid a quarter");
         assert_eq!(owed_after(200, 200), (200, Adjusted::Capped), "time has repaid it all");
-        assert_eq!(owed_after(300, 0), (300, Adjusted::Capped), "somebody came later");
+        assert_eq!(owed_after(300, 0), (300, Adjusted::Capped), "a later take follows");
         assert_eq!(owed_after(100, 0), (100, Adjusted::Capped), "something was given back since");
     }
 

@@ -36,6 +36,7 @@ use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// The numbers of a fixed window.
+#[doc(alias("window counter", "quota"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedWindow {
     amount: u64,
@@ -136,6 +137,7 @@ impl FixedWindow {
         }
     }
 
+    /// Returns the verdict: a denied ask passes in the next window.
     fn judge(&self, window: Window, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
         let until_next = || self.end_after(window.end).map(|_| window.end.since(now));
         Verdict::by_count(ask.units(), self.amount, self.remaining(window), until_next)
@@ -145,6 +147,7 @@ impl FixedWindow {
         self.amount.saturating_sub(window.count)
     }
 
+    /// Builds the decision; an empty window has nothing to reset.
     fn report(&self, verdict: Verdict<Ticks>, window: Window, now: Timestamp) -> Decision {
         let reset_after = if window.count == 0 { Ticks::ZERO } else { window.end.since(now) };
         Decision::new(verdict, self.amount, Remaining::of_units(self.remaining(window)), reset_after)
@@ -331,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_no_number_can_hold_are_refused_when_the_limit_is_built() {
+    fn counts_out_of_range_are_rejected_when_the_limit_is_built() {
         let build = |max_debt: u64| FixedWindow::new(2, PERIOD, Alignment::Epoch, max_debt);
         assert_eq!(build(u64::MAX), Err(Problem::CountTooLarge));
         assert_eq!(build(MAX_COUNT - 1), Err(Problem::CountTooLarge));
@@ -367,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_a_debt_of_many_windows_is_told_the_first_that_passes() {
+    fn a_shared_debt_of_many_windows_reports_the_first_window_that_passes() {
         let period = 60 * 16_000_000_000;
         let limit = FixedWindow::new(5, Ticks::new(period), Alignment::Epoch, 5).unwrap();
         let now = Timestamp::from_ticks(period / 2);

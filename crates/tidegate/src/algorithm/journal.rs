@@ -85,6 +85,7 @@ impl Journal {
         }
     }
 
+    /// Records a holder that entered.
     #[inline]
     pub(super) fn entered(&mut self, permit: PermitId) {
         if let Some(kept) = &mut self.0 {
@@ -92,6 +93,7 @@ impl Journal {
         }
     }
 
+    /// Records a holder that left. If the store never wrote it, both changes cancel out.
     #[inline]
     pub(super) fn left(&mut self, permit: PermitId) {
         if let Some(kept) = &mut self.0 {
@@ -113,12 +115,14 @@ impl HolderChanges {
     }
 }
 
+/// Returns an empty journal: a copy belongs to no store.
 impl Clone for Journal {
     fn clone(&self) -> Journal {
         Journal(None)
     }
 }
 
+/// Returns true: a journal does not distinguish states.
 impl PartialEq for Journal {
     fn eq(&self, _: &Journal) -> bool {
         true

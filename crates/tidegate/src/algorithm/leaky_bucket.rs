@@ -27,6 +27,7 @@ use crate::limit::{DelayAfter, Problem};
 use crate::time::Ticks;
 
 /// The numbers of a leaky bucket.
+#[doc(alias("limit_req", "nginx", "traffic shaping", "leaky bucket as a queue"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeakyBucket {
     places: u64,
@@ -83,7 +84,7 @@ impl Metered for LeakyBucket {
     }
 
     #[inline]
-    fn nobody_waits_within(&self) -> Ticks {
+    fn all_acted_within(&self) -> Ticks {
         self.undelayed.min(self.debt.capacity())
     }
 

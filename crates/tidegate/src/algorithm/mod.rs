@@ -38,6 +38,10 @@ use crate::time::Timestamp;
 /// The operations that every algorithm provides on the state of one key.
 ///
 /// The default state is that of a key never seen.
+///
+/// An implementation is deterministic: the same numbers, state, time and ask give the same decision. So states can be
+/// recorded, replayed and compared across stores.
+#[doc(alias("rate limiting algorithm"))]
 pub trait Decide {
     /// The state of one key.
     type State: Clone + Default + fmt::Debug + PartialEq;
@@ -49,12 +53,12 @@ pub trait Decide {
     ///
     /// A store that shares a state reads the clock after it loads the state, and again after a lost compare-and-swap.
     /// The times that one state receives then never go back, except by steps of the clock itself.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     fn decide(&self, state: &mut Self::State, now: Timestamp, ask: Ask) -> Decision;
 
     /// Returns the decision that [`Decide::decide`] would make now. `remaining` and `reset_after` describe the
     /// unchanged state.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     fn peek(&self, state: &Self::State, now: Timestamp, ask: Ask) -> Decision;
 
     /// Charges additional cost, or refunds unused cost.
@@ -76,6 +80,17 @@ pub trait Decide {
 pub(crate) type Words = [u64; 5];
 
 /// An algorithm, named as in the text of a limit.
+///
+/// | algorithm | state per key | bursts | choose it for |
+/// |---|---|---|---|
+/// | token-bucket | 1 word | up to the burst | most rates |
+/// | leaky-bucket | 1 word | queued and spaced out | an upstream that needs even load |
+/// | fixed-window | 1 word | up to twice the limit around a boundary | quotas per minute, hour or day |
+/// | sliding-log | 16 bytes per action | up to the limit | small limits that must be exact |
+/// | sliding-window | 8 bytes per slot | up to the limit | large limits in every trailing period |
+/// | pacer | 4 words | from idle time | evenly spaced calls, warm-up |
+/// | concurrency | one entry per holder | not a rate | calls in flight |
+#[doc(alias("GCRA", "token bucket", "leaky bucket as a meter", "sliding window", "semaphore"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {

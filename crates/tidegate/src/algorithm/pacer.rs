@@ -46,6 +46,7 @@ pub(crate) const MAX_WARM_UP: Ticks = Ticks::new(30 * 24 * 3600 * 16_000_000_000
 pub(crate) const MAX_COLD_FACTOR: u64 = 100;
 
 /// The numbers of a pacer.
+#[doc(alias("RateLimiter", "Guava", "SmoothBursty", "SmoothWarmingUp"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacerParams {
     /// The time from one permit to the next; `None` at an unlimited rate.
@@ -75,6 +76,7 @@ struct Reckoning {
 }
 
 impl PacerParams {
+    /// Creates a pacer whose saved permits are free, up to this span of idle time.
     pub(crate) const fn steady(
         interval: Option<NonZeroU64>,
         most: Ticks,
@@ -86,6 +88,7 @@ impl PacerParams {
         Ok(PacerParams { interval, savings: Savings::Steady { most }, pay })
     }
 
+    /// Creates a pacer that is slower after idle time, by up to the cold factor.
     pub(crate) const fn warming_up(
         interval: Option<NonZeroU64>,
         length: Ticks,
@@ -126,14 +129,17 @@ impl PacerParams {
         Pace(Some(self.first_reckoning(now)))
     }
 
+    /// Returns the reckoning of a key that begins at this time without debt.
     fn first_reckoning(&self, at: Timestamp) -> Reckoning {
         Reckoning { at, owed: Ticks::ZERO, saved: self.saved_at_first(), scale: self.scale() }
     }
 
+    /// Returns true if savings make permits dearer, not free.
     pub(crate) const fn warms_up(&self) -> bool {
         matches!(self.savings, Savings::WarmUp { .. })
     }
 
+    /// Returns true if a grant waits for its own cost.
     pub(crate) fn pays_own(&self) -> bool {
         self.pay == Pay::Own
     }
@@ -265,6 +271,7 @@ impl PacerParams {
         }
     }
 
+    /// Builds the decision. At an unlimited rate everything remains.
     fn report(&self, verdict: Verdict<Ticks>, reckoning: Reckoning, now: Timestamp) -> Decision {
         let (limit, room) = match self.permit() {
             Some(permit) => (self.full() / permit, Remaining::of_amount(reckoning.saved, permit)),
@@ -273,6 +280,7 @@ impl PacerParams {
         Decision::new(verdict, limit, room, reckoning.wait(now))
     }
 
+    /// Adds the cost of permits to the debt, up to ten years.
     fn charge(&self, reckoning: Reckoning, permits: u64) -> (Reckoning, Adjusted) {
         let spent = self.spend(reckoning.saved, self.price(permits));
         let (time, saved) = spent.unwrap_or((Ticks::MAX, 0));
@@ -494,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_owes_more_than_ten_years_nor_beyond_the_end_of_time() {
+    fn a_debt_is_at_most_ten_years_and_ends_before_the_end_of_time() {
         let pacer = PacerParams::steady(NonZeroU64::new(Ticks::TEN_YEARS.get() / 10), Ticks::ZERO, Pay::Next)
             .unwrap();
         let mut state = Pace::default();
@@ -607,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pacer_that_pays_for_itself_knows_what_no_waiting_brings() {
+    fn a_pacer_that_pays_for_itself_reports_asks_that_no_wait_can_satisfy() {
         let pacer = steady(Pay::Own);
         let rested = Timestamp::from_ticks(1 << 40);
         let verdict = |units: u64, max_wait: u64| {
@@ -620,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_idle_time_whatever_the_mode() {
+    fn savings_are_idle_time_in_every_mode() {
         let steady = steady(Pay::Next);
         let warming = PacerParams::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
         let mut state = Pace::default();
@@ -649,7 +657,7 @@ mod tests {
             let at = Timestamp::from_ticks(now - stale);
             pacer.decide(&mut state, at, patient(1)).delay().unwrap().as_millis()
         });
-        assert_eq!(waits, [1, 102, 3], "whoever comes with an older time waits from there");
+        assert_eq!(waits, [1, 102, 3], "a call with an older time waits from that time");
     }
 
     #[test]
@@ -678,7 +686,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_more_than_ten_years_now_may_take_less_after_saving() {
+    fn a_grant_of_more_than_ten_years_may_take_less_after_saving() {
         let year = Ticks::TEN_YEARS.get() / 10;
         let pacer = PacerParams::steady(NonZeroU64::new(year), Ticks::TEN_YEARS, Pay::Next).unwrap();
         let outcome =

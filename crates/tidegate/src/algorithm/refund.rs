@@ -92,7 +92,7 @@ impl<M: Metered + std::fmt::Debug> DebtQueue for M {
         units: Cost,
     ) -> Option<TakenOff> {
         let price = self.debt().time_of(units.get());
-        let may_wait = clear_at.since(now) > self.nobody_waits_within();
+        let may_wait = clear_at.since(now) > self.all_acted_within();
         let waiting = if may_wait { Waiting::Perhaps { acts_at_begin: true } } else { Waiting::None };
         let back = still_owed(claim, *clear_at, now, price, waiting)?;
         *clear_at = clear_at.saturating_sub(back);

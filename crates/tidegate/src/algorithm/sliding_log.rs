@@ -33,6 +33,7 @@ use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 pub(crate) const MAX_ENTRIES: u64 = 1 << 20;
 
 /// The numbers of a sliding log.
+#[doc(alias("sliding window log", "exact"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlidingLog {
     amount: u64,
@@ -84,6 +85,7 @@ impl SlidingLog {
         Live { left, count: log.count() - left }
     }
 
+    /// Returns the verdict. A denied ask passes when enough of the oldest actions have left the period.
     fn judge(&self, log: &Log, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
         let live = self.live(log, now);
         let remaining = self.amount.saturating_sub(live.count);
@@ -94,6 +96,7 @@ impl SlidingLog {
         })
     }
 
+    /// Builds the decision from the log as it is after the verdict.
     fn report(&self, verdict: Verdict<Ticks>, log: &Log, now: Timestamp) -> Decision {
         let live = self.live(log, now);
         let reset_after = self.clear_at(log).since(now);
@@ -125,9 +128,9 @@ impl StateFootprint for SlidingLog {
         let mut carried = Log::default();
         let mut before = 0;
         for entry in &log.entries {
-            let through = log.count_through(entry);
-            let units = through.saturating_sub(before).min(self.amount);
-            before = through;
+            let cumulative = log.count_through(entry);
+            let units = cumulative.saturating_sub(before).min(self.amount);
+            before = cumulative;
             if entry.at <= changed_at && counts(entry.at, old.period.min(self.period)) && units > 0 {
                 self.record(&mut carried, entry.at, units);
             }
@@ -220,7 +223,9 @@ impl Decide for SlidingLog {
 
 /// The actions of a log at one instant.
 struct Live {
+    /// Actions that have left the period, and can be removed.
     left: u64,
+    /// Actions that still count.
     count: u64,
 }
 
@@ -284,10 +289,12 @@ impl Log {
         (2 * entries).max(4) * size_of::<Entry>()
     }
 
+    /// Returns the time of the newest entry.
     fn newest(&self) -> Option<Timestamp> {
         self.entries.back().map(|entry| entry.at)
     }
 
+    /// Returns the number of actions in all entries.
     fn count(&self) -> u64 {
         self.entries.back().map_or(0, |newest| self.count_through(newest))
     }
@@ -308,6 +315,7 @@ impl Log {
         self.entries.partition_point(|entry| self.count_through(entry) < nth)
     }
 
+    /// Adds actions. A clock reading older than the newest entry joins that entry, so times never decrease.
     fn push(&mut self, now: Timestamp, units: u64) {
         let total = self.forgotten.wrapping_add(self.count()).wrapping_add(units);
         match self.entries.back_mut() {
@@ -316,11 +324,13 @@ impl Log {
         }
     }
 
+    /// Removes the oldest actions. An entry of which some remain keeps its time.
     fn forget_oldest(&mut self, units: u64) {
         self.entries.drain(..self.entry_of(units + 1));
         self.forgotten = self.forgotten.wrapping_add(units);
     }
 
+    /// Removes the newest actions, for a refund.
     fn drop_newest(&mut self, units: u64) {
         let kept = self.count() - units;
         let total = self.forgotten.wrapping_add(kept);

@@ -34,6 +34,7 @@ use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 pub(crate) const MAX_SLOTS: u64 = 1024;
 
 /// The numbers of a sliding window.
+#[doc(alias("sliding window counter", "Cloudflare"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlidingWindow {
     amount: u64,
@@ -150,6 +151,7 @@ impl SlidingWindow {
         Slots { newest, width: self.width, counts }
     }
 
+    /// Returns the verdict; the time at which a denied ask passes depends on the mode.
     fn judge(&self, view: &View<'_>, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
         Verdict::by_count(ask.units(), self.amount, self.remaining(view), || {
             let passes_at = match self.mode {
@@ -160,6 +162,7 @@ impl SlidingWindow {
         })
     }
 
+    /// Returns the units that still pass. An estimate is rounded up, so no fraction is admitted too much.
     fn remaining(&self, view: &View<'_>) -> u64 {
         let counted = match self.mode {
             WindowMode::Strict => view.total(),
@@ -201,6 +204,7 @@ impl SlidingWindow {
         slot.checked_add(1 + self.slots - age)?.checked_mul(self.width).map(Timestamp::from_ticks)
     }
 
+    /// Builds the decision; the key is full when its newest used slot has left.
     fn report(&self, verdict: Verdict<Ticks>, view: &View<'_>, now: Timestamp) -> Decision {
         let newest_used = (0..=self.slots).find(|age| view.count(*age) > 0);
         let reset_after = match newest_used {
@@ -332,6 +336,7 @@ impl Decide for SlidingWindow {
 }
 
 impl Slots {
+    /// Restores the counters. Returns `None` if there is no slot, or if a slot has no length.
     pub(super) fn from_words(words: &[u64]) -> Option<Slots> {
         let [newest, width, counts @ ..] = words else { return None };
         if *width == 0 || counts.is_empty() {
@@ -375,6 +380,7 @@ impl View<'_> {
         index.and_then(|index| self.counts.get(index)).copied().unwrap_or(0)
     }
 
+    /// Returns the sum of the counters that are still within the slots.
     fn total(&self) -> u64 {
         let live = usize::try_from(self.age).ok().and_then(|age| self.counts.len().checked_sub(age));
         self.counts[..live.unwrap_or(0)].iter().sum()

@@ -16,6 +16,8 @@ use crate::time::{Ticks, Timestamp};
 /// A state belongs to the limit that created it: (namespace, algorithm, numbers, key) identifies it. Under a limit of
 /// another algorithm it is a key never seen. [`Limit::carry`](crate::Limit::carry) converts it to other numbers of its
 /// own algorithm.
+///
+/// Its size depends on the algorithm, and on the limit for logs, slots and holders; [`State::bytes`] returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State(Kind);
 
@@ -128,6 +130,7 @@ impl State {
     }
 }
 
+/// The state of each algorithm, and that of a key never seen, which fits all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Kind {
     #[default]
@@ -258,16 +261,16 @@ mod tests {
                 let now = Timestamp::after_epoch(tenths * SECOND / 10);
                 let ask = Ask::new(Cost::of(cost));
                 let (one, other) = (limit.decide(&mut state, now, ask), limit.decide(&mut read, now, ask));
-                let told = |decision: crate::Decision| {
+                let fields = |decision: crate::Decision| {
                     (decision.verdict_in_ticks(), decision.remaining(), decision.reset_after_in_ticks())
                 };
-                assert_eq!(told(one), told(other), "{limit}");
+                assert_eq!(fields(one), fields(other), "{limit}");
             }
         }
     }
 
     #[test]
-    fn words_that_no_state_has_are_refused() {
+    fn invalid_words_are_rejected() {
         for (algorithm, words) in [
             (Algorithm::TokenBucket, &[1, 2][..]),
             (Algorithm::LeakyBucket, &[1, 2]),

@@ -27,6 +27,7 @@ use crate::limit::Problem;
 use crate::time::Ticks;
 
 /// The numbers of a token bucket.
+#[doc(alias("GCRA", "leaky bucket as a meter", "TAT", "burst"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
     burst: u64,
@@ -62,7 +63,7 @@ impl Metered for TokenBucket {
     }
 
     #[inline]
-    fn nobody_waits_within(&self) -> Ticks {
+    fn all_acted_within(&self) -> Ticks {
         self.debt.capacity()
     }
 

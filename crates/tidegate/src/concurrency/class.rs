@@ -10,9 +10,10 @@ pub(super) const MOST_CLASSES: usize = 64;
 /// ```
 /// use tidegate::Class;
 ///
-/// let critical = Class::new("critical").share(50); // half of the places, whoever else wants them
+/// let critical = Class::new("critical").share(50); // half of the slots are reserved
 /// assert_eq!((critical.name(), critical.percent()), ("critical", 50));
 /// ```
+#[doc(alias("priority", "criticality", "tier"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     name: Cow<'static, str>,

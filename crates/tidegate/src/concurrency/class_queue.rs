@@ -19,6 +19,8 @@ use crate::wait::{
 const GUESS: Ticks = Ticks::saturating_from(SECOND);
 
 /// The state of a concurrency limit, and its queue.
+///
+/// One lock guards the slots and the queues. So a slot that becomes free and its next holder change in one step.
 #[derive(Debug)]
 pub struct ConcurrencyState {
     pub(super) settings: ConcurrencySettings,
@@ -42,6 +44,7 @@ enum Order {
 }
 
 impl ConcurrencyState {
+    /// Creates the state, with one open queue per class.
     pub(super) fn new(settings: ConcurrencySettings) -> ConcurrencyState {
         let (limit, estimator) = match &settings.most {
             InFlightLimit::Fixed(limit) => (*limit, None),
@@ -61,6 +64,7 @@ impl ConcurrencyState {
         ConcurrencyState { settings, queue }
     }
 
+    /// Reads the slots under the lock.
     pub(super) fn slots<R>(&self, read: impl FnOnce(&ClassSlots) -> R) -> R {
         self.queue.lock(|state| read(&state.policy.slots))
     }
@@ -80,6 +84,9 @@ impl ConcurrencyState {
     }
 
     /// Takes a slot, denies, or queues a waiter.
+    ///
+    /// A free slot is taken at once. With a max wait of zero, or without a queue, the denial is that of a call that
+    /// does not wait.
     pub(super) fn acquire(
         self: &Arc<ConcurrencyState>,
         class: usize,
@@ -105,6 +112,9 @@ impl ConcurrencyState {
     }
 
     /// Gives back the slot of a call that has ended; an adaptive limit uses its outcome.
+    ///
+    /// Under a fixed limit without waiters it only counts, and reads no clock. Otherwise the freed slot, or a raised
+    /// limit, serves the queues.
     pub(super) fn leave(
         self: &Arc<ConcurrencyState>,
         class: usize,
@@ -140,11 +150,13 @@ impl ConcurrencyState {
 }
 
 impl ClassQueues {
+    /// Takes a slot by the counters alone. No waiter that is still queued is entitled to it.
     #[inline]
     fn enter(&mut self, class: usize) -> Result<(), Denied> {
         if self.slots.take(class) { Ok(()) } else { Err(self.overloaded()) }
     }
 
+    /// Returns the denial of a call that finds no slot; its retry time is a guess.
     fn overloaded(&self) -> Denied {
         Denied::overloaded(self.slots.limit, GUESS)
     }
@@ -158,6 +170,7 @@ impl ClassQueues {
     }
 }
 
+/// Serves the classes by rank. A waiter is given its slot before it is woken, so none has to compete for it.
 impl QueuePolicy for ClassQueues {
     type Owner = ConcurrencyState;
     type Key = usize;
@@ -207,12 +220,14 @@ impl QueuePolicy for ClassQueues {
         }
     }
 
+    /// Restarts the overload timer if the clock was set back: its start must not be in the future.
     fn stepped_back(state: &mut QueueState<ClassQueues>, turn: QueueTurn<'_, ClassQueues>, _: Ticks) {
         state.policy.busy_since = state.policy.busy_since.min(turn.now);
     }
 }
 
 impl KeyQueue<ClassQueues> {
+    /// Returns the number of the waiter that is served first in this order.
     fn first_by(&self, order: Order) -> Option<u64> {
         let mut entries = self.entries();
         let entry = match order {
@@ -250,6 +265,7 @@ fn push_out(state: &mut QueueState<ClassQueues>, turn: QueueTurn<'_, ClassQueues
     victim.is_some()
 }
 
+/// Returns the queue of a class. It stays open as long as the limiter exists.
 pub(super) fn queue_of(state: &mut QueueState<ClassQueues>, class: usize) -> &mut KeyQueue<ClassQueues> {
     let id = state.id_of(&class).expect("every class has a queue");
     state.queue(id).expect("every class keeps its queue")

@@ -1,7 +1,7 @@
 //! A concurrency limit for one service as a whole: fixed or adaptive, with priority classes.
 //!
 //! ```text
-//!   enter ----> in flight, if the class may have a slot      (slots: counting)
+//!   admit ----> in flight, if the class may have a slot      (slots: counting)
 //!   acquire --> in flight; else queued, unless it is full    (class_queue: a queue per class, by rank)
 //!                  ^   a released slot, or a higher limit, admits the next waiter at once
 //!                  `-- one timer for all deadlines; under overload the newest waiter goes first
@@ -36,18 +36,18 @@ use crate::wait::Acquire;
 /// use tidegate::{Class, ConcurrencyLimiter, SECOND};
 ///
 /// let classes = [Class::new("critical").share(50), Class::new("bulk").share(10)];
-/// let places = ConcurrencyLimiter::at_most(10).classes(classes).line(100);
+/// let limiter = ConcurrencyLimiter::at_most(10).classes(classes).max_waiters(100);
 /// const CRITICAL: usize = 0; // the rank of a class is its index
 /// const BULK: usize = 1;
 ///
-/// let bulk: Vec<_> = std::iter::from_fn(|| places.enter(BULK).ok()).collect();
-/// assert_eq!(bulk.len(), 5); // the other half is kept for critical calls
-/// let place = places.enter(CRITICAL)?;
-/// assert_eq!((places.in_flight(), places.limit()), (6, 10));
+/// let bulk: Vec<_> = std::iter::from_fn(|| limiter.admit(BULK).ok()).collect();
+/// assert_eq!(bulk.len(), 5); // the other half is reserved for critical calls
+/// let permit = limiter.admit(CRITICAL)?;
+/// assert_eq!((limiter.in_flight(), limiter.limit()), (6, 10));
 ///
 /// drop(bulk);
-/// let waited = places.acquire(BULK).within(SECOND).blocking()?; // or `.await`, on any runtime
-/// # drop((place, waited));
+/// let waited = limiter.acquire(BULK).max_wait(SECOND).blocking()?; // or `.await`, on any runtime
+/// # drop((permit, waited));
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
 ///
@@ -59,6 +59,7 @@ use crate::wait::Acquire;
 /// A class is admitted while it uses less than its reserve, or while a slot is neither used nor reserved by other
 /// classes. So while the limit is constant, no call within the share of its class is denied because of other
 /// classes. When the limit falls, calls in flight continue, and none is admitted until enough of them have ended.
+#[doc(alias("semaphore", "bulkhead", "concurrency limit", "load shedding", "backpressure", "max in flight"))]
 #[derive(Clone, Debug)]
 pub struct ConcurrencyLimiter {
     shared: Arc<ConcurrencyState>,
@@ -74,6 +75,7 @@ impl ConcurrencyLimiter {
     }
 
     /// Creates an adaptive limiter: it derives the number in flight from the latency and outcome of the calls.
+    #[doc(alias("AIMD", "Vegas", "Gradient2", "concurrency-limits"))]
     pub fn adaptive(adapt: AdaptiveLimit) -> ConcurrencyLimiter {
         ConcurrencyLimiter::new(ConcurrencySettings::new(InFlightLimit::Adaptive(adapt)))
     }
@@ -84,6 +86,9 @@ impl ConcurrencyLimiter {
 
     /// Sets the largest number of waiters at a time. The default is 0: an `acquire` that finds no slot is denied at
     /// once.
+    ///
+    /// A short queue absorbs bursts; a long one only delays its callers beyond their timeouts.
+    #[doc(alias("backpressure", "queue"))]
     #[must_use]
     pub fn max_waiters(self, waiters: usize) -> ConcurrencyLimiter {
         self.with(|settings| settings.line = waiters)
@@ -95,6 +100,7 @@ impl ConcurrencyLimiter {
     /// serves at least those in time. Meanwhile, an arrival at a full queue evicts the oldest waiter of the lowest
     /// class that waits for more than its reserve. An arrival of a still lower class is denied, unless it is within
     /// its own reserve.
+    #[doc(alias("adaptive LIFO", "overload"))]
     #[must_use]
     pub fn newest_first_after(self, busy: Duration) -> ConcurrencyLimiter {
         self.with(|settings| settings.newest_first_after = Some(Ticks::saturating_from(busy)))
@@ -109,6 +115,7 @@ impl ConcurrencyLimiter {
     ///
     /// # Panics
     /// If there are none or more than 64, or if their shares exceed 100 percent together.
+    #[doc(alias("priority", "criticality"))]
     #[must_use]
     pub fn classes(self, classes: impl IntoIterator<Item = Class>) -> ConcurrencyLimiter {
         let classes = Class::valid(classes.into_iter().collect());
@@ -132,6 +139,7 @@ impl ConcurrencyLimiter {
     }
 
     /// Returns a slot now, or denies. A rank above that of the last class means the last class.
+    #[doc(alias("try_acquire", "load shedding"))]
     #[inline]
     pub fn admit(&self, class: usize) -> Result<ConcurrencyPermit, Denied> {
         let class = self.rank(class);
@@ -192,6 +200,7 @@ impl ConcurrencyLimiter {
         self.shared.settings.classes.iter().position(|class| class.name() == name)
     }
 
+    /// Returns the rank of an existing class: larger ones mean the last class.
     fn rank(&self, class: usize) -> usize {
         class.min(self.shared.settings.classes.len() - 1)
     }

@@ -9,19 +9,20 @@ use crate::adaptive::Outcome;
 use crate::time::{Ticks, Timestamp};
 use crate::wait::{Acquire, Joined, Queued, Request, Waiter};
 
-/// A permit of [`ConcurrencyLimiter`](super::ConcurrencyLimiter). Report the outcome of the call with [`ConcurrencyPermit::done`]; a drop gives the
-/// permit back without an outcome.
+/// A permit of [`ConcurrencyLimiter`](super::ConcurrencyLimiter).
+///
+/// Report the outcome of the call with [`ConcurrencyPermit::done`]; a drop gives the permit back without an outcome.
 ///
 /// ```
 /// use tidegate::{AdaptiveLimit, Outcome, ConcurrencyLimiter};
 ///
-/// let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=100));
-/// let place = places.enter(0)?;
-/// let answer = Ok::<_, std::io::Error>("what the service said");
-/// place.done(if answer.is_ok() { Outcome::Done } else { Outcome::Failed });
+/// let limiter = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=100));
+/// let permit = limiter.admit(0)?;
+/// let reply = Ok::<_, std::io::Error>("the reply of the service");
+/// permit.done(if reply.is_ok() { Outcome::Done } else { Outcome::Failed });
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
-#[must_use = "a place that is dropped at once limits nothing"]
+#[must_use = "a permit that is dropped at once limits nothing"]
 pub struct ConcurrencyPermit {
     shared: Arc<ConcurrencyState>,
     class: usize,

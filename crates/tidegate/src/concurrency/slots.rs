@@ -29,6 +29,7 @@ struct ClassShare {
 }
 
 impl ClassSlots {
+    /// Creates the slots of a limit, all free.
     pub(super) fn new(limit: u64, classes: &[Class]) -> ClassSlots {
         let share = |class: &Class| ClassShare { percent: class.percent().into(), reserve: 0, used: 0 };
         let classes = classes.iter().map(share).collect();
@@ -37,6 +38,7 @@ impl ClassSlots {
         slots
     }
 
+    /// Returns the number of calls of a class in flight.
     pub(super) fn used(&self, class: usize) -> u64 {
         self.classes[class].used
     }
@@ -48,6 +50,8 @@ impl ClassSlots {
     }
 
     /// Sets the limit; calls in flight continue.
+    /// The reserves are computed anew. If the limit fell below the number in flight, no class enters until enough calls
+    /// have ended.
     pub(super) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
         for share in &mut self.classes {
@@ -65,6 +69,7 @@ impl ClassSlots {
         self.claimed = self.classes.iter().map(|share| share.used.max(share.reserve)).sum();
     }
 
+    /// Returns true if this class is admitted by the rule above.
     #[inline]
     pub(super) fn may_enter(&self, class: usize) -> bool {
         let share = &self.classes[class];
@@ -126,9 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn a_small_share_is_one_place_unless_that_would_be_the_last_one() {
+    fn a_small_share_reserves_one_slot_unless_it_is_the_last_one() {
         assert_eq!(reserves(3, &[50, 10]), [1, 1]);
-        assert_eq!(reserves(2, &[50, 10]), [1, 0], "one is left for everybody");
+        assert_eq!(reserves(2, &[50, 10]), [1, 0], "one stays unreserved");
         assert_eq!(reserves(2, &[10, 10, 0]), [1, 0, 0], "the first class first");
         assert_eq!(reserves(1, &[50, 10]), [0, 0]);
         assert_eq!(reserves(1, &[100]), [1], "no rounding: it has all");
@@ -145,25 +150,25 @@ mod tests {
     }
 
     #[test]
-    fn a_class_may_use_more_than_its_reserve_if_nobody_else_does() {
+    fn a_class_may_use_more_than_its_reserve_if_no_other_class_does() {
         let mut slots = slots(10, &[50, 10]);
         assert_eq!(take_all(&mut slots, 0), 9);
         assert_eq!((take_all(&mut slots, 0), take_all(&mut slots, 1)), (0, 1));
     }
 
     #[test]
-    fn who_leaves_makes_room_for_whom_it_was_kept() {
+    fn a_freed_reserved_slot_goes_to_its_class() {
         let mut slots = slots(10, &[50, 0]);
         assert_eq!((take_all(&mut slots, 1), take_all(&mut slots, 0)), (5, 5));
         slots.give_back(0);
         assert!(!slots.take(1) && slots.take(0));
         slots.give_back(1);
-        assert!(slots.take(0), "what is kept for nobody is for all");
+        assert!(slots.take(0), "an unreserved slot is open to every class");
         assert!(!slots.take(1));
     }
 
     #[test]
-    fn after_a_limit_has_fallen_nobody_enters_before_enough_have_left() {
+    fn after_a_limit_has_fallen_no_call_enters_before_enough_have_left() {
         let mut slots = slots(10, &[50, 0]);
         assert_eq!((take_all(&mut slots, 1), take_all(&mut slots, 0)), (5, 5));
         slots.set_limit(4);
@@ -181,7 +186,7 @@ mod tests {
     /// Checks `claimed`, which is updated step by step, after random takes, releases and limit changes.
     #[test]
     #[cfg(not(miri))]
-    fn what_is_claimed_is_what_would_be_counted_anew() {
+    fn the_running_claim_equals_a_fresh_count() {
         let mut word = 0x9e37_79b9_7f4a_7c15_u64;
         let mut random = move |below: u64| {
             word ^= word << 13;

@@ -8,6 +8,8 @@ use crate::limit::{AlgorithmParams, Limit};
 use crate::time::Timestamp;
 
 /// The largest number of replaced limits whose states are kept.
+///
+/// Older ones are forgotten: a limit that then comes back starts with the counts of its predecessors.
 const MAX_REPLACED: usize = 256;
 
 /// The limit in force and the limits that were replaced, each with its state.
@@ -112,6 +114,7 @@ impl States {
         begun.state_under(terms, now, Ask::ONE)
     }
 
+    /// Returns the index of a replaced limit whose state is kept.
     fn place_of(&self, terms: &AlgorithmParams) -> Option<usize> {
         self.replaced.iter().position(|(before, _)| is_one_state(before.terms(), terms))
     }
@@ -123,6 +126,7 @@ fn is_one_state(one: &AlgorithmParams, other: &AlgorithmParams) -> bool {
     one == other || (are_holders(one) && are_holders(other))
 }
 
+/// Returns true for pacers, which have one state across changes of the rate.
 fn is_pacer(terms: &AlgorithmParams) -> bool {
     terms.algorithm() == Algorithm::Pacer
 }
@@ -195,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pacer_that_comes_back_owes_what_it_owed() {
+    fn a_pacer_that_comes_back_keeps_its_debt() {
         let (slow, fast) = (limit("1/h pacer burst 0s"), limit("2/h pacer burst 0s"));
         let mut states = States::new(slow, true);
         assert!(take(states.in_force(), 1));

@@ -1,7 +1,7 @@
 //! A limit as it was written, before it is validated.
 //!
-//! Texts, runtime numbers and literals all become a [`LimitBuilder`]. A draft becomes a [`Limit`] in one function only, and
-//! every check of numbers is there.
+//! Texts, runtime numbers and literals all become a [`LimitBuilder`]. A draft becomes a [`Limit`] in one function
+//! only, and every check of numbers is there.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -20,6 +20,17 @@ const DEFAULT_SLOTS: u64 = 16;
 const DEFAULT_COLD_FACTOR: u64 = 3;
 
 /// A builder for a [`Limit`]: the numbers as written, not yet validated.
+///
+/// ```
+/// use tidegate::{Algorithm, LimitBuilder, SECOND};
+///
+/// let builder = LimitBuilder::new(Algorithm::LeakyBucket, 10, SECOND).queue(50);
+/// assert_eq!(builder.build()?.to_string(), "10/s queue 50 leaky-bucket");
+/// let error = builder.burst(5).build().unwrap_err(); // a leaky bucket has a queue, not a burst
+/// assert!(error.to_string().contains("leave it out"));
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
+#[doc(alias("Draft", "quota builder"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LimitBuilder {
     pub(super) algorithm: Algorithm,
@@ -52,6 +63,7 @@ pub(super) enum Burst {
 }
 
 /// The number of units that a leaky bucket passes before it delays.
+#[doc(alias("nodelay", "limit_req"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DelayAfter {
     /// Up to this many owed units, requests are not delayed.
@@ -82,6 +94,7 @@ pub enum Alignment {
 }
 
 /// The request that waits for the cost of a pacer's grant.
+#[doc(alias("Guava"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pay {
     /// The next request, as in Guava: a large grant is made at once.
@@ -175,6 +188,7 @@ impl LimitBuilder {
         LimitBuilder::with_rate(Algorithm::Pacer, WrittenRate::Unlimited)
     }
 
+    /// Creates a draft without any setting beside the rate.
     pub(super) const fn with_rate(algorithm: Algorithm, rate: WrittenRate) -> LimitBuilder {
         LimitBuilder {
             algorithm,
@@ -204,6 +218,7 @@ impl LimitBuilder {
         self.valid().map_err(|problem| LimitError::of_numbers(&self, problem))
     }
 
+    /// Validates a literal. In a constant, a problem is a compile error with its message.
     pub(super) const fn literal(self) -> Limit {
         match self.valid() {
             Ok(limit) => limit,
@@ -211,6 +226,8 @@ impl LimitBuilder {
         }
     }
 
+    /// Validates the draft, as a `const fn`. Settings of another algorithm are reported before contradictions, and
+    /// contradictions before numbers out of range.
     pub(super) const fn valid(self) -> Result<Limit, Problem> {
         if let Some(field) = self.misplaced() {
             return Err(Problem::NotFor(field));
@@ -292,6 +309,7 @@ impl LimitBuilder {
         }
     }
 
+    /// Converts a rate and the settings into the numbers of the algorithm.
     const fn terms(&self, amount: u64, period: Duration) -> Result<AlgorithmParams, Problem> {
         let (period, interval) = match self.checked_rate(amount, period) {
             Ok(rate) => rate,

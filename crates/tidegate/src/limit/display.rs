@@ -1,4 +1,7 @@
 //! The text of a limit: the output parses as the same limit.
+//!
+//! Only settings that were given are printed, in a fixed order. A token bucket prints no algorithm, because it is the
+//! default.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,6 +11,7 @@ use super::builder::{Burst, DelayAfter, WrittenRate};
 use super::text::{ALIGNMENTS, MODES, PAYS, TIME_UNITS};
 use crate::algorithm::Algorithm;
 
+/// Prints the period in its largest whole unit: 60 s as `m`, 90 s as `90s`.
 impl fmt::Display for WrittenRate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -20,6 +24,7 @@ impl fmt::Display for WrittenRate {
     }
 }
 
+/// Prints the canonical text: equal limits print the same text, and other limits print another one.
 impl fmt::Display for Limit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let draft = self.draft();
@@ -66,6 +71,7 @@ fn name_of<T: PartialEq>(chosen: Option<T>, choices: [(&str, T); 2]) -> Option<S
 struct Span(Duration);
 
 impl Span {
+    /// Returns the number of the largest unit that divides the span, and that unit.
     fn in_units(&self) -> (u128, &'static str) {
         let micros = self.0.as_micros();
         let exact = |unit: &&(&str, u64)| micros % u128::from(unit.1) == 0;

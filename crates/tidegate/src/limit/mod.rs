@@ -1,5 +1,6 @@
 //! Limits: an algorithm and its numbers, valid by construction.
 
+mod accessors;
 mod builder;
 mod display;
 mod params;
@@ -43,7 +44,7 @@ use crate::time::Timestamp;
 /// // A literal: a bad one in a constant does not compile.
 /// const API: Limit = Limit::per_second(10).burst(20);
 ///
-/// // Text from outside: the error points at the character and says what would do.
+/// // Text from outside: the error points at the character and gives a remedy.
 /// let text: Limit = "10/s burst 20".parse()?;
 /// assert_eq!(text, API);
 /// let error = "60/min".parse::<Limit>().unwrap_err();
@@ -54,6 +55,10 @@ use crate::time::Timestamp;
 /// assert_eq!(numbers, API);
 /// # Ok::<(), tidegate::LimitError>(())
 /// ```
+///
+/// A limit is a small `Copy` value without state: share it freely, and give each key its own [`State`] or use a
+/// [`Limiter`](crate::Limiter). Its `Display` prints the text that parses to the same limit.
+#[doc(alias("rate limit", "quota", "policy", "GCRA", "token bucket"))]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     terms: AlgorithmParams,
@@ -80,11 +85,13 @@ impl Hash for Limit {
 /// ```
 impl Limit {
     /// Creates a token bucket of so many per second.
+    #[doc(alias("rps", "qps", "requests per second"))]
     pub const fn per_second(amount: u64) -> Limit {
         Limit::token_bucket(amount, Duration::from_secs(1))
     }
 
     /// Creates a token bucket of so many per minute.
+    #[doc(alias("rpm"))]
     pub const fn per_minute(amount: u64) -> Limit {
         Limit::token_bucket(amount, Duration::from_secs(60))
     }
@@ -100,36 +107,50 @@ impl Limit {
     }
 
     /// Creates a token bucket: bursts from saved tokens, then the rate. The burst is the amount unless set.
+    #[doc(alias("GCRA", "leaky bucket as a meter"))]
     pub const fn token_bucket(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::TokenBucket, amount, period).literal()
     }
 
     /// Creates a leaky bucket: a queue that drains at the rate. Its length is 0 unless set.
+    ///
+    /// For the leaky bucket as a meter, which never delays, use [`Limit::token_bucket`] or [`DelayAfter::All`].
+    #[doc(alias("traffic shaping", "limit_req"))]
     pub const fn leaky_bucket(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::LeakyBucket, amount, period).literal()
     }
 
     /// Creates a fixed window: a counter per window of this length.
+    ///
+    /// Up to twice the amount can pass within one period, around a boundary.
+    #[doc(alias("window counter"))]
     pub const fn fixed_window(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::FixedWindow, amount, period).literal()
     }
 
     /// Creates a sliding log: every trailing period, exactly, with an entry for each action.
+    ///
+    /// The log of a key takes 16 bytes per action. For large amounts, use [`Limit::sliding_window`].
     pub const fn sliding_log(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::SlidingLog, amount, period).literal()
     }
 
     /// Creates a sliding window: every trailing period, in constant memory.
+    ///
+    /// It denies too long by at most one slot, a sixteenth of the period unless [`Limit::slots`] sets another number.
+    #[doc(alias("sliding window counter"))]
     pub const fn sliding_window(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::SlidingWindow, amount, period).literal()
     }
 
     /// Creates a pacer: permits spaced out at this rate, as in Guava's `RateLimiter`.
+    #[doc(alias("Guava", "SmoothBursty"))]
     pub const fn pacer(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::Pacer, amount, period).literal()
     }
 
     /// Creates a concurrency limit: a maximum number in flight, each for at most this lease.
+    #[doc(alias("semaphore", "bulkhead", "max in flight"))]
     pub const fn concurrency(max: u64, lease: Duration) -> Limit {
         LimitBuilder::new(Algorithm::Concurrency, max, lease).literal()
     }
@@ -173,7 +194,7 @@ impl Limit {
     }
 
     /// Decides about one ask of one key, and spends the cost if the ask is allowed.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
         self.terms.decide(state, now, ask, 0)
@@ -195,13 +216,13 @@ impl Limit {
     /// assert_eq!(limit.decide_with_nonce(&mut replayed, now, Ask::ONE, nonce).permit(), permit);
     /// assert_ne!(limit.decide_with_nonce(&mut tenant, now, Ask::ONE, nonce).permit(), permit);
     /// ```
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn decide_with_nonce(&self, state: &mut State, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
         self.terms.decide(state, now, ask, nonce)
     }
 
     /// Returns the decision that [`Limit::decide`] would make, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn peek(&self, state: &State, now: Timestamp, ask: Ask) -> Decision {
         self.terms.peek(state, now, ask)
     }
@@ -327,6 +348,15 @@ impl FromStr for Limit {
     }
 }
 
+/// Parses a limit, for functions that accept a limit or its text.
+impl TryFrom<&str> for Limit {
+    type Error = LimitError;
+
+    fn try_from(text: &str) -> Result<Limit, LimitError> {
+        text.parse()
+    }
+}
+
 impl fmt::Debug for Limit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Limit({self})")
@@ -343,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_up_is_regained_in_the_time_of_the_whole() {
+    fn a_fully_used_limit_is_full_after_time_to_full() {
         for (text, expected) in [
             ("30/60s", 60 * SECOND),
             ("30/60s burst 15", 30 * SECOND),
@@ -364,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_whoever_spent_everything_is_told() {
+    fn it_is_the_reset_time_after_the_whole_limit_was_spent() {
         for text in ["30/60s burst 15", "3/s", "10/s queue 9 delay-after 9 leaky-bucket", "7/60s sliding-log"]
         {
             let limit = limit(text);

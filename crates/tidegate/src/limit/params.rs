@@ -19,6 +19,9 @@ use super::{Alignment, DelayAfter, Pay, WindowMode};
 const LONGEST_SLOTS: Ticks = Ticks::new(Ticks::TEN_YEARS.get() + Ticks::TEN_YEARS.get() / 1000);
 
 /// An algorithm and its numbers.
+///
+/// Stores decide through it, so they need no type parameter for the algorithm. A state of another algorithm always
+/// counts as that of a key never seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AlgorithmParams {
     TokenBucket(TokenBucket),
@@ -121,6 +124,7 @@ impl AlgorithmParams {
         !self.peek(&state(), now, Ask { cost, max_wait: Ticks::MAX }).is_allowed()
     }
 
+    /// Decides without spending.
     pub(crate) fn peek(&self, state: &State, now: Timestamp, ask: Ask) -> Decision {
         with_terms!(self, terms => match terms.seen(state) {
             Some(seen) => terms.peek(seen, now, ask),
@@ -128,14 +132,17 @@ impl AlgorithmParams {
         })
     }
 
+    /// Charges or refunds units.
     pub(crate) fn adjust(&self, state: &mut State, now: Timestamp, adjustment: Adjustment) -> Adjusted {
         with_terms!(self, terms => terms.adjust(terms.within(state), now, adjustment))
     }
 
+    /// Returns the time from which the state is clear.
     pub(crate) fn clear_at(&self, state: &State) -> Timestamp {
         with_terms!(self, terms => terms.seen(state).map_or(Timestamp::EPOCH, |seen| terms.clear_at(seen)))
     }
 
+    /// Returns the receipt of a take that was just decided; `None` after a denial.
     pub(crate) fn receipt(
         &self,
         state: &State,
@@ -153,6 +160,7 @@ impl AlgorithmParams {
         receipt.map(|receipt| Receipt { algorithm: Some(self.algorithm()), ..receipt })
     }
 
+    /// Refunds one take. A receipt of another algorithm refunds nothing.
     pub(crate) fn give_back(&self, state: &mut State, now: Timestamp, receipt: Receipt) -> Adjusted {
         if receipt.algorithm.is_some_and(|algorithm| algorithm != self.algorithm()) {
             return Adjusted::Capped;
@@ -209,11 +217,13 @@ impl AlgorithmParams {
         }
     }
 
+    /// Releases a permit. Returns false for algorithms without permits.
     pub(crate) fn release(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
         let AlgorithmParams::Concurrency(concurrency) = self else { return false };
         concurrency.seen_mut(state).is_some_and(|holders| concurrency.release(holders, now, permit))
     }
 
+    /// Restarts the lease of a permit. Returns false for algorithms without permits.
     pub(crate) fn renew(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
         let AlgorithmParams::Concurrency(concurrency) = self else { return false };
         concurrency.seen_mut(state).is_some_and(|holders| concurrency.renew(holders, now, permit))
@@ -261,8 +271,9 @@ impl AlgorithmParams {
         [self.algorithm() as u64, a, b, c, d, e]
     }
 
-    /// Restores an algorithm with the numbers of [`AlgorithmParams::pack`]. Returns `None` if they are not the numbers of a valid
-    /// limit.
+    /// Restores an algorithm with the numbers of [`AlgorithmParams::pack`].
+    ///
+    /// Returns `None` unless a valid limit has exactly these numbers: they may come from a damaged file.
     pub(crate) fn checked(algorithm: Algorithm, numbers: Words) -> Option<AlgorithmParams> {
         let [a, b, c, d, e] = numbers;
         let period = || (1..=Ticks::TEN_YEARS.get()).contains(&b).then(|| Ticks::new(b));
@@ -371,7 +382,7 @@ mod tests {
     use crate::Limit;
 
     #[test]
-    fn what_was_packed_comes_out_as_it_was() {
+    fn packed_numbers_restore_the_same_limit() {
         let texts = [
             "10/s burst 20 max-debt 3",
             "10/s queue 5 delay-after 2",

@@ -1,4 +1,7 @@
 //! The errors of a limit: the fault, its place and the remedy.
+//!
+//! A [`Problem`] is a plain code, which a `const fn` can return: so an invalid literal does not compile, and the
+//! compiler prints the message. A [`LimitError`] is built at run time, owns the text, and points at the invalid part.
 
 use std::fmt;
 use std::ops::Range;
@@ -135,6 +138,7 @@ impl Field {
         (Field::CountDenied, "count-denied", "count-denied"),
     ];
 
+    /// Returns the message of a setting that the algorithm does not have.
     const fn belongs_to(self) -> &'static str {
         match self {
             Field::Rate => "only a pacer can be unlimited; give a rate such as 10/s",
@@ -159,6 +163,15 @@ impl Field {
 ///
 /// Displays as one line: the text, the fault and the remedy. With `{:#}` two more lines show the text with carets under
 /// the place.
+///
+/// ```
+/// use tidegate::Limit;
+///
+/// let error = "10/s burst many".parse::<Limit>().unwrap_err();
+/// assert_eq!((error.place(), error.column()), (11..15, 12));
+/// eprintln!("{error:#}"); // two more lines, with carets under `many`
+/// ```
+#[doc(alias("parse error", "ParseLimitError"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LimitError {
@@ -168,10 +181,12 @@ pub struct LimitError {
 }
 
 impl LimitError {
+    /// Creates the error of a text; the place is a byte range of it.
     pub(super) fn in_text(text: &str, place: Range<usize>, what: String) -> LimitError {
         LimitError { text: text.to_owned(), place, what }
     }
 
+    /// Creates the error of numbers, which names them in place of a text.
     pub(super) fn of_numbers(draft: &LimitBuilder, problem: Problem) -> LimitError {
         let text = match draft.rate {
             WrittenRate::Per { amount, period } => format!("{amount} per {period:?} {}", draft.algorithm),
@@ -186,11 +201,15 @@ impl LimitError {
     }
 
     /// Returns the column of the first invalid character, counted from 1.
+    ///
+    /// Characters are counted, not bytes, as in an editor.
     pub fn column(&self) -> usize {
         self.text.get(..self.place.start).map_or(0, |before| before.chars().count()) + 1
     }
 
     /// Returns the fault and the remedy.
+    ///
+    /// Use it where the text is shown beside the error; `Display` repeats the text.
     pub fn what(&self) -> &str {
         &self.what
     }

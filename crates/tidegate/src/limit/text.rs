@@ -47,6 +47,7 @@ pub(super) struct Wrong {
     what: String,
 }
 
+/// The result of reading a part of the text.
 pub(super) type Parsed<T> = Result<T, Wrong>;
 
 /// Parses a span of time and nothing else, such as `1m30s`. Fails with the place of the first invalid character.
@@ -77,11 +78,13 @@ struct Word<'a> {
 }
 
 impl Word<'_> {
+    /// Returns an error at the place of this word.
     fn wrong<T>(&self, what: impl Into<String>) -> Parsed<T> {
         Err(Wrong { place: self.place.clone(), what: what.into() })
     }
 }
 
+/// A reader of the words of a limit. It notes the place of each setting, for errors that are found later.
 pub(super) struct Reader<'a> {
     text: &'a str,
     words: std::vec::IntoIter<Word<'a>>,
@@ -90,6 +93,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Splits the text at white space.
     fn new(text: &'a str) -> Reader<'a> {
         let place = |word: &'a str| {
             let start = word.as_ptr() as usize - text.as_ptr() as usize;
@@ -99,6 +103,7 @@ impl<'a> Reader<'a> {
         Reader { text, words: words.into_iter(), places: Vec::new() }
     }
 
+    /// Reads the rate, which always comes first.
     fn first_word(&mut self) -> Parsed<WrittenRate> {
         let Some(rate) = self.words.next() else {
             return Err(Wrong {
@@ -119,6 +124,7 @@ impl<'a> Reader<'a> {
         self.checked(LimitBuilder::with_rate(Algorithm::Pacer, rate)).map(|_| rate)
     }
 
+    /// Reads a limit. Numbers are validated at the end, because a setting may precede the algorithm that it belongs to.
     pub(super) fn limit(mut self) -> Parsed<Limit> {
         let mut draft = LimitBuilder::with_rate(Algorithm::TokenBucket, self.first_word()?);
         let mut algorithm = None;
@@ -135,6 +141,7 @@ impl<'a> Reader<'a> {
         self.checked(draft)
     }
 
+    /// Validates the draft, and reports a problem at the place of its setting.
     fn checked(&self, draft: LimitBuilder) -> Parsed<Limit> {
         draft.valid().map_err(|problem| Wrong {
             place: self.place_of(problem.field()),
@@ -148,13 +155,14 @@ impl<'a> Reader<'a> {
         said.map_or(0..self.text.len(), |(_, place)| place.clone())
     }
 
+    /// Reads one setting with its value. Each setting may occur once.
     fn option(&mut self, draft: LimitBuilder, word: &Word<'a>) -> Parsed<LimitBuilder> {
         let known = Field::OPTIONS.into_iter().find(|(_, name, _)| *name == word.text);
         let Some((field, _, example)) = known else {
             return word.wrong(unknown_word(word.text));
         };
         if self.places.iter().any(|(said, _)| *said == field) {
-            return word.wrong(format!("{} is said twice; leave one of them out", word.text));
+            return word.wrong(format!("{} is given twice; leave one of them out", word.text));
         }
         self.places.push((field, word.place.clone()));
         if field == Field::CountDenied {
@@ -170,6 +178,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Stores the value of a setting in the draft.
 fn read_option(draft: LimitBuilder, field: Field, value: &Word<'_>) -> Parsed<LimitBuilder> {
     Ok(match field {
         Field::Rate | Field::CountDenied => draft,
@@ -190,6 +199,7 @@ fn read_option(draft: LimitBuilder, field: Field, value: &Word<'_>) -> Parsed<Li
     })
 }
 
+/// Reads an amount per period, or `unlimited`. An unknown unit is answered with the rate that was probably meant.
 fn read_rate(word: &Word<'_>) -> Parsed<WrittenRate> {
     if word.text == "unlimited" {
         return Ok(WrittenRate::Unlimited);
@@ -230,6 +240,7 @@ fn read_period(word: &Word<'_>) -> Parsed<Duration> {
     }
 }
 
+/// Reads one span of time.
 fn read_span(word: &Word<'_>) -> Parsed<Duration> {
     read_spans(word).map_err(|wrong| Wrong {
         what: format!("{}; write something like \"4s\" or \"1m30s\"", wrong.what),
@@ -264,6 +275,7 @@ fn read_spans(word: &Word<'_>) -> Parsed<Duration> {
     Ok(Duration::from_micros(micros))
 }
 
+/// Returns the error of a missing or unknown unit, at the place of that unit.
 fn unknown_unit<T>(number: &str, unit: &str, start: usize) -> Parsed<T> {
     let place = start + number.len()..start + number.len() + unit.len();
     if unit.is_empty() {
@@ -280,6 +292,7 @@ fn unknown_unit<T>(number: &str, unit: &str, start: usize) -> Parsed<T> {
 }
 
 /// Returns the unit that a common alias means, and its length.
+/// Months and years have no fixed length, so days are suggested for them.
 fn alias(unit: &str) -> Option<(&'static str, &'static str)> {
     Some(match unit.to_ascii_lowercase().as_str() {
         "s" | "sec" | "secs" | "second" | "seconds" => ("s", "1s"),
@@ -295,6 +308,7 @@ fn alias(unit: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
+/// Reads a burst: units or, for a pacer, a span. A span begins with a digit and ends with a letter.
 fn read_burst(word: &Word<'_>) -> Parsed<Burst> {
     let is_span = word.text.starts_with(|c: char| c.is_ascii_digit())
         && word.text.ends_with(|c: char| c.is_ascii_lowercase())
@@ -302,6 +316,7 @@ fn read_burst(word: &Word<'_>) -> Parsed<Burst> {
     if is_span { read_span(word).map(Burst::Span) } else { read_number(word).map(Burst::Units) }
 }
 
+/// Reads a whole number. Missing, negative and fractional numbers have errors of their own, with other remedies.
 fn read_number(word: &Word<'_>) -> Parsed<u64> {
     let text = word.text;
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -322,6 +337,7 @@ fn read_number(word: &Word<'_>) -> Parsed<u64> {
     word.wrong(what)
 }
 
+/// Reads one of two words.
 fn read_choice<T: Copy>(word: &Word<'_>, name: &str, choices: [(&str, T); 2]) -> Parsed<T> {
     match choices.into_iter().find(|(text, _)| *text == word.text) {
         Some((_, choice)) => Ok(choice),
@@ -333,6 +349,7 @@ fn read_choice<T: Copy>(word: &Word<'_>, name: &str, choices: [(&str, T); 2]) ->
     }
 }
 
+/// Returns the message of an unknown word. It suggests a known word, if at most two characters differ.
 fn unknown_word(word: &str) -> String {
     let names = Algorithm::ALL.map(Algorithm::name);
     let known = || Field::OPTIONS.map(|(_, word, _)| word).into_iter().chain(names);
@@ -346,6 +363,8 @@ fn unknown_word(word: &str) -> String {
 }
 
 /// Returns the edit distance of two words (Levenshtein): the least number of characters to change, insert or remove.
+///
+/// The time is proportional to the product of both lengths, so pass short words.
 pub fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

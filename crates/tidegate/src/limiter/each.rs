@@ -16,6 +16,10 @@ use crate::store::zone::Placed;
 const TOGETHER: usize = if cfg!(tidegate_models) { 2 } else { 32 };
 
 /// An iterator over the decisions about many asks, in order; created by [`Limiter::admit_each`].
+///
+/// It is lazy: a group of asks is taken from the input, and spent, only when a decision of it is requested. Dropping
+/// the iterator does not undo the asks of a group that was started.
+#[doc(alias("batch"))]
 #[must_use = "nothing is decided until it is asked for"]
 pub struct AdmitEach<'a, I> {
     limiter: &'a Limiter,
@@ -30,6 +34,7 @@ impl<'a, I: Iterator<Item: IntoAsk>> AdmitEach<'a, I> {
     }
 
     /// Decides about the next group.
+    /// A store without cells, or a limit that carries counts, decides one ask after the other, as of one instant.
     fn decide(&mut self) {
         let inner = &*self.limiter.inner;
         self.next = 0;

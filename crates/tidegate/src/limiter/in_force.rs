@@ -1,4 +1,7 @@
 //! The limit of a limiter: read at every decision, replaced rarely.
+//!
+//! The first limit never changes, so a limiter whose limit is not replaced pays one atomic load per decision. After a
+//! replacement, each thread caches the limit that it used last.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -31,6 +34,7 @@ thread_local! {
 }
 
 impl LimitInForce {
+    /// Binds the first limit to the store.
     pub(super) fn new(memory: &MemoryStore, name: &str, limit: Limit) -> LimitInForce {
         let first = bind(memory, name, &limit);
         let latest = Mutex::new((limit, Arc::clone(&first)));
@@ -63,6 +67,9 @@ impl LimitInForce {
     }
 
     /// Replaces the limit.
+    ///
+    /// The store notes the time of the change, from which counts are carried. The version is incremented last, so a
+    /// thread that sees it also sees the limit.
     pub(super) fn set(&self, memory: &MemoryStore, name: &str, limit: Limit) {
         let mut latest = self.latest.lock();
         *latest = (limit, bind(memory, name, &limit));

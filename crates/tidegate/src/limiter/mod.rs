@@ -44,6 +44,18 @@ const ZONE_BYTES: usize = if cfg!(any(tidegate_models, miri)) { 1 << 10 } else {
 /// limiter.admit(ask("ana").cost(3)).into_result()?;
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
+///
+/// States are in a store: a [`Zone`] of fixed size by default, or a [`Map`](crate::Map). In a full zone, new
+/// keys share cells and may be denied early, but none is admitted too much unless [`WhenFull::Forget`] is set.
+#[doc(alias(
+    "rate limiter",
+    "throttle",
+    "GCRA",
+    "token bucket",
+    "leaky bucket as a meter",
+    "keyed limiter",
+    "quota"
+))]
 #[derive(Clone)]
 pub struct Limiter {
     inner: Arc<Inner>,
@@ -60,6 +72,8 @@ struct Inner {
 
 impl Limiter {
     /// Creates a limiter with a [`Zone`] of its own: one mebibyte, enough for about 40,000 keys at a time.
+    ///
+    /// For more keys, pass a larger zone to [`Limiter::on`].
     pub fn new(limit: Limit) -> Limiter {
         Limiter::on(&Zone::new(ZONE_BYTES), "", limit)
     }
@@ -87,6 +101,7 @@ impl Limiter {
 
     /// Sets what a zone does with a new key when it has no free cell, for this limiter and all its clones. It has
     /// no effect on a map, or on limits that do not [fit a cell](Limit::fits_cell).
+    #[doc(alias("eviction"))]
     #[must_use]
     pub fn when_full(self, when_full: WhenFull) -> Limiter {
         self.inner.forgets.store((when_full == WhenFull::Forget).into(), Ordering::Relaxed);
@@ -96,6 +111,7 @@ impl Limiter {
     /// Sets the largest number of waiters at a time, for this limiter and all its clones. The default is 65,536.
     ///
     /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
+    #[doc(alias("backpressure", "load shedding"))]
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Limiter {
         self.inner.queue.lock(|state| state.set_max_waiters(most));
@@ -119,7 +135,8 @@ impl Limiter {
     /// While waiters are queued for the same key ([`Limiter::acquire`]), this ask is denied, so that it cannot
     /// overtake them. Its `retry_after` is then the predicted wait at the end of that queue, or a lower bound of it. A
     /// caller that wants to wait behind them uses `acquire`.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    #[doc(alias("check", "try_acquire", "hit"))]
+    #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
         let (key, units, max_wait) = ask.into_parts();
@@ -134,6 +151,7 @@ impl Limiter {
     ///
     /// [`Limiter::refund`] subtracts units from the whole current debt of the key, even if the take itself has been
     /// repaid by time. A [`TrackedTake`] gives back at most the part of its own take that is still owed.
+    #[doc(alias("idempotent refund", "reservation"))]
     pub fn admit_tracked(&self, ask: impl IntoAsk) -> (Decision, Option<TrackedTake>) {
         let (account, ask) = self.inner.read(ask);
         let Some(ask) = ask else {
@@ -161,6 +179,7 @@ impl Limiter {
     /// let allowed: Vec<_> = limiter.admit_each(["ana", "bob", "ana"]).map(|decision| decision.is_allowed()).collect();
     /// assert_eq!(allowed, [true, true, false]);
     /// ```
+    #[doc(alias("batch", "pipeline"))]
     pub fn admit_each<I>(&self, asks: I) -> AdmitEach<'_, I::IntoIter>
     where
         I: IntoIterator<Item: IntoAsk>,
@@ -175,22 +194,42 @@ impl Limiter {
     }
 
     /// Returns the decision that [`Limiter::admit`] would return, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
+    ///
+    /// For display and metrics: another caller may spend between a peek and an admit.
+    #[must_use = "a decision that is not read limits nothing"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
         let (account, ask) = self.inner.read(ask);
         self.inner.decide(&account, ask, |holder, ask| holder.look(&account, ask))
     }
 
     /// Gives unused units back: the cost of the ask, but at most the debt of the key.
+    ///
+    /// Returns [`Adjusted::Capped`] if the debt was smaller, and [`Adjusted::NeedsPermit`] under a concurrency limit.
+    /// The waiters of the key are served at once.
+    ///
+    /// ```
+    /// use tidegate::{Adjusted, Limit, Limiter, ask};
+    ///
+    /// let limiter = Limiter::new(Limit::per_hour(100));
+    /// assert!(limiter.admit(ask("ana").cost(80)).is_allowed()); // an estimate
+    /// assert_eq!(limiter.refund(ask("ana").cost(30)), Adjusted::Whole); // it was 50
+    /// assert_eq!(limiter.peek("ana").remaining(), 50);
+    /// ```
+    #[doc(alias("credit", "give back"))]
     pub fn refund(&self, ask: impl IntoAsk) -> Adjusted {
         self.adjust(ask, Adjustment::Refund)
     }
 
     /// Charges units after the fact, whether or not the limit allows them, up to the limit's `max_debt`.
+    ///
+    /// For a cost that is known only afterwards, such as the bytes of a response. Later asks wait until the debt is
+    /// repaid.
+    #[doc(alias("debit", "post-paid"))]
     pub fn charge(&self, ask: impl IntoAsk) -> Adjusted {
         self.adjust(ask, Adjustment::Charge)
     }
 
+    /// Adjusts the state of one key, and then serves its waiters.
     fn adjust(&self, ask: impl IntoAsk, adjustment: impl FnOnce(Cost) -> Adjustment) -> Adjusted {
         let (key, units, _) = ask.into_parts();
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
@@ -201,6 +240,10 @@ impl Limiter {
     }
 
     /// Removes the state of a key: the key is full again.
+    ///
+    /// It removes the states under all limits of this name. Waiters stay queued, and are served from the full state.
+    /// Takes made before can no longer be refunded.
+    #[doc(alias("unblock", "clear"))]
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn reset(&self, key: impl IntoKey) {
         let (inner, name) = (&self.inner, self.inner.name(&key));
@@ -216,6 +259,9 @@ impl Limiter {
     }
 
     /// Replaces the limit. Keys keep the units that they have used; permits stay valid and keep their leases.
+    ///
+    /// Every ask is decided under either the old limit or the new one. Waiters are decided again under the new one.
+    #[doc(alias("reload", "dynamic limit"))]
     pub fn set_limit(&self, limit: Limit) {
         let inner = &self.inner;
         let set = || inner.limit.set(&inner.memory, inner.namespace.name(), limit);
@@ -225,6 +271,18 @@ impl Limiter {
     /// Waits until the ask is allowed. The future runs on any runtime; it can also block a thread.
     ///
     /// The waiters of one key pass in FIFO order.
+    ///
+    /// A dropped future leaves the queue and spends nothing; the waiters behind it move up.
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter, SECOND};
+    ///
+    /// let limiter = Limiter::new(Limit::per_second(100).burst(1));
+    /// limiter.acquire("ana").blocking()?; // or `.await`, on any runtime
+    /// limiter.acquire("ana").max_wait(SECOND).blocking()?; // about 10 ms later
+    /// # Ok::<(), tidegate::Denied>(())
+    /// ```
+    #[doc(alias("wait", "until_ready", "backpressure"))]
     pub fn acquire(&self, ask: impl IntoAsk) -> Acquire {
         self.acquire_as(ask, Untracked)
     }
@@ -242,6 +300,7 @@ impl Limiter {
         self.renew_named(&self.inner.name(&key), permit)
     }
 
+    /// Waits like [`Limiter::acquire`], with the result of this kind.
     pub(crate) fn acquire_as<K: Kind>(&self, ask: impl IntoAsk, kind: K) -> Acquire<KeyRequest<K>> {
         let (name, ask, max_wait) = self.named(ask);
         Acquire::new(KeyRequest::new(self.target(), name, ask, kind), max_wait)
@@ -283,11 +342,13 @@ impl Inner {
         (self.account(&self.name(&key)), ask_for(units, max_wait))
     }
 
+    /// Encodes the key under the namespace of the limiter.
     #[inline]
     fn name(&self, key: &impl IntoKey) -> EncodedKey {
         EncodedKey::new(&self.namespace, key)
     }
 
+    /// Decides under the limit in force, without a reference count while it is the first one.
     #[inline]
     fn admit_key(&self, key: &impl IntoKey, ask: Ask) -> Decision {
         match self.limit.unreplaced() {
@@ -353,6 +414,7 @@ impl Inner {
         if self.forgets.load(Ordering::Relaxed) == 0 { WhenFull::Share } else { WhenFull::Forget }
     }
 
+    /// Returns the store that keeps the state of this account.
     fn holder(&self, account: &StateKey) -> LimitStore<'_> {
         self.memory.holder(account.terms())
     }

@@ -48,7 +48,10 @@ impl LimiterAsk {
 /// let both = admit_all([per_user.ask("ana"), per_ip.ask(ask("192.0.2.7").cost(2))]);
 /// assert!(both.is_allowed());
 /// ```
-#[must_use = "a decision that nobody reads limits nobody"]
+///
+/// A denial by one limit spends nothing of the others, so a denied client cannot drain them.
+#[doc(alias("all-or-nothing", "multi-limit", "composite"))]
+#[must_use = "a decision that is not read limits nothing"]
 pub fn admit_all(asks: impl IntoIterator<Item = LimiterAsk>) -> Decisions {
     let asks: Vec<_> = asks.into_iter().collect();
     let accounts: Vec<_> = asks.iter().map(|ask| ask.limiter.inner.account(&ask.name)).collect();

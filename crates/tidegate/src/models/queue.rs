@@ -14,9 +14,9 @@ use loom::thread;
 use super::{block_on, both, clock, poll};
 use crate::time::Source;
 use crate::wait_queue::{
-    Cause, Entry, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue, Waiter,
+    Cause, Entry, KeyQueue, Next, QueuePolicy, QueueState, QueueTicket, QueueTurn, WaitQueue, Waiter,
 };
-use crate::{Clock, ManualClock, Permits, Places, SECOND, Ticks, Timestamp};
+use crate::{Clock, ConcurrencyLimiter, ManualClock, Permits, SECOND, Ticks, Timestamp};
 
 type Acquiring = Pin<Box<dyn Future<Output = bool>>>;
 
@@ -37,28 +37,28 @@ impl Use for Permits {
     }
 
     fn occupy(&self) -> Box<dyn Any> {
-        Box::new(self.enter("ana").expect("the place is free"))
+        Box::new(self.admit("ana").expect("the permit is free"))
     }
 
     fn acquire(&self, max_wait: Option<Duration>) -> Acquiring {
-        let entering = Permits::acquire(self, "ana");
-        let entering = if let Some(max_wait) = max_wait { entering.within(max_wait) } else { entering };
-        Box::pin(async move { entering.await.is_ok() })
+        let acquire = Permits::acquire(self, "ana");
+        let acquire = if let Some(max_wait) = max_wait { acquire.max_wait(max_wait) } else { acquire };
+        Box::pin(async move { acquire.await.is_ok() })
     }
 }
 
-impl Use for Places {
-    fn new(clock: Arc<ManualClock>) -> Places {
-        Places::at_most(1).line(3).with_clock(clock)
+impl Use for ConcurrencyLimiter {
+    fn new(clock: Arc<ManualClock>) -> ConcurrencyLimiter {
+        ConcurrencyLimiter::at_most(1).max_waiters(3).with_clock(clock)
     }
 
     fn occupy(&self) -> Box<dyn Any> {
-        Box::new(self.enter(0).expect("the place is free"))
+        Box::new(self.admit(0).expect("the permit is free"))
     }
 
     fn acquire(&self, max_wait: Option<Duration>) -> Acquiring {
-        let acquire = Places::acquire(self, 0);
-        let acquire = if let Some(max_wait) = max_wait { acquire.within(max_wait) } else { acquire };
+        let acquire = ConcurrencyLimiter::acquire(self, 0);
+        let acquire = if let Some(max_wait) = max_wait { acquire.max_wait(max_wait) } else { acquire };
         Box::pin(async move { acquire.await.is_ok() })
     }
 }
@@ -93,7 +93,7 @@ impl QueuePolicy for HoldPolicy {
 
     fn next(
         &mut self,
-        turn: &mut Turn<'_, HoldPolicy>,
+        turn: &mut QueueTurn<'_, HoldPolicy>,
         queue: &mut KeyQueue<HoldPolicy>,
     ) -> Next<HoldPolicy> {
         match (self.until.filter(|until| *until > turn.now), queue.head()) {
@@ -102,9 +102,14 @@ impl QueuePolicy for HoldPolicy {
         }
     }
 
-    fn deny(&mut self, _: Turn<'_, HoldPolicy>, _: &mut KeyQueue<HoldPolicy>, (): &(), _: Cause) {}
+    fn deny(&mut self, _: QueueTurn<'_, HoldPolicy>, _: &mut KeyQueue<HoldPolicy>, (): &(), _: Cause) {}
 
-    fn give_back(state: &mut QueueState<HoldPolicy>, turn: Turn<'_, HoldPolicy>, ticket: Ticket, (): ()) {
+    fn give_back(
+        state: &mut QueueState<HoldPolicy>,
+        turn: QueueTurn<'_, HoldPolicy>,
+        ticket: QueueTicket,
+        (): (),
+    ) {
         state.serve(turn, ticket.queue);
     }
 }
@@ -214,6 +219,6 @@ macro_rules! under_every_use {
 
 under_every_use! {
     keys: Permits;
-    classes: Places;
+    classes: ConcurrencyLimiter;
     holds: Arc<Hold>;
 }

@@ -1,4 +1,11 @@
 //! A limit in one in-memory store: the names of its states there, and the states that a key may start with.
+//!
+//! A [`PreparedLimit`] is independent of any store. When a store uses it for the first time, it is bound: the limit of
+//! a rule comes into force, its predecessors are read from the table, and the common prefix of its state names is
+//! hashed under the seed of the store.
+//!
+//! Binding costs a lock of the table. A decision under a bound limit compares two numbers to find out whether an
+//! earlier limit matters, and whether the table has to be written.
 
 use std::sync::Arc;
 
@@ -15,9 +22,13 @@ use crate::time::Timestamp;
 /// A limit, and the namespace that it counts in, in one in-memory store.
 #[derive(Debug)]
 pub(crate) struct BoundLimit {
+    /// The parameters of the limit.
     terms: AlgorithmParams,
+    /// The table of limits of the store, which also identifies the store.
     table: Arc<LimitTable>,
+    /// The namespace as bytes, the first part of every name under this limit.
     namespace: Namespace,
+    /// The names of states under this limit.
     name: StateName,
     /// The earlier limits; `before` has the names of states under each of them.
     history: History,
@@ -35,12 +46,16 @@ pub(crate) struct BoundLimit {
 /// The part of a state's name that is the same for all keys under one limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StateName {
+    /// The algorithm and the numbers, as the table lists them.
     limit: StateLimit,
+    /// The digest of the limit, by which a map and a remote store name it.
     pub(crate) digest: u64,
+    /// The hash state after limit and namespace, by which a zone finds its cells.
     pub(crate) prefix: StatePrefix,
 }
 
 impl StateName {
+    /// Hashes limit and namespace under the seed of the table.
     pub(crate) fn new(table: &LimitTable, namespace: &Namespace, limit: StateLimit) -> StateName {
         let prefix = StatePrefix::new(table.seed(), &limit, namespace.bytes());
         StateName { limit, digest: digest(&limit), prefix }
@@ -48,7 +63,8 @@ impl StateName {
 }
 
 impl BoundLimit {
-    /// Binds a limit to the store of this table. The limit of a rule comes into force.
+    /// Binds a limit to the store of this table. The limit of a rule comes into force. A dynamic limit has no history:
+    /// other numbers are another limit, and keys start full under it.
     pub(super) fn new(table: &Arc<LimitTable>, prepared: &PreparedLimit, now: Timestamp) -> BoundLimit {
         let terms = *prepared.terms();
         let history = match prepared.scope() {
@@ -82,6 +98,7 @@ impl BoundLimit {
         BoundLimit::new(table, &PreparedLimit::of_rule(namespace, *limit), now)
     }
 
+    /// The names under all predecessors are hashed here, so that a carry later only hashes the key.
     fn with_history(
         table: &Arc<LimitTable>,
         namespace: Namespace,
@@ -106,20 +123,24 @@ impl BoundLimit {
         }
     }
 
+    /// Returns the parameters by which states are decided.
     #[inline]
     pub(crate) fn terms(&self) -> &AlgorithmParams {
         &self.terms
     }
 
+    /// Returns the namespace, encoded.
     pub(crate) fn namespace(&self) -> &Namespace {
         &self.namespace
     }
 
+    /// Returns the common part of the names under this limit.
     #[inline]
     pub(crate) fn name(&self) -> &StateName {
         &self.name
     }
 
+    /// Returns the earlier limits of the rule; empty for a dynamic limit.
     pub(crate) fn history(&self) -> &History {
         &self.history
     }
@@ -130,6 +151,9 @@ impl BoundLimit {
     }
 
     /// Returns the name of states under the predecessor of this number.
+    ///
+    /// # Panics
+    /// If there is no such predecessor.
     pub(crate) fn name_before(&self, predecessor: usize) -> &StateName {
         &self.before[predecessor]
     }
@@ -141,7 +165,7 @@ impl BoundLimit {
     }
 
     /// Returns true if a key with this one-word state may have to be decided by counts of earlier limits, now or once
-    /// the state is clear.
+    /// the state is clear. One comparison on the hot path. It may return true too often, and never false by mistake.
     #[inline(always)]
     pub(crate) fn may_carry_to(&self, word: u64) -> bool {
         word <= self.carries_word
@@ -163,13 +187,15 @@ impl BoundLimit {
         self.is_in(table).then_some(self)
     }
 
-    /// Returns true if a state that is live until this time, in ticks, has to be noted first.
+    /// Returns true if a state that is live until this time, in ticks, has to be noted first. The load is relaxed: a
+    /// stale value only causes one more write of the table.
     #[inline]
     pub(crate) fn is_unnoted(&self, clear_at: u64) -> bool {
         clear_at > self.noted_until.load(Ordering::Relaxed)
     }
 
-    /// Lists the limit in the table, before such a state is written.
+    /// Lists the limit in the table, before such a state is written. If the table has no room, the limit stays
+    /// unlisted, and a reset by key is an error until its states have expired.
     #[cold]
     pub(crate) fn note(&self, clear_at: u64, now: Timestamp) {
         let (namespace, clear_at) = (self.namespace.name(), Timestamp::from_ticks(clear_at));

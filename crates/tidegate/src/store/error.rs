@@ -1,4 +1,14 @@
 //! The errors of a store, most of them of a remote store.
+//!
+//! A caller needs one fact above all: was the cost charged? Only [`StoreError::outcome_unknown`] leaves that open. A
+//! take with this error may be charged zero times or once, and never twice, because stores do not repeat it.
+//!
+//! | error | charged | a retry is safe | means |
+//! |---|---|---|---|
+//! | unavailable | no | yes | not reached, or rejected |
+//! | timeout | no | yes | not sent before the deadline |
+//! | outcome unknown | perhaps | no | sent, and no reply |
+//! | unfit | no | yes, but useless | the request can never be decided |
 
 use std::error::Error;
 use std::fmt;
@@ -6,6 +16,16 @@ use std::fmt;
 use super::limit_table::{MAX_LIMITS, Unlisted};
 
 /// An error of a store that could not decide.
+///
+/// ```
+/// use tidegate::StoreError;
+///
+/// let error = StoreError::outcome_unknown("connection reset");
+/// assert!(!error.is_retryable() && !error.is_timeout());
+/// ```
+#[doc(alias = "retry")]
+#[doc(alias = "timeout")]
+#[doc(alias = "unavailable")]
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StoreError {
@@ -13,6 +33,7 @@ pub struct StoreError {
     source: Box<dyn Error + Send + Sync>,
 }
 
+/// The four kinds, which callers distinguish by the methods of [`StoreError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Unavailable,
@@ -43,7 +64,8 @@ impl StoreError {
         StoreError { kind: Kind::Unfit, source: source.into() }
     }
 
-    /// Returns true if the request itself is at fault, so that the store has not failed.
+    /// Returns true if the request itself is at fault, so that the store has not failed. It is no reason for a
+    /// fallback, a circuit breaker or an alarm.
     pub fn is_unfit(&self) -> bool {
         self.kind == Kind::Unfit
     }
@@ -54,6 +76,7 @@ impl StoreError {
     }
 
     /// Returns true if a retry is safe: nothing can have been spent.
+    #[doc(alias = "idempotent")]
     pub fn is_retryable(&self) -> bool {
         self.kind != Kind::OutcomeUnknown
     }

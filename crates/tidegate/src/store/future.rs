@@ -1,8 +1,11 @@
 //! A store's reply that is ready, or a future of it.
+//!
+//! Code that is written against [`Store`](super::Store) awaits every reply. With a store in memory that must cost
+//! nothing, so the reply is stored in the future itself.
 
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use super::StoreError;
 
@@ -11,9 +14,23 @@ use super::StoreError;
 ///
 /// The reply of an in-memory store is ready at once, without an allocation; other stores box a future. It must not be
 /// polled again after it was ready: that may panic.
+///
+/// ```
+/// use tidegate::{StoreError, StoreFuture};
+///
+/// let known = StoreFuture::ready(7);
+/// let asked = StoreFuture::later(async { Ok::<u64, StoreError>(35) });
+/// # let sum = std::pin::pin!(async move { Ok::<u64, StoreError>(known.await? + asked.await?) });
+/// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+/// # assert!(matches!(sum.poll(&mut context), std::task::Poll::Ready(Ok(42))));
+/// ```
+#[doc(alias = "BoxFuture")]
+#[doc(alias = "async")]
+#[doc(alias = "Either")]
 #[must_use = "what was decided is lost unless it is awaited"]
 pub struct StoreFuture<'a, T>(Kind<'a, T>);
 
+/// The reply, or the future of it. The reply is `None` once it was returned.
 enum Kind<'a, T> {
     Ready(Option<Result<T, StoreError>>),
     Later(Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>),
@@ -30,9 +47,35 @@ impl<'a, T> StoreFuture<'a, T> {
         StoreFuture(Kind::Ready(Some(Err(error))))
     }
 
-    /// Creates a reply from a future, which is boxed.
+    /// Creates a reply from a future, which is boxed. The future does nothing before it is polled, so a reply that is
+    /// dropped unpolled has not spent.
     pub fn later(future: impl Future<Output = Result<T, StoreError>> + Send + 'a) -> StoreFuture<'a, T> {
         StoreFuture(Kind::Later(Box::pin(future)))
+    }
+
+    /// Returns true if the reply is there already, as that of an in-memory store. [`StoreFuture::now`] then returns it
+    /// without a poll.
+    pub const fn is_ready(&self) -> bool {
+        matches!(self.0, Kind::Ready(_))
+    }
+
+    /// Returns the reply of a store that answers immediately, as in-memory stores do, without an executor.
+    ///
+    /// # Errors
+    /// The error of the store, or a [`StoreError`] if the reply is not there after one poll. The request is then
+    /// cancelled, but a remote store may have received it already.
+    ///
+    /// # Panics
+    /// If the future was ready and polled before.
+    #[inline]
+    pub fn now(self) -> Result<T, StoreError> {
+        match self.0 {
+            Kind::Ready(value) => value.expect("an answer is awaited once"),
+            Kind::Later(mut future) => match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(value) => value,
+                Poll::Pending => Err(StoreError::unavailable("this store does not answer at once; await it")),
+            },
+        }
     }
 
     /// Maps the reply with `make`: at once if it is ready, else when it arrives.
@@ -79,7 +122,6 @@ impl<T> fmt::Debug for StoreFuture<'_, T> {
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
-    use std::task::Waker;
 
     fn now<T>(mut answer: StoreFuture<'_, T>) -> Poll<Result<T, StoreError>> {
         Pin::new(&mut answer).poll(&mut Context::from_waker(Waker::noop()))

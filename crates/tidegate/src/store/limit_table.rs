@@ -16,6 +16,10 @@
 //!
 //! The records are in memory, or in the file of a zone, where other processes use them as well. A record becomes valid
 //! with its last word, `until`, so a process that is killed in between leaves a free record.
+//!
+//! A table has at most 2,048 records, 1,024 for limits of rules and 1,024 for dynamic limits. A record is reused once
+//! no state under its limit can be live. While a limit cannot be listed, decisions by it go on, and a reset by key
+//! returns an error.
 
 use std::fmt;
 use std::ops::Deref;
@@ -53,11 +57,14 @@ pub(crate) type StateLimit = [u64; 6];
 
 /// The table of one store.
 pub(crate) struct LimitTable {
+    /// The seed of the hashes of the store; in a file it is the seed of the file.
     seed: [u64; 2],
+    /// The records, behind a lock of this process.
     records: Mutex<TableWords>,
     /// The time, in ticks, until which there may be live states under unlisted limits, which a reset by key may miss. A
     /// table in a file keeps it in the file, for all processes that use it.
     unlisted_until: AtomicU64,
+    /// The file of the table, whose lock excludes other processes.
     file: Option<Arc<ZoneFile>>,
 }
 
@@ -80,6 +87,7 @@ impl Deref for TableWords {
     }
 }
 
+/// One record: a limit of a namespace, and the times between which it matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LimitRecord {
     /// The namespace and the algorithm.
@@ -93,6 +101,7 @@ struct LimitRecord {
 /// A limit of a rule that came into force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Announced {
+    /// The limits before it whose counts are carried, and the time at which it came into force.
     pub(crate) history: History,
     /// True if there are live states under limits that are older than those of the history.
     pub(crate) drops_counts: bool,
@@ -186,6 +195,9 @@ impl LimitTable {
     }
 
     /// Returns the limits under which a key of this namespace may have a state.
+    ///
+    /// # Errors
+    /// While states under unlisted limits may be live, or if another process holds the lock of the file for too long.
     pub(crate) fn listed(&self, namespace: &str, now: Timestamp) -> Result<Vec<StateLimit>, Unlisted> {
         if self.unlisted_until().load(Ordering::Relaxed) > now.ticks() {
             return Err(Unlisted);
@@ -197,6 +209,7 @@ impl LimitTable {
         Ok(listed.collect())
     }
 
+    /// Returns the record of a limit without its times.
     fn record(&self, namespace: &str, limit: &StateLimit) -> LimitRecord {
         let [algorithm, numbers @ ..] = *limit;
         let owner = self.namespace_id(namespace) << ALGORITHM_BITS | (algorithm + 1);
@@ -210,6 +223,7 @@ impl LimitTable {
         sip.finish()[0] >> ALGORITHM_BITS | 1
     }
 
+    /// Returns the time of the table, or the time in its file.
     fn unlisted_until(&self) -> &AtomicU64 {
         self.file.as_ref().map_or(&self.unlisted_until, |file| file.unlisted_until())
     }
@@ -251,6 +265,7 @@ impl Drop for Open<'_> {
 }
 
 impl Open<'_> {
+    /// Returns the number of records, free ones included.
     fn count(&self) -> usize {
         self.words.len() / RECORD_WORDS
     }
@@ -267,6 +282,7 @@ impl Open<'_> {
         (0..self.count()).map(|place| self.get(place)).collect()
     }
 
+    /// Returns the index of the record of this limit, free or not.
     fn place_of(&self, record: &LimitRecord) -> Option<usize> {
         (0..self.count()).find(|place| self.get(*place).is(record))
     }
@@ -345,6 +361,7 @@ impl Open<'_> {
         self.word(place, ORDER_WORD).store(order, Ordering::Release);
     }
 
+    /// Extends the time until which the limit is listed; a shorter time changes nothing.
     fn prolong(&mut self, place: usize, until: u64) {
         self.word(place, UNTIL_WORD).fetch_max(until, Ordering::AcqRel);
     }

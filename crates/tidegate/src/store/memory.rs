@@ -1,4 +1,8 @@
 //! The in-memory store that holds the states of one limit.
+//!
+//! A zone holds states of one word. States of any other size are in a map, also under a zone, which has a map beside it
+//! for them. A call therefore selects its store in two steps: [`MemoryStore`] by the choice of the user, [`LimitStore`]
+//! by the algorithm of the limit.
 
 use std::sync::Arc;
 
@@ -15,9 +19,21 @@ use crate::receipt::Receipt;
 use crate::time::{Source, Timestamp};
 
 /// An in-memory store, created from a reference to a [`Zone`] or a [`Map`]; clones share it.
+///
+/// ```
+/// use tidegate::{Limit, Limiter, MemoryStore, Zone};
+///
+/// let store = MemoryStore::from(&Zone::new(1 << 20)); // or from a map
+/// let login = Limiter::on(&store, "login", Limit::per_minute(5));
+/// let mail = Limiter::on(&store, "mail", Limit::per_day(50));
+/// assert!(login.admit("ana").is_allowed() && mail.admit("ana").is_allowed());
+/// ```
+#[doc(alias = "in-memory backend")]
+#[doc(alias = "storage")]
 #[derive(Clone, Debug)]
 pub struct MemoryStore(Kind);
 
+/// The store, by its type: a call costs one branch instead of a virtual call.
 #[derive(Clone, Debug)]
 enum Kind {
     Zone(Zone),
@@ -58,11 +74,13 @@ impl MemoryStore {
         self.store().holder(terms)
     }
 
+    /// Returns the table of limits, which a zone and the map beside it share.
     #[inline]
     pub(crate) fn limits(&self) -> &Arc<LimitTable> {
         self.store().limits()
     }
 
+    /// Returns the clock of the store, which a zone and the map beside it share.
     pub(crate) fn clock(&self) -> &Source {
         self.store().clock()
     }
@@ -75,10 +93,12 @@ impl MemoryStore {
         }
     }
 
+    /// Removes the states of a key under every listed limit of its namespace, also those in the map beside a zone.
     pub(crate) fn forget(&self, namespace: &Namespace, name: &EncodedKey) -> Result<bool, Unlisted> {
         self.store().forget(namespace, name)
     }
 
+    /// Removes the state of a key under one limit, in the zone and in the map beside it.
     pub(crate) fn forget_state(&self, name: &EncodedKey, state: &StateName) -> bool {
         self.store().forget_state(name, state)
     }
@@ -119,6 +139,7 @@ impl<'a> LimitStore<'a> {
         with_holder!(self, holder => holder.limits())
     }
 
+    /// Returns the clock by which its states are decided.
     pub(crate) fn clock(self) -> &'a Source {
         with_holder!(self, holder => holder.clock())
     }
@@ -129,6 +150,9 @@ impl<'a> LimitStore<'a> {
     }
 
     /// Removes the states of a key under every limit that its namespace has had. Returns true if there were any.
+    ///
+    /// # Errors
+    /// If the table of limits is full, because some limits are not listed then.
     pub(crate) fn forget(self, namespace: &Namespace, name: &EncodedKey) -> Result<bool, Unlisted> {
         let listed = self.limits().listed(namespace.name(), self.clock().now())?;
         let state = |limit: StateLimit| StateName::new(self.limits(), namespace, limit);
@@ -141,7 +165,8 @@ impl<'a> LimitStore<'a> {
         with_holder!(self, holder => holder.forget_state(name, state))
     }
 
-    /// Decides, and spends if allowed, and returns a receipt.
+    /// Decides, and spends if allowed, and returns a receipt. With `count_denied`, a denial is counted too;
+    /// [`LimitStore::take_if_free`] never counts one.
     pub(crate) fn take_from(self, account: &StateKey, ask: Ask) -> (Decision, Option<Receipt>) {
         match self {
             LimitStore::Zone(zone) => zone.take_if_free(account, ask, None),
@@ -174,6 +199,7 @@ impl<'a> LimitStore<'a> {
         }
     }
 
+    /// Returns the decision that a take would get, without spending.
     pub(crate) fn look(self, account: &StateKey, ask: Ask) -> Decision {
         match self {
             LimitStore::Zone(zone) => zone.look(account, ask, None),
@@ -181,6 +207,8 @@ impl<'a> LimitStore<'a> {
         }
     }
 
+    /// A refund without a receipt moves debts, so it invalidates the open receipts of the state. A charge adds debt at
+    /// the end and moves none.
     pub(crate) fn adjust_in(self, account: &StateKey, adjustment: Adjustment) -> Adjusted {
         let adjust = || self.adjust_unlocked(account, adjustment).0;
         match adjustment {
@@ -211,11 +239,13 @@ impl<'a> LimitStore<'a> {
         with_holder!(self, holder => holder.give_back_to(account, receipt))
     }
 
-    /// Removes units of one take from its debt, as far as they are still owed.
+    /// Removes units of one take from its debt, as far as they are still owed. `None` means that the claim contradicts
+    /// the state; the receipts of the state are invalid then.
     pub(super) fn take_off(self, account: &StateKey, claim: Claim, units: Cost) -> Option<TakenOff> {
         with_holder!(self, holder => holder.take_off(account, claim, units))
     }
 
+    /// Returns a copy of the state, or an empty one for an unknown key.
     pub(crate) fn state_of(self, account: &StateKey) -> State {
         with_holder!(self, holder => holder.state_of(account))
     }
@@ -225,6 +255,7 @@ impl<'a> LimitStore<'a> {
         matches!(self, LimitStore::Map(map) if map.release_in(account, permit))
     }
 
+    /// Restarts the lease of a permit, which only a map can hold.
     pub(crate) fn renew_in(self, account: &StateKey, permit: PermitId) -> bool {
         matches!(self, LimitStore::Map(map) if map.renew_in(account, permit))
     }

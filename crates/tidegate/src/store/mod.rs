@@ -53,6 +53,9 @@ use state_key::{EncodedKey, StateKey};
 /// A key and the limit to decide it by, which together identify a state.
 ///
 /// A state belongs to (namespace, algorithm, numbers, key): two limits on one key are two states.
+#[doc(alias = "key")]
+#[doc(alias = "descriptor")]
+#[doc(alias = "bucket key")]
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     limit: SubjectLimit<'a>,
@@ -114,6 +117,8 @@ impl<'a> Subject<'a> {
     }
 
     /// Sets the policy for a remote store that is down, in place of the policy of the [`FallbackStore`].
+    #[doc(alias = "fail-open")]
+    #[doc(alias = "fail-closed")]
     #[must_use]
     pub const fn on_store_failure(self, policy: OnStoreFailure) -> Subject<'a> {
         Subject { fallback: Fallback::Policy(policy), ..self }
@@ -219,6 +224,10 @@ impl<'a> Subject<'a> {
 /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
 /// # assert!(matches!(future.poll(&mut context), std::task::Poll::Ready(Ok(true))));
 /// ```
+#[doc(alias = "backend")]
+#[doc(alias = "storage")]
+#[doc(alias = "Redis")]
+#[doc(alias = "distributed rate limiter")]
 pub trait Store: fmt::Debug + Send + Sync {
     /// Takes all or none: spends only if every ask is allowed. If an ask is tracked ([`Subject::tracked`]), the
     /// decisions contain a receipt for each take, by which [`Store::refund`] gives back only that take. A store without

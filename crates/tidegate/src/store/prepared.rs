@@ -32,6 +32,8 @@ use crate::time::Timestamp;
 /// assert!(zone.take(limit.subject(&bob), Ask::ONE).0.is_allowed());
 /// assert!(!zone.take(limit.subject(&ana), Ask::ONE).0.is_allowed());
 /// ```
+#[doc(alias = "rule")]
+#[doc(alias = "precompute")]
 #[derive(Clone)]
 pub struct PreparedLimit(Arc<Inner>);
 
@@ -73,6 +75,8 @@ impl DroppedCounts {
 }
 
 /// The way in which a limit counts in its namespace.
+#[doc(alias = "reload")]
+#[doc(alias = "hot reload")]
 #[derive(Clone, Debug)]
 pub enum Scope {
     /// A limit that comes with each request: other numbers are another limit, and a key starts full under it.

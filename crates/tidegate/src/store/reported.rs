@@ -1,4 +1,8 @@
 //! Replies that may contain a decision, for stores that correct the reported values.
+//!
+//! While counts of an earlier limit matter, a store decides by the state and then corrects the reported wait and quota.
+//! The change itself is generic over its reply, so the correction has to find the decision in it. Replies without a
+//! decision pass through unchanged.
 
 use crate::algorithm::TakenOff;
 use crate::ask::Adjusted;
@@ -6,7 +10,7 @@ use crate::decision::Decision;
 
 /// The reply of a change to a state.
 pub(crate) trait Reported: Sized {
-    /// Replaces the decision in the reply, if there is one.
+    /// Replaces the decision in the reply, if there is one. The default is for replies without a decision.
     fn report(self, _: &mut dyn FnMut(Decision) -> Decision) -> Self {
         self
     }

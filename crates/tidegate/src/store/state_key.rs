@@ -6,6 +6,9 @@
 //! ```
 //!
 //! Each part is preceded by its length, so different names never have the same bytes.
+//!
+//! A limiter encodes a key once, as an [`EncodedKey`]. Together with the limit in force it is a [`StateKey`], which
+//! names one state in one store.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -118,10 +121,12 @@ impl StateKey {
         self.digest() == other.digest() && self.name.bytes() == other.name.bytes()
     }
 
+    /// Returns the policy for a zone that has no cell for the key.
     pub(crate) fn fate_when_full(&self) -> WhenFull {
         self.when_full
     }
 
+    /// Sets the policy for a zone that has no cell for the key.
     #[inline]
     pub(crate) fn when_full(self, when_full: WhenFull) -> StateKey {
         StateKey { when_full, ..self }
@@ -145,12 +150,14 @@ impl Namespace {
         Namespace { name: Box::default(), bytes: Box::default() }
     }
 
+    /// Encodes a name. Two different names never have the same bytes, and none is a prefix of another.
     pub(crate) fn new(name: &str) -> Namespace {
         let mut bytes = Vec::with_capacity(name.len() + 2);
         encode(name.as_bytes(), |piece| bytes.extend_from_slice(piece));
         Namespace { name: name.into(), bytes: bytes.into_boxed_slice() }
     }
 
+    /// Returns the name as it was given.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

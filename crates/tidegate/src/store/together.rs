@@ -5,6 +5,13 @@
 //! that moment; no caller is admitted too much.
 //!
 //! One key under two limits is two states. One state that is asked for twice is decided as one ask (`twins.rs`).
+//!
+//! ```text
+//!   1 peek   every bid; the last one of a zone alone needs none
+//!   2 spend  bids of zones one by one, then bids of maps under their locks
+//!   3 undo   if a take of a zone was denied after its peek: the takes before it, in reverse order
+//!   4 deny   if a peek was denied: apply the denial to each limit that denies by itself
+//! ```
 
 use super::LimitStore;
 use super::map::{self, LockedShards};
@@ -22,19 +29,23 @@ use crate::time::Timestamp;
 /// One of several asks that are allowed or denied together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bid<'a> {
+    /// The store that holds the state: a zone, or a map for states of more than one word.
     pub(crate) holder: LimitStore<'a>,
+    /// The name and the limit of the state.
     pub(crate) account: &'a StateKey,
+    /// The cost and the longest delay of this bid.
     pub(crate) ask: Ask,
 }
 
 impl<'a> Bid<'a> {
+    /// Returns the bid for a map; `None` if its state is in a zone.
     fn of_map(&self) -> Option<map::MapBid<'a>> {
         let LimitStore::Map(map) = self.holder else { return None };
         Some(map::MapBid { map, account: self.account, ask: self.ask })
     }
 }
 
-/// Spends on all, or on none.
+/// Spends on all, or on none. Without bids it is allowed. No receipt is computed.
 pub(crate) fn take_all(bids: &[Bid<'_>]) -> Decisions {
     take(None, bids, None)
 }
@@ -55,6 +66,8 @@ pub(crate) fn take_with_receipts(bids: &[Bid<'_>]) -> (Decisions, Vec<Option<Rec
     (decisions, receipts)
 }
 
+/// Decides all bids. The decisions are returned in the order of the bids; inside, bids of zones come before bids of
+/// maps, because takes of zones can be denied after their peek.
 fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Option<Receipt>>>) -> Decisions {
     let zone_bids: Few<_> = bids.iter().filter_map(|bid| ZoneBid::of(bid, at)).collect();
     let map_bids: Few<_> = bids.iter().filter_map(Bid::of_map).collect();
@@ -126,7 +139,7 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
     Decisions::new(decisions.into_iter().map(|(_, decision)| decision).collect::<Few<_>>())
 }
 
-/// The takes from zones.
+/// The takes from zones. The first bid without a peek is kept apart, because it was taken before all others.
 enum ZoneTakes {
     /// None: a peek was denied.
     Nothing,
@@ -136,7 +149,8 @@ enum ZoneTakes {
     Some { receipts: Few<Receipt>, first: Option<Receipt> },
 }
 
-/// Applies the denial to each limit that denies by itself.
+/// Applies the denial to each limit that denies by itself. A denial may shorten a debt that a backward clock step left
+/// too large. Without the write, the reported wait would be false again at the next ask.
 fn record_refusals(held: &mut LockedShards<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut [Decision]) {
     let (of_zones, of_maps) = decisions.split_at_mut(zone_bids.len());
     held.record_denials(of_maps);
@@ -147,7 +161,8 @@ fn record_refusals(held: &mut LockedShards<'_>, zone_bids: &[ZoneBid<'_>], decis
     }
 }
 
-/// Spends on one bid after the other, first on the bid that was not peeked, if it is of a zone.
+/// Spends on one bid after the other, first on the bid that was not peeked, if it is of a zone. Spending on the bid
+/// without a peek first means that its denial has nothing to undo.
 fn spend(held: &mut LockedShards<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut Few<Decision>) -> ZoneTakes {
     let looked_at = zone_bids.len().min(decisions.len());
     let mut first = None;
@@ -174,7 +189,8 @@ fn spend(held: &mut LockedShards<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut
     ZoneTakes::Some { receipts, first }
 }
 
-/// Undoes takes, and corrects the decisions. No map may be locked here, because an undo locks the receipts first.
+/// Undoes takes, and corrects the decisions. No map may be locked here, because an undo locks the receipts first. The
+/// bid that was denied keeps its denial. Each of the others reports what it would be allowed now.
 fn undo<'b>(
     taken: Few<Receipt>,
     first: Option<Receipt>,
@@ -197,21 +213,25 @@ fn undo<'b>(
     }
 }
 
-/// An ask whose state is in a zone.
+/// An ask whose state is in a zone. A zone is not locked, so each method decides on the cell as it is at that moment.
 #[derive(Clone, Copy, Debug)]
 struct ZoneBid<'a> {
+    /// The zone that holds the cell.
     zone: &'a Zone,
     account: &'a StateKey,
     ask: Ask,
+    /// The time to decide as of; `None` for the current time.
     at: Option<Timestamp>,
 }
 
 impl<'a> ZoneBid<'a> {
+    /// Returns the bid for a zone; `None` if its state is in a map.
     fn of(bid: &Bid<'a>, at: Option<Timestamp>) -> Option<ZoneBid<'a>> {
         let LimitStore::Zone(zone) = bid.holder else { return None };
         Some(ZoneBid { zone, account: bid.account, ask: bid.ask, at })
     }
 
+    /// Returns the decision on this bid alone, without spending.
     fn peek(&self) -> Decision {
         self.zone.look(self.account, self.ask, self.at)
     }
@@ -222,17 +242,20 @@ impl<'a> ZoneBid<'a> {
         (self.zone.state_of(self.account), now)
     }
 
+    /// Spends if allowed. The era is read before the take, so that a reset in between makes the receipt invalid.
     fn take(&self) -> (Decision, Option<Receipt>) {
         let era = self.zone.receipts().era();
         let (decision, receipt) = self.zone.take_if_free(self.account, self.ask, self.at);
         (decision, receipt.map(|receipt| Receipt { era, ..receipt }))
     }
 
+    /// Gives the take back under the lock of its receipts, unless the state was reset since.
     fn undo(&self, receipt: Receipt) {
         let era = receipt.era;
         self.zone.receipts().out_of_order(self.account, era, || self.undo_locked(receipt));
     }
 
+    /// Gives the take back for a caller that holds that lock.
     fn undo_locked(&self, receipt: Receipt) {
         self.zone.undo(self.account, receipt);
     }

@@ -3,6 +3,9 @@
 //! Under most limits they are one ask of the summed cost. Where an ask may be delayed, or gets a permit of its own, the
 //! asks are decided one after the other in one step. In both cases a denial reports the wait after which all of them
 //! are allowed.
+//!
+//! A request has twins if two of its rules have the same limit on the same key, or if a caller lists one key twice. If
+//! each were decided by itself, both would see the same remaining quota, and together they would be admitted too much.
 
 use super::state_key::StateKey;
 use crate::algorithm::{Algorithm, State};
@@ -11,23 +14,30 @@ use crate::decision::{Decision, Verdict};
 use crate::limit::AlgorithmParams;
 use crate::time::{Ticks, Timestamp};
 
-/// The most asks that are compared in pairs.
+/// The most asks that are compared in pairs. Up to this number comparing pairs is cheaper than sorting, and needs no
+/// memory.
 const FEW: usize = 16;
 
-/// The groups of asks for one state, each with the indices of its asks.
+/// The groups of asks for one state, each with the indices of its asks. It is empty for nearly every request, and then
+/// allocates nothing.
 #[derive(Debug)]
 pub(super) struct Twins<'a> {
     groups: Vec<Group<'a>>,
 }
 
+/// The asks for one state, in the order of the request.
 #[derive(Debug)]
 struct Group<'a> {
+    /// The parameters of their limit.
     terms: &'a AlgorithmParams,
+    /// The indices of the asks in the request.
     places: Vec<usize>,
+    /// The asks themselves.
     asks: Vec<Ask>,
 }
 
 impl<'a> Twins<'a> {
+    /// A request without twins, which is nearly every one, costs a few comparisons and no allocation.
     #[inline]
     pub(super) fn of(asks: impl ExactSizeIterator<Item = (&'a StateKey, Ask)> + Clone) -> Twins<'a> {
         if has_any(asks.clone()) {
@@ -37,6 +47,8 @@ impl<'a> Twins<'a> {
         }
     }
 
+    /// Sorts the asks by store, limit and name, so that asks for one state are neighbours. The sort is stable, so a
+    /// group keeps the order of the request.
     fn grouped(asks: &[(&'a StateKey, Ask)]) -> Twins<'a> {
         let state = |place: usize| {
             let account = asks[place].0;
@@ -60,6 +72,8 @@ impl<'a> Twins<'a> {
     }
 
     /// Replaces the decisions on single asks by a denial of all asks for one state, if these are denied together.
+    /// `peek` decides one ask of a bid, and `state` returns the state and the time of a bid. Groups that are allowed
+    /// keep their decisions.
     pub(super) fn deny(
         &self,
         decisions: &mut [Decision],
@@ -82,7 +96,7 @@ impl<'a> Twins<'a> {
     }
 
     /// Makes all asks for one state report the remaining quota of the last of them, and its delay, which is the
-    /// longest.
+    /// longest. Permits of a concurrency limit stay apart, because each ask has got one of its own.
     pub(super) fn report_last(&self, decisions: &mut [Decision]) {
         for group in self.groups.iter().filter(|group| group.terms.algorithm() != Algorithm::Concurrency) {
             if let Some(last) = group.places.last().map(|last| decisions[*last]) {
@@ -92,7 +106,8 @@ impl<'a> Twins<'a> {
     }
 }
 
-/// Returns false if no state is asked for twice. Few asks are compared without sorting; for more it returns true.
+/// Returns false if no state is asked for twice. Few asks are compared without sorting; for more it returns true. A
+/// wrong `true` only costs the sort; the groups are found by it.
 #[inline]
 fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = (&'a StateKey, Ask)> + Clone) -> bool {
     if asks.len() > FEW {
@@ -107,7 +122,9 @@ fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = (&'a StateKey, Ask)> + Cl
 }
 
 impl Group<'_> {
-    /// Returns the one ask that equals them all, if there is one.
+    /// Returns the one ask that equals them all, if there is one. Under a sum, a leaky bucket or a pacer would report
+    /// one delay, and a concurrency limit would grant one permit. These return `None`, and so do asks with different
+    /// max waits.
     fn as_one(&self) -> Option<Ask> {
         match self.terms {
             AlgorithmParams::LeakyBucket(_) | AlgorithmParams::Pacer(_) | AlgorithmParams::Concurrency(_) => {
@@ -124,7 +141,8 @@ impl Group<'_> {
         is_alike.then(|| Ask { cost: Cost::of(cost), ..*first })
     }
 
-    /// Returns the decision on asks that are decided one after the other.
+    /// Returns the decision on asks that are decided one after the other. A denial reports the shortest wait after
+    /// which all asks of the group pass, found by binary search. That takes at most 64 replays of the group.
     fn peek_in_order(&self, first: Decision, state: &State, now: Timestamp) -> Decision {
         let passes = |wait: u64| self.passes(state, now.saturating_add(Ticks::new(wait)));
         if !first.is_allowed() && !matches!(first.verdict_in_ticks(), Verdict::Denied { .. }) {

@@ -22,6 +22,8 @@ use crate::time::Source;
 /// assert!(zones.take_all(&[(login, Ask::ONE), (Subject::new("site", &key, &limit), Ask::ONE)]).is_allowed());
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[doc(alias = "limit_req_zone")]
+#[doc(alias = "shared memory")]
 #[derive(Clone, Debug)]
 pub struct Zones {
     first: MemoryStore,
@@ -129,7 +131,7 @@ mod tests {
             let zones = zones.with("a", 1 << 12).and_then(|zones| zones.with("b", 1 << 12)).unwrap();
             let take = |zone| zones.take(subject(zone, &key, &limit), Ask::ONE).0.is_allowed();
             assert!(take(None) && take(Some("a")) && take(Some("b")));
-            assert!(!take(None) && !take(Some("a")) && !take(Some("b")) && !take(Some("nobody's")));
+            assert!(!take(None) && !take(Some("a")) && !take(Some("b")) && !take(Some("unknown")));
             assert!(zones.reset(subject(Some("a"), &key, &limit)).is_ok_and(|was_known| was_known));
             assert!(take(Some("a")) && !take(None));
             assert_eq!(zones.names().collect::<Vec<_>>(), ["a", "b"]);

@@ -127,7 +127,7 @@ mod tests {
         }
 
         fn system(&self) -> Timestamp {
-            let delay = self.delays.lock().expect("nobody panics").pop().unwrap_or(0);
+            let delay = self.delays.lock().expect("no thread panics").pop().unwrap_or(0);
             self.steps.fetch_add(delay, Ordering::SeqCst);
             Timestamp::from_ticks(self.step())
         }

@@ -15,6 +15,9 @@ use super::{Ticks, Timestamp, timer};
 ///
 /// A clock may step back (another machine's clock, a restored snapshot): every algorithm bounds the effect of such a
 /// step. Wall time is not a clock in this sense and is never used to decide.
+#[doc(alias = "time source")]
+#[doc(alias = "now")]
+#[doc(alias = "mock clock")]
 pub trait Clock: fmt::Debug + Send + Sync {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
@@ -51,6 +54,8 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 /// The wall clock is read once, when this clock is created; setting it later has no effect. A wall clock before 2024 or
 /// after 2049 is ignored, and the epoch is then a second before the creation. On Linux this clock advances while the
 /// machine is suspended.
+#[doc(alias = "monotonic clock")]
+#[doc(alias = "Instant")]
 #[derive(Clone, Debug)]
 pub struct SystemClock {
     at_boot: u64,
@@ -116,7 +121,7 @@ mod tests {
     fn the_system_clock_shows_the_time_since_2024() {
         let shown = || SystemClock::new().now().since(Timestamp::EPOCH).to_duration();
         let (before, now, after) = (wall_since_epoch(), shown(), wall_since_epoch());
-        let (before, after) = before.zip(after).expect("a clock that somebody has set");
+        let (before, after) = before.zip(after).expect("a clock that was set");
         assert!(before <= now + MILLISECOND && now <= after + MILLISECOND, "{before:?} {now:?} {after:?}");
     }
 

@@ -25,6 +25,9 @@ use x86_64::{is_steady, time_stamp};
 /// let before = CounterClock::new().now();
 /// assert!(CounterClock::new().now() >= before);
 /// ```
+#[doc(alias = "TSC")]
+#[doc(alias = "rdtsc")]
+#[doc(alias = "quanta")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CounterClock;
 
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_is_not_steady_is_trusted_by_nobody() {
+    fn a_counter_that_is_not_steady_is_not_trusted() {
         assert!(!deserves_trust(false, || Ok("tsc\n".to_owned())));
         assert!(!deserves_trust(false, || Err(io::ErrorKind::NotFound.into())));
     }

@@ -15,6 +15,22 @@ use super::{Clock, Ticks, Timestamp};
 /// A clock that stands still until it is moved, forward or back. For tests and replays.
 ///
 /// Moving it forward wakes, in order, the tasks whose time has come. Moving it back wakes all tasks, which check again.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tidegate::{Limit, Limiter, ManualClock, SECOND};
+///
+/// let clock = Arc::new(ManualClock::new());
+/// let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone());
+/// assert!(limiter.admit("ana").is_allowed());
+/// assert!(!limiter.admit("ana").is_allowed());
+/// clock.advance(SECOND); // no sleep
+/// assert!(limiter.admit("ana").is_allowed());
+/// ```
+#[doc(alias = "mock clock")]
+#[doc(alias = "fake time")]
+#[doc(alias = "test clock")]
+#[doc(alias = "time travel")]
 #[derive(Debug, Default)]
 pub struct ManualClock {
     ticks: AtomicU64,
@@ -37,11 +53,13 @@ impl ManualClock {
         self.move_to(|now| now.saturating_add(Ticks::saturating_from(by)));
     }
 
-    /// Steps back, at most to the epoch.
+    /// Steps back, at most to the epoch. It simulates a wall clock that is set back, or a failover to a host whose
+    /// clock is behind.
     pub fn step_back(&self, by: Duration) {
         self.move_to(|now| now.saturating_sub(Ticks::saturating_from(by)));
     }
 
+    /// Moves the time, then wakes those waiters that the new time concerns, without the lock.
     fn move_to(&self, target: impl Fn(Timestamp) -> Timestamp) {
         let moved = |ticks| Some(target(Timestamp::from_ticks(ticks)).ticks());
         let before = self
@@ -114,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manual_clock_moves_only_when_told() {
+    fn a_manual_clock_moves_only_when_it_is_set_or_advanced() {
         let clock = ManualClock::new();
         assert_eq!(clock.now(), Timestamp::EPOCH);
         clock.advance(3 * SECOND);
@@ -140,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_has_come_is_told_and_wakes_nobody() {
+    fn an_alarm_at_a_past_time_is_reported_and_wakes_no_task() {
         let (clock, woken) = waited_for(&[]);
         let is_to_come = |second| clock.wake_at(after(second), woken.waker(second)).unwrap();
         assert_eq!([9, 10, 11].map(is_to_come), [false, false, true]);

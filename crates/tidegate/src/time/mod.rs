@@ -53,6 +53,8 @@ pub(crate) const OUT_OF_ORDER: Ticks = Ticks(PER_SECOND / 10);
 pub(crate) const RECENT: Ticks = Ticks(OUT_OF_ORDER.0 / 2);
 
 /// A span of time in ticks of 1/16 ns.
+#[doc(alias = "Duration")]
+#[doc(alias = "nanoseconds")]
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(u64);
 
@@ -118,6 +120,9 @@ impl fmt::Debug for Ticks {
 }
 
 /// An instant: ticks since the epoch of the store that decides.
+#[doc(alias = "Instant")]
+#[doc(alias = "theoretical arrival time")]
+#[doc(alias = "TAT")]
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 

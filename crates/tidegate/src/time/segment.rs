@@ -126,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn every_frequency_is_told_to_the_tick() {
+    fn every_frequency_is_converted_to_the_tick() {
         for frequency in [1_000_000, 24_000_000, 999_999_937, 2_600_000_000, 6_000_000_000] {
             let line = ClockSegment::new(START, slope(frequency), Ticks::ZERO);
             for millisecond in 0..50 {
-                let told = line.at(1000 + frequency * millisecond / 1000).expect("a line of 50 ms");
+                let shown = line.at(1000 + frequency * millisecond / 1000).expect("a line of 50 ms");
                 let exact = frequency * millisecond / 1000 * 16 * 125_000_000 / (frequency / 8) + 5;
-                assert!(told.ticks().abs_diff(exact) <= 2, "{frequency} {millisecond} {told:?} {exact}");
+                assert!(shown.ticks().abs_diff(exact) <= 2, "{frequency} {millisecond} {shown:?} {exact}");
             }
         }
     }

@@ -72,7 +72,7 @@ pub(super) mod tests {
 
     impl Mark for CollectedMarks {
         fn reached(&self, now: Timestamp) {
-            self.0.lock().expect("nobody panics").push(now);
+            self.0.lock().expect("no thread panics").push(now);
         }
     }
 
@@ -82,29 +82,29 @@ pub(super) mod tests {
 
     #[test]
     fn an_epoch_may_lie_before_or_after_that_of_the_process() {
-        let told = |by: u64| Shifted::new(by, Arc::new(CollectedMarks::default())).tell(at(1000));
-        assert_eq!(told(0), at(1000));
-        assert_eq!(told(5), at(1005));
-        assert_eq!(told(5_u64.wrapping_neg()), at(995));
+        let shifted = |by: u64| Shifted::new(by, Arc::new(CollectedMarks::default())).tell(at(1000));
+        assert_eq!(shifted(0), at(1000));
+        assert_eq!(shifted(5), at(1005));
+        assert_eq!(shifted(5_u64.wrapping_neg()), at(995));
     }
 
     #[test]
-    fn the_time_is_told_at_first_and_then_once_per_second() {
-        let told = Arc::new(CollectedMarks::default());
-        let clock = Shifted::new(100, told.clone());
+    fn the_time_is_marked_at_first_and_then_once_per_second() {
+        let marks = Arc::new(CollectedMarks::default());
+        let clock = Shifted::new(100, marks.clone());
         for process in [0, 1, PER_SECOND - 1, PER_SECOND, PER_SECOND + 1, 5 * PER_SECOND, 4 * PER_SECOND] {
             assert_eq!(clock.tell(at(process)), at(process + 100));
         }
         let expected = [100, PER_SECOND + 100, 5 * PER_SECOND + 100].map(at);
-        assert_eq!(*told.0.lock().unwrap(), expected);
+        assert_eq!(*marks.0.lock().unwrap(), expected);
     }
 
     #[test]
     fn time_goes_on_to_its_end() {
-        let told = Arc::new(CollectedMarks::default());
-        let clock = Shifted::new(u64::MAX - 10, told.clone());
+        let marks = Arc::new(CollectedMarks::default());
+        let clock = Shifted::new(u64::MAX - 10, marks.clone());
         assert_eq!(clock.tell(at(0)), at(u64::MAX - 10));
         assert_eq!(clock.tell(at(10)), Timestamp::LAST);
-        assert_eq!(*told.0.lock().unwrap(), [at(u64::MAX - 10), Timestamp::LAST]);
+        assert_eq!(*marks.0.lock().unwrap(), [at(u64::MAX - 10), Timestamp::LAST]);
     }
 }

@@ -94,17 +94,17 @@ mod tests {
 
     /// Returns a source that is an hour ahead of the process.
     fn ahead() -> (Source, Arc<CollectedMarks>, Ticks) {
-        let (told, by) = (Arc::new(CollectedMarks::default()), Ticks::saturating_from(3600 * SECOND));
-        (Source::Shifted(Arc::new(Shifted::new(by.get(), told.clone()))), told, by)
+        let (marks, by) = (Arc::new(CollectedMarks::default()), Ticks::saturating_from(3600 * SECOND));
+        (Source::Shifted(Arc::new(Shifted::new(by.get(), marks.clone()))), marks, by)
     }
 
     #[test]
     fn a_shifted_clock_goes_with_the_process_and_is_remembered() {
-        let (source, told, by) = ahead();
+        let (source, marks, by) = ahead();
         let before = CounterClock::new().now().saturating_add(by);
         let now = source.now();
         assert!(before <= now && now <= CounterClock::new().now().saturating_add(by));
-        assert_eq!(*told.0.lock().unwrap(), [now]);
+        assert_eq!(*marks.0.lock().unwrap(), [now]);
     }
 
     #[test]
@@ -113,8 +113,8 @@ mod tests {
         let (woken, wakes) = mpsc::channel();
         let (source, ..) = ahead();
         let at = source.now().saturating_add(Ticks::saturating_from(MILLISECOND));
-        let told = source.wake_at(at, waker(move || woken.send(()).expect("the test waits")));
-        assert!(told.unwrap());
+        let is_set = source.wake_at(at, waker(move || woken.send(()).expect("the test waits")));
+        assert!(is_set.unwrap());
         assert_eq!(wakes.recv_timeout(10 * SECOND), Ok(()));
     }
 

@@ -3,6 +3,12 @@
 //! The process has one timer thread, started by the first waiter. It sleeps until the earliest deadline and keeps
 //! nothing alive but wakers: a waiter costs an entry in a sorted map, and a dropped limiter leaves nothing behind.
 //! Without the thread no task would be woken, so a failure to start it is returned to the caller.
+//!
+//! | cost | |
+//! |---|---|
+//! | one waiter | an entry in each of two sorted maps |
+//! | a deadline that is not the earliest | no wake-up of the thread |
+//! | a dropped waiter | its entry stays until its deadline; the wake-up is then spurious |
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +19,7 @@ use std::{io, thread};
 
 use super::{DAY, Ticks};
 
+/// The timer of the process.
 static TIMER: Timer = Timer::new();
 
 /// Arranges for a task to be woken after a span, always by the timer's thread. Of several requests with the same waker,
@@ -22,10 +29,12 @@ pub(super) fn wake_after(span: Ticks, waker: Waker) -> io::Result<()> {
     TIMER.wake_at(deadline(now(), span.to_duration()), waker, start)
 }
 
+/// Starts the thread, which never ends and is named `tidegate-timer`.
 fn start() -> io::Result<()> {
     thread::Builder::new().name("tidegate-timer".to_owned()).spawn(|| TIMER.run()).map(|_| ())
 }
 
+/// Reads the monotonic clock of the system, which the timed wait of the thread also uses.
 #[expect(clippy::disallowed_methods, reason = "the deadlines of the timer are the system's")]
 fn now() -> Instant {
     Instant::now()
@@ -37,13 +46,16 @@ fn deadline(now: Instant, span: Duration) -> Instant {
     now.checked_add(span).unwrap_or_else(|| now + DAY)
 }
 
+/// The deadlines, and the signal that the earliest one has changed.
 struct Timer {
     state: Mutex<State>,
     changed: Condvar,
 }
 
+/// The state behind the lock of the timer.
 struct State {
     queue: TimerQueue,
+    /// True once the thread was started.
     is_running: bool,
 }
 
@@ -55,6 +67,8 @@ impl Timer {
         }
     }
 
+    /// `start` starts the thread, under the lock, if it does not run yet. The replaced waker is dropped without the
+    /// lock.
     fn wake_at(&self, at: Instant, waker: Waker, start: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut state = self.lock();
         if !state.is_running {
@@ -70,6 +84,7 @@ impl Timer {
         Ok(())
     }
 
+    /// Wakes the due tasks without the lock, because a woken task may request the next wake-up at once.
     fn run(&self) {
         let mut state = self.lock();
         loop {
@@ -96,6 +111,7 @@ impl Timer {
         }
     }
 
+    /// Locks the state. No code of callers runs under the lock, so a poisoned state is still valid.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,12 +122,14 @@ struct TimerQueue {
     wakers: BTreeMap<(Instant, u64), Waker>,
     /// The place of each waker.
     places: BTreeMap<WakerIdentity, (Instant, u64)>,
+    /// The number of wakers so far, which orders those with one deadline.
     pushed: u64,
 }
 
 /// The identity of a waker: the addresses of its data and its vtable.
 type WakerIdentity = (usize, usize);
 
+/// Returns the identity of a waker. Clones of a waker usually have the same one; if not, the task is woken twice.
 fn identity(waker: &Waker) -> WakerIdentity {
     (waker.data().addr(), std::ptr::from_ref(waker.vtable()).addr())
 }
@@ -153,7 +171,8 @@ impl TimerQueue {
     }
 }
 
-/// Wakes all tasks, including those after a waker that panics.
+/// Wakes all tasks, including those after a waker that panics. They are woken in order. The caller must not hold a lock
+/// that a woken task may need.
 pub(crate) fn wake_all(wakers: Vec<Waker>) {
     for waker in wakers {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
@@ -212,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waker_that_panics_keeps_nobody_from_being_woken() {
+    fn a_waker_that_panics_does_not_stop_the_next_one() {
         let woken = Woken::default();
         let broken = waker(|| panic!("a waker that panics, for a test"));
         wake_all(vec![woken.waker(1), broken, woken.waker(2)]);
@@ -220,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_thread_the_caller_is_told_and_the_next_one_tries_again() {
+    fn without_a_thread_the_call_fails_and_the_next_one_tries_again() {
         let (timer, woken) = (Timer::new(), Woken::default());
         let refused = || Err(io::ErrorKind::WouldBlock.into());
         let error = timer.wake_at(now(), woken.waker(1), refused).unwrap_err();

@@ -13,6 +13,9 @@ const TOLERATED: Duration = Duration::from_secs(5);
 ///
 /// Windows and slots are aligned to 2024-01-01T00:00Z, so days begin at midnight UTC and weeks on Monday. The wall
 /// clock is read when a process starts, or when a file is created; setting it later moves no window.
+#[doc(alias = "NTP")]
+#[doc(alias = "UTC")]
+#[doc(alias = "midnight")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WallAlignment {
     /// Days begin at midnight UTC.
@@ -30,6 +33,7 @@ pub enum WallAlignment {
 }
 
 impl WallAlignment {
+    /// It reads both clocks once, so it is for the start of a process and for health checks.
     pub(crate) fn of(source: &Source) -> WallAlignment {
         match source {
             // The owner of a custom clock defines the start of its days.
@@ -97,11 +101,12 @@ mod tests {
 
     #[test]
     fn each_says_what_to_do() {
-        let told = WallAlignment::NotBelieved { wall: Duration::from_secs(7) }.to_string();
+        let message = WallAlignment::NotBelieved { wall: Duration::from_secs(7) }.to_string();
         assert!(
-            told.contains("shows 7 seconds since 1970") && told.ends_with("set the clock and start again")
+            message.contains("shows 7 seconds since 1970")
+                && message.ends_with("set the clock and start again")
         );
-        let told = WallAlignment::Off { by: Duration::from_secs(90) }.to_string();
-        assert!(told.contains("90 seconds from the wall clock") && told.contains("move a file away"));
+        let message = WallAlignment::Off { by: Duration::from_secs(90) }.to_string();
+        assert!(message.contains("90 seconds from the wall clock") && message.contains("move a file away"));
     }
 }

@@ -8,6 +8,7 @@ pub(crate) fn waker(wake: impl Fn() + Send + Sync + 'static) -> Waker {
     Waker::from(Arc::new(Call(wake)))
 }
 
+/// A function as a waker; clones of the waker share it.
 struct Call<F>(F);
 
 impl<F: Fn() + Send + Sync> Wake for Call<F> {

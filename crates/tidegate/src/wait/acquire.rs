@@ -20,6 +20,8 @@ use crate::store::state_key::EncodedKey;
 use crate::time::Ticks;
 
 /// The length of a wait, and the decision at its end.
+#[doc(alias = "latency")]
+#[doc(alias = "queueing delay")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waited {
@@ -37,6 +39,10 @@ pub struct Waited {
 ///
 /// # Panics
 /// If it is polled again after it has returned its result.
+#[doc(alias = "semaphore")]
+#[doc(alias = "backpressure")]
+#[doc(alias = "throttle")]
+#[doc(alias = "await")]
 #[must_use = "it waits only if it is awaited or blocked on"]
 pub struct Acquire<R: Request = KeyRequest> {
     request: R,
@@ -45,9 +51,22 @@ pub struct Acquire<R: Request = KeyRequest> {
 }
 
 /// A future like [`Acquire`] that also returns a receipt of the take; created by [`Acquire::tracked`].
+///
+/// ```
+/// use tidegate::{Limit, Limiter};
+///
+/// let limiter = Limiter::new(Limit::per_hour(60).burst(1));
+/// let (waited, take) = limiter.acquire("ana").tracked().blocking()?;
+/// assert!(waited.duration.is_zero());
+/// take.refund(); // the work was not done
+/// assert!(limiter.admit("ana").is_allowed());
+/// # Ok::<(), tidegate::Denied>(())
+/// ```
+#[doc(alias = "idempotent refund")]
 pub type AcquireTracked = Acquire<KeyRequest<Tracked>>;
 
 /// A queued waiter; created by [`AcquireTracked::enqueue`](Acquire::enqueue).
+#[doc(alias = "position in queue")]
 pub type QueuedTracked = Queued<KeyRequest<Tracked>>;
 
 /// The request of an [`Acquire`]: the queue that it joins, and the type of its result.
@@ -64,6 +83,7 @@ pub trait Request: Unpin {
     fn passed(&self, grant: <Self::Policy as QueuePolicy>::Grant) -> Self::Passed;
 }
 
+/// The state machine behind [`Acquire`]: not queued, queued with a ticket, done.
 enum AcquireState<P: QueuePolicy> {
     NotQueued,
     Queued(Waiter<P>),
@@ -77,6 +97,9 @@ impl<R: Request> Acquire<R> {
 
     /// Sets the max wait. The ask is denied at once if the wait is known to be longer. Under a concurrency limit
     /// the time of the next release is unknown, so the waiter waits and is denied at the deadline.
+    #[doc(alias = "timeout")]
+    #[doc(alias = "deadline")]
+    #[doc(alias = "within")]
     pub fn max_wait(self, longest: Duration) -> Acquire<R> {
         Acquire { max_wait: Some(Ticks::saturating_from(longest)), ..self }
     }
@@ -96,6 +119,7 @@ impl<R: Request> Acquire<R> {
     /// drop(first);
     /// assert_eq!(second.position(), Some(0)); // a future: `second.await`, or poll it
     /// ```
+    #[doc(alias = "try_acquire")]
     pub fn enqueue(mut self) -> Enqueued<R> {
         match self.join() {
             Some(Ok(passed)) => Enqueued::Passed(passed),
@@ -105,6 +129,12 @@ impl<R: Request> Acquire<R> {
     }
 
     /// Waits on this thread. Do not call it on a thread of an async runtime, which it would block.
+    ///
+    /// # Errors
+    /// As when it is awaited: if the ask can never pass, if the wait is longer than the max wait, if the queue is full,
+    /// or if the system starts no thread for the timer.
+    #[doc(alias = "block_on")]
+    #[doc(alias = "sync")]
     pub fn blocking(self) -> Result<R::Passed, Denied> {
         block_on(self)
     }
@@ -122,6 +152,7 @@ impl<R: Request> Acquire<R> {
         }
     }
 
+    /// Returns the number of waiters ahead; `None` before it has joined and after its wait is over.
     pub(super) fn position(&self) -> Option<usize> {
         let AcquireState::Queued(waiter) = &self.state else { return None };
         waiter.position()
@@ -129,7 +160,8 @@ impl<R: Request> Acquire<R> {
 }
 
 impl Acquire {
-    /// Turns it into a wait that returns a refundable take.
+    /// Turns it into a wait that returns a refundable take. A wait that has already joined is restarted, so call it
+    /// before the first poll.
     pub fn tracked(self) -> AcquireTracked {
         let KeyRequest { target, name, ask, .. } = self.request;
         let request = KeyRequest { target, name, ask, kind: Tracked };
@@ -160,6 +192,7 @@ impl<R: Request> fmt::Debug for Acquire<R> {
 }
 
 /// The outcome of joining a queue; created by [`Acquire::enqueue`](crate::Acquire::enqueue).
+#[doc(alias = "try_acquire")]
 #[must_use = "a waiter that is dropped leaves the queue"]
 #[derive(Debug)]
 pub enum Enqueued<R: Request = KeyRequest> {
@@ -174,6 +207,9 @@ pub enum Enqueued<R: Request = KeyRequest> {
 /// A waiter in a queue: a future that is ready when its turn has come.
 ///
 /// If it is dropped, it leaves the queue, and the waiters behind it move up.
+#[doc(alias = "position in queue")]
+#[doc(alias = "FIFO")]
+#[doc(alias = "cancel")]
 #[must_use = "a waiter that is dropped leaves the queue"]
 #[derive(Debug)]
 pub struct Queued<R: Request = KeyRequest> {

@@ -1,4 +1,18 @@
 //! The FIFO policy: one queue per key. Waiters have spent nothing, and only the head of a queue takes.
+//!
+//! ```text
+//!   no waiters, allowed now              passes, without the lock
+//!   no waiters, allowed after a delay    becomes the head; its take is made and kept in `serving`
+//!   no waiters, denied until later       becomes the head; it takes when the denial has ended
+//!   waiters                              joins at the end and costs nothing until it is the head
+//!   impossible, too long, queue full     denied at once; nothing is spent
+//! ```
+//!
+//! A take made ahead for the head is given back when the head leaves, when the limit is replaced, or when the state of
+//! the key is removed. The waiters behind it then move up by its whole cost.
+//!
+//! A queue is opened when the first waiter of its key joins, and closed when the last one leaves. A limiter without
+//! waiters therefore holds no memory for queues.
 
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
@@ -16,16 +30,21 @@ use crate::store::state_key::{EncodedKey, StateKey};
 use crate::time::{Clock, Ticks, Timestamp};
 
 /// The largest delay of the timer that is corrected: 1 ms. For limits that space calls, a head that is served up to
-/// this late passes as of its due time, so that timer delays do not add up.
+/// this late passes as of its due time, so that timer delays do not add up. The span is in ticks of 1/16 ns. A head
+/// that is served later than this passes as of the current time less this span.
 const LATENESS: Ticks = Ticks::new(16_000_000);
 
 /// The FIFO policy of limiters, shapers, pacers and permits: one queue per key that has waiters.
+///
+/// The order is strict: a small ask never passes a larger one that came first, so no waiter starves. It uses
+/// [`WaiterAsk`], [`KeyState`] and [`QueueGrant`].
 #[derive(Debug)]
 pub struct KeyFifo;
 
 /// The ask of a waiter.
 #[derive(Clone, Copy, Debug)]
 pub struct WaiterAsk {
+    /// The ask, without the delay that a leaky bucket would accept: a waiter has its place in this queue instead.
     pub(crate) ask: Ask,
     /// True if it needs a receipt of its take.
     pub(crate) is_tracked: bool,
@@ -34,15 +53,18 @@ pub struct WaiterAsk {
 /// The state of a key that has waiters.
 #[derive(Debug)]
 pub struct KeyState {
+    /// The encoded namespace and key, from which the account under the limit in force is made at each turn.
     name: EncodedKey,
     /// The take of the head, if the head has to wait for its own cost.
     pub(super) serving: Option<Taken>,
     /// The total cost of all waiters.
     pub(super) units: u64,
+    /// The cached prediction for the end of the queue. Each change that could invalidate it sets it to `None`.
     pub(super) tail: Option<Tail>,
 }
 
 impl KeyState {
+    /// Refunds the take that was made ahead for the head, if there is one, and discards the prediction.
     fn give_back_serving(&mut self, target: &dyn WaitTarget) {
         self.tail = None;
         if let Some(taken) = self.serving.take() {
@@ -54,11 +76,14 @@ impl KeyState {
 /// The result of a successful wait: the wait and its take.
 #[derive(Debug)]
 pub struct QueueGrant {
+    /// The reported wait, and the decision of the take.
     pub(crate) waited: Waited,
+    /// The take with its receipt, by which a grant that is not picked up is given back.
     pub(super) taken: Taken,
 }
 
 impl QueueGrant {
+    /// Creates the grant of a take that passed after `wait`; zero for a caller that was not queued.
     pub(super) fn after(wait: Ticks, taken: Taken) -> QueueGrant {
         QueueGrant { waited: Waited { duration: wait.to_duration(), decision: taken.decision }, taken }
     }
@@ -66,6 +91,11 @@ impl QueueGrant {
 
 impl WaitQueue<KeyFifo> {
     /// Passes at once, denies at once, or queues a waiter. If there are no waiters, an allowed ask takes no lock.
+    ///
+    /// With waiters, or after a denial, the ask is decided again under the lock. The lock is also needed for an ask
+    /// that a leaky bucket would delay, because two clients must not both become the head.
+    ///
+    /// A tracked ask gets a receipt. Otherwise the take is made without one, which saves the lock of the receipts.
     pub(super) fn acquire(
         &self,
         target: &Arc<dyn WaitTarget>,
@@ -88,7 +118,9 @@ impl WaitQueue<KeyFifo> {
         self.join(target, |state, turn| enter(state, turn, name, asked, max_wait))
     }
 
-    /// Returns the time that an ask has to wait because its key has waiters; `None` if it has none.
+    /// Returns the time that an ask has to wait because its key has waiters; `None` if it has none. A peek uses it,
+    /// because a peek of the state alone would report no wait. The result is at least one tick, and for long queues a
+    /// lower bound.
     pub(crate) fn wait_behind(&self, target: &dyn WaitTarget, name: &EncodedKey, ask: Ask) -> Option<Ticks> {
         let account = target.account(name);
         self.lock(|state| {
@@ -98,14 +130,16 @@ impl WaitQueue<KeyFifo> {
         })
     }
 
-    /// Serves the waiters of a key after a refund, a release or a charge.
+    /// Serves the waiters of a key after a refund, a release or a charge. Without waiters this costs a fence and one
+    /// load.
     pub(crate) fn serve_key(&self, target: &Arc<dyn WaitTarget>, name: &EncodedKey) {
         if self.has_waiters() {
             self.with(target, |state, turn| serve_key(state, turn, name, |key| key.tail = None));
         }
     }
 
-    /// Serves the waiters of a key again from a full state, because its state was removed.
+    /// Serves the waiters of a key again from a full state, because its state was removed. A take that was made ahead
+    /// for the head is forgotten with the state, so it is given back and made again.
     pub(crate) fn begin_anew(&self, target: &Arc<dyn WaitTarget>, name: &EncodedKey) {
         if self.has_waiters() {
             self.with(target, |state, turn| {
@@ -116,6 +150,9 @@ impl WaitQueue<KeyFifo> {
 
     /// Replaces the limit, and serves all waiters again. Units that were taken ahead for the head of a queue are
     /// given back before its counts are carried over; otherwise they would be charged under both limits.
+    ///
+    /// A waiter that may join concurrently counts itself before it reads the limit, so the second check of
+    /// `has_waiters` sees it. Waiters keep their order and their max wait.
     pub(crate) fn replace_limit<R>(&self, target: &Arc<dyn WaitTarget>, replace: impl FnOnce() -> R) -> R {
         if self.is_empty() {
             // Without waiters, no clock is read.
@@ -158,7 +195,9 @@ impl QueuePolicy for KeyFifo {
     fn next(&mut self, turn: &mut QueueTurn<'_, KeyFifo>, queue: &mut KeyQueue<KeyFifo>) -> Next<KeyFifo> {
         let (target, now) = (turn.owner, turn.now);
         let account = target.account(&queue.state.name);
+        // A limit that guarantees spacing may serve its head as of the due time, if the timer was not too late.
         turn.at = turn.at.max(if account.terms().spaces() { now.saturating_sub(LATENESS) } else { now });
+        // A head that is served later than predicted moves all waiters behind it, so the prediction is wrong.
         if queue.due().is_none_or(|due| turn.at > due) || queue.len() > FORESEEN {
             queue.state.tail = None;
         }
@@ -222,6 +261,10 @@ impl QueuePolicy for KeyFifo {
 
 impl KeyQueue<KeyFifo> {
     /// Takes for the head, as of the time of the turn or later times up to now.
+    ///
+    /// Each round of the loop is one take. A denial names the time of the next attempt: if that time has passed, the
+    /// next round takes as of it, and otherwise the queue waits for it. A round that makes no progress in time ends the
+    /// wait with the denial.
     fn take_for_head(&mut self, turn: &mut QueueTurn<'_, KeyFifo>, account: &StateKey) -> Next<KeyFifo> {
         let Some((_, head)) = self.head() else { return Next::Wait(None) };
         let ask = WaiterAsk { ask: account.terms().in_line(head.ask.ask), ..head.ask };
@@ -245,6 +288,8 @@ impl KeyQueue<KeyFifo> {
         }
     }
 
+    /// Ends the wait of the head and removes its cost from the total of the queue. The reported wait is counted from
+    /// the ask of the head.
     fn settle_head(&mut self, now: Timestamp, result: Result<Taken, Decision>) -> Next<KeyFifo> {
         let Some((number, head)) = self.head() else { return Next::Wait(None) };
         let (waited, units) = (now.since(head.since), head.ask.ask.units());
@@ -256,7 +301,9 @@ impl KeyQueue<KeyFifo> {
     }
 }
 
-/// Passes at once, denies at once, or queues a waiter.
+/// Passes at once, denies at once, or queues a waiter. Runs under the lock. Checks, in this order: can the ask ever
+/// pass, does it pass now, is the predicted wait within the max wait, is there room. A denied ask leaves no queue and
+/// no take behind.
 fn enter(
     state: &mut QueueState<KeyFifo>,
     turn: QueueTurn<'_, KeyFifo>,
@@ -286,10 +333,12 @@ fn enter(
             if decision.verdict_in_ticks() == Verdict::Impossible {
                 return Break(Err(Denied::of(decision)));
             }
+            // The prediction is computed only if a max wait depends on it.
             let wait = max_wait.map_or(Ticks::ZERO, |_| queue.outlook(target, &account, now, ask));
             (decision, wait, None)
         }
     };
+    // Under a concurrency limit no end of the wait is known, so the waiter is denied by its deadline instead.
     let is_too_long = terms.foretells() && max_wait.is_some_and(|max_wait| wait > max_wait);
     let is_full = state.is_full();
     let queue = known.and_then(|id| state.queue(id));
@@ -316,12 +365,14 @@ fn enter(
     Continue(state.join(ticket, Entry::new(asked, now, max_wait)))
 }
 
-/// Gives back the units that were taken ahead for the heads of all queues.
+/// Gives back the units that were taken ahead for the heads of all queues. The queues keep their waiters; each head
+/// takes again when its queue is served.
 fn give_all_back(state: &mut QueueState<KeyFifo>, turn: QueueTurn<'_, KeyFifo>) {
     state.queues().for_each(|queue| queue.state.give_back_serving(turn.owner));
 }
 
-/// Serves the waiters of a key after a change to its state.
+/// Serves the waiters of a key after a change to its state. A key without a queue needs nothing. `change` runs before
+/// the queue is served, to discard what the change has made invalid.
 fn serve_key(
     state: &mut QueueState<KeyFifo>,
     turn: QueueTurn<'_, KeyFifo>,
@@ -335,7 +386,8 @@ fn serve_key(
     }
 }
 
-/// Returns the time that a take has to wait, for its own cost or for its turn; `None` if it can never pass.
+/// Returns the time that a take has to wait, for its own cost or for its turn; `None` if it can never pass. A store
+/// that is full reports a denial as well, but a waiter cannot wait for room, so it counts as never.
 fn wait_of(decision: &Decision) -> Option<Ticks> {
     match decision.verdict_in_ticks() {
         Verdict::Allowed { delay } => Some(delay),

@@ -73,7 +73,7 @@ pub trait WaitTarget: Send + Sync {
     fn look(&self, account: &StateKey, ask: Ask) -> Decision;
 
     /// Gives units of one take back, as far as they are still owed; `None` for all of them, if the waiter has not
-    /// acted.
+    /// acted. [`Adjusted::Capped`] if less was given back than requested.
     fn refund(&self, account: &StateKey, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted;
 
     /// Returns the state of the account.

@@ -32,7 +32,8 @@ pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
     /// Returns the clock of its owner.
     fn clock(owner: &Self::Owner) -> &impl Clock;
 
-    /// Chooses the next waiter of a key that has waiters, and takes for it.
+    /// Chooses the next waiter of a key that has waiters, and takes for it. It is called again after each settled
+    /// waiter, and may advance `turn.at` for those behind it.
     fn next(&mut self, turn: &mut QueueTurn<'_, Self>, queue: &mut KeyQueue<Self>) -> Next<Self>;
 
     /// Returns the denial of a waiter that has left its queue without passing.
@@ -52,7 +53,8 @@ pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
         grant: Self::Grant,
     );
 
-    /// Reacts to a waiter that has left without passing, before the next one is chosen.
+    /// Reacts to a waiter that has left without passing, before the next one is chosen. `was_head` is true if the
+    /// waiter was the oldest, so that a take made ahead for it can be given back.
     fn left(
         &mut self,
         _: QueueTurn<'_, Self>,
@@ -62,7 +64,7 @@ pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
     ) {
     }
 
-    /// Reacts to a backward clock step.
+    /// Reacts to a backward clock step. The length of the step is the last argument. All queues are served afterwards.
     fn stepped_back(_: &mut QueueState<Self>, _: QueueTurn<'_, Self>, _by: Ticks) {}
 }
 

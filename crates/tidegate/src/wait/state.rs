@@ -2,6 +2,16 @@
 //!
 //! Joining, leaving and passing take logarithmic time at any position. Nothing here wakes a task: wakers are
 //! collected and woken after the lock is released.
+//!
+//! | question | structure | cost |
+//! |---|---|---|
+//! | next number of a key | a counter | constant |
+//! | waiter by number, head | a sorted map per key | logarithmic |
+//! | position of a waiter | counts per block of 256 numbers | blocks ahead, plus at most 256 |
+//! | next queue to serve, next deadline | two sorted sets | logarithmic |
+//!
+//! A wait ends in two steps. First its result is put into `settled`, and its waker is collected; later the task polls
+//! and takes the result out. If the task is dropped in between, the grant is given back.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -31,17 +41,21 @@ pub struct Entry<A> {
     pub ask: A,
     /// The time at which the wait started.
     pub since: Timestamp,
+    /// The longest wait; without one there is no deadline.
     max_wait: Option<Ticks>,
+    /// The waker of the last poll; `None` before the first one.
     waker: Option<Waker>,
 }
 
 impl<A> Entry<A> {
-    /// Creates a waiter that starts to wait at this time, for at most `max_wait`.
+    /// Creates a waiter that starts to wait at this time, for at most `max_wait`. The max wait counts from `since`,
+    /// also if the waiter moves to another position. Without one it waits until it passes or leaves.
     pub fn new(ask: A, since: Timestamp, max_wait: Option<Ticks>) -> Entry<A> {
         Entry { ask, since, max_wait, waker: None }
     }
 
-    /// Returns the time at which its max wait ends.
+    /// Returns the time at which its max wait ends. Without a max wait it is `None`. The sum saturates at
+    /// [`Timestamp::LAST`].
     pub fn deadline(&self) -> Option<Timestamp> {
         self.max_wait.map(|max_wait| self.since.saturating_add(max_wait))
     }
@@ -56,10 +70,13 @@ pub struct KeyQueue<P: QueuePolicy> {
     pub key: P::Key,
     /// The policy's state of the key.
     pub state: P::State,
+    /// The time at which the queue is to be served; also in the set `due` of the [`QueueState`].
     due: Option<Timestamp>,
+    /// The waiters by number; numbers of waiters that have left are missing.
     entries: BTreeMap<u64, Entry<P::Ask>>,
     /// The number of waiters per block of numbers.
     blocks: BTreeMap<u64, usize>,
+    /// The last number that was drawn.
     drawn: u64,
 }
 
@@ -74,7 +91,8 @@ impl<P: QueuePolicy> KeyQueue<P> {
         self.entries.is_empty()
     }
 
-    /// Returns the time at which the queue is to be served, if it is known.
+    /// Returns the time at which the queue is to be served, if it is known. `None` if only a change of the state can
+    /// admit a waiter, as under a concurrency limit.
     pub fn due(&self) -> Option<Timestamp> {
         self.due
     }
@@ -89,7 +107,7 @@ impl<P: QueuePolicy> KeyQueue<P> {
         self.entries().next()
     }
 
-    /// Draws the next number.
+    /// Draws the next number. The ticket has no waiter until it [joins](QueueState::join).
     pub fn draw(&mut self) -> QueueTicket {
         self.drawn += 1;
         QueueTicket { queue: self.id, number: self.drawn }
@@ -103,6 +121,7 @@ impl<P: QueuePolicy> KeyQueue<P> {
         Some(before + self.entries.range(block * BLOCK..number).count())
     }
 
+    /// Removes a waiter from the queue and from the counts of its block; the numbers of the others stay the same.
     fn remove(&mut self, number: u64) -> Option<Entry<P::Ask>> {
         let entry = self.entries.remove(&number)?;
         if let Some(count) = self.blocks.get_mut(&(number / BLOCK)) {
@@ -120,8 +139,11 @@ impl<P: QueuePolicy> KeyQueue<P> {
 pub struct QueueState<P: QueuePolicy> {
     /// The policy, which determines the order of the waiters.
     pub policy: P,
+    /// The number of the queue of each key.
     ids: HashMap<P::Key, u64>,
+    /// The queues by number, which is the order in which they were opened.
     queues: BTreeMap<u64, KeyQueue<P>>,
+    /// The number of queues opened so far; numbers are not reused, so an old ticket finds no other queue.
     opened: u64,
     /// The times at which queues are to be served, the soonest first.
     due: BTreeSet<(Timestamp, u64)>,
@@ -129,7 +151,9 @@ pub struct QueueState<P: QueuePolicy> {
     deadlines: BTreeSet<(Timestamp, QueueTicket)>,
     /// The results of waits that are over, until they are picked up.
     settled: HashMap<QueueTicket, Result<P::Grant, P::Denial>>,
+    /// The number of waiters of all queues.
     waiting: usize,
+    /// The bound of `waiting`; joining beyond it is the decision of the policy.
     max_waiters: usize,
     /// The time for which the alarm is set.
     pub(super) alarm: Option<Timestamp>,
@@ -140,6 +164,7 @@ pub struct QueueState<P: QueuePolicy> {
 }
 
 impl<P: QueuePolicy> QueueState<P> {
+    /// Creates a state without queues. No memory is allocated before the first queue is opened.
     pub(super) fn new(policy: P, max_waiters: usize) -> QueueState<P> {
         QueueState {
             policy,
@@ -162,7 +187,8 @@ impl<P: QueuePolicy> QueueState<P> {
         self.waiting
     }
 
-    /// Returns true if there is no room for one more waiter.
+    /// Returns true if there is no room for one more waiter. The policy asks before it adds a waiter;
+    /// [`QueueState::join`] itself has no bound.
     pub fn is_full(&self) -> bool {
         self.waiting >= self.max_waiters
     }
@@ -172,7 +198,8 @@ impl<P: QueuePolicy> QueueState<P> {
         self.max_waiters = most;
     }
 
-    /// Opens the queue of one more key, and returns its number.
+    /// Opens the queue of one more key, and returns its number. The key must not have a queue yet; otherwise the older
+    /// queue is no longer found by its key.
     pub fn open(&mut self, key: P::Key, state: P::State) -> u64 {
         let id = self.opened;
         self.opened += 1;
@@ -182,7 +209,8 @@ impl<P: QueuePolicy> QueueState<P> {
         id
     }
 
-    /// Removes the queue of a key that has no waiters.
+    /// Removes the queue of a key that has no waiters. Results that were not picked up stay available, because they are
+    /// found by ticket.
     pub fn close(&mut self, id: u64) {
         self.set_due(id, None);
         if let Some(queue) = self.queues.remove(&id) {
@@ -209,6 +237,9 @@ impl<P: QueuePolicy> QueueState<P> {
     }
 
     /// Adds a waiter to a queue, at its end or at its former position.
+    ///
+    /// # Panics
+    /// If the queue of the ticket is not open.
     pub fn join(&mut self, ticket: QueueTicket, entry: Entry<P::Ask>) -> QueueTicket {
         let queue = self.queues.get_mut(&ticket.queue).expect("a waiter joins a queue that is open");
         self.deadlines.extend(entry.deadline().map(|deadline| (deadline, ticket)));
@@ -226,7 +257,8 @@ impl<P: QueuePolicy> QueueState<P> {
         self.due.extend(due.map(|due| (due, id)));
     }
 
-    /// Ends the wait of a waiter, and schedules its waker.
+    /// Ends the wait of a waiter, and schedules its waker. A waiter that has already left is ignored. The waker runs
+    /// after the lock is released.
     pub fn settle(&mut self, ticket: QueueTicket, result: Result<P::Grant, P::Denial>) {
         if let Some(entry) = self.take_out(ticket) {
             self.settled.insert(ticket, result);
@@ -234,6 +266,7 @@ impl<P: QueuePolicy> QueueState<P> {
         }
     }
 
+    /// Removes a waiter and its deadline, and counts one waiter less.
     fn take_out(&mut self, ticket: QueueTicket) -> Option<Entry<P::Ask>> {
         let entry = self.queues.get_mut(&ticket.queue)?.remove(ticket.number)?;
         self.waiting -= 1;
@@ -247,6 +280,8 @@ impl<P: QueuePolicy> QueueState<P> {
         self.close_if_over(id);
     }
 
+    /// Repeats the choice of the policy until it waits, and then stores the time of the next turn. An empty queue has
+    /// none.
     fn advance(&mut self, mut turn: QueueTurn<'_, P>, id: u64) {
         while let Some(queue) = self.queues.get_mut(&id) {
             let next = match queue.is_empty() {
@@ -260,13 +295,15 @@ impl<P: QueuePolicy> QueueState<P> {
         }
     }
 
+    /// Closes a queue without waiters, if the policy opens one per key and call.
     fn close_if_over(&mut self, id: u64) {
         if P::FORGETS_KEYS && self.queues.get(&id).is_some_and(KeyQueue::is_empty) {
             self.close(id);
         }
     }
 
-    /// Serves all queues that have waiters, in the order in which they were opened.
+    /// Serves all queues that have waiters, in the order in which they were opened. Queues that are opened meanwhile
+    /// are not served. The cost grows with the number of queues that have waiters.
     pub fn serve_all(&mut self, turn: QueueTurn<'_, P>) {
         if self.waiting > 0 {
             let waited_for = self.queues.values().filter(|queue| !queue.is_empty());
@@ -298,6 +335,7 @@ impl<P: QueuePolicy> QueueState<P> {
         entry.waker
     }
 
+    /// Denies a waiter for a cause outside of the limit, and collects its waker.
     fn deny(&mut self, turn: QueueTurn<'_, P>, ticket: QueueTicket, cause: Cause) {
         let waker = self.step_out(turn, ticket, Some(cause));
         self.wakers.extend(waker);
@@ -315,7 +353,8 @@ impl<P: QueuePolicy> QueueState<P> {
         tickets.collect::<Vec<_>>().into_iter().for_each(|ticket| self.deny(turn, ticket, Cause::NoTimer));
     }
 
-    /// Removes a waiter that gives up, or that does not pick up its grant. Returns its waker.
+    /// Removes a waiter that gives up, or that does not pick up its grant. Returns its waker. The caller drops the
+    /// waker after the lock is released, because that may run code of the task.
     pub(super) fn leave(&mut self, turn: QueueTurn<'_, P>, ticket: QueueTicket) -> Option<Waker> {
         match self.settled.remove(&ticket) {
             Some(Ok(grant)) => P::give_back(self, turn, ticket, grant),
@@ -327,6 +366,9 @@ impl<P: QueuePolicy> QueueState<P> {
 
     /// Returns the result of a wait that is over; else stores this waker and returns the previous one through
     /// `waker`.
+    ///
+    /// # Panics
+    /// If the ticket has no waiter and no result: its result was taken before.
     pub(super) fn poll(
         &mut self,
         ticket: QueueTicket,
@@ -341,7 +383,9 @@ impl<P: QueuePolicy> QueueState<P> {
         Poll::Pending
     }
 
-    /// Handles the current time: serves the queues that are due, and denies the waiters whose max wait is over.
+    /// Handles the current time: serves the queues that are due, and denies the waiters whose max wait is over. It runs
+    /// at the start of every call under the lock, so no call sees a queue that is overdue. Each queue is served as of
+    /// the time at which it was due.
     pub(super) fn see(&mut self, turn: QueueTurn<'_, P>) {
         let by = mem::replace(&mut self.seen, turn.now).since(turn.now);
         if by > Ticks::ZERO {
@@ -356,6 +400,8 @@ impl<P: QueuePolicy> QueueState<P> {
     }
 
     /// Handles a backward clock step: serves all queues, and lets no waiter wait longer than its max wait from now on.
+    /// The start of each wait is moved to the current time at the latest, or its deadline would be too far away by the
+    /// step.
     fn step_back(&mut self, turn: QueueTurn<'_, P>, by: Ticks) {
         self.alarm = None;
         self.deadlines.clear();
@@ -370,7 +416,8 @@ impl<P: QueuePolicy> QueueState<P> {
         self.serve_all(turn);
     }
 
-    /// Returns the time for which the alarm has to be set; `None` if it is set early enough.
+    /// Returns the time for which the alarm has to be set; `None` if it is set early enough. An alarm that fires too
+    /// early is harmless: the queue is served, and the next alarm is set.
     pub(super) fn next_alarm(&mut self) -> Option<Timestamp> {
         let due = self.due.first().map(|(due, _)| *due);
         let deadline = self.deadlines.first().map(|(deadline, _)| *deadline);

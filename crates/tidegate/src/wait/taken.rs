@@ -74,6 +74,10 @@ impl Taken {
 /// assert!(limiter.peek(ask("ana").cost(89)).is_allowed());
 /// take.refund();
 /// ```
+#[doc(alias = "refund")]
+#[doc(alias = "cancel")]
+#[doc(alias = "settle")]
+#[doc(alias = "reservation")]
 #[must_use = "a take that is dropped cannot be refunded"]
 pub struct TrackedTake {
     target: Arc<dyn WaitTarget>,
@@ -95,13 +99,15 @@ impl TrackedTake {
         self.receipt.as_ref().map_or(0, OpenReceipt::units)
     }
 
-    /// Gives back everything of the take that is still owed.
+    /// Gives back everything of the take that is still owed. [`Adjusted::Capped`] means that time has repaid a part of
+    /// it, or that its receipt is no longer valid.
     pub fn refund(mut self) -> Adjusted {
         self.refund_units(self.units())
     }
 
-    /// Gives back this many units, as far as they are still owed. A debt under a limit that was replaced since is
-    /// not refunded, because its units had another price in time.
+    /// Gives back this many units, as far as they are still owed. A debt under a limit that was replaced since is not
+    /// refunded, because its units had another price in time. Units beyond those of the take are not given back.
+    /// Waiters of the key are served with the refunded units.
     pub fn refund_units(&mut self, units: u64) -> Adjusted {
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let Some(receipt) = &mut self.receipt else { return Adjusted::Capped };

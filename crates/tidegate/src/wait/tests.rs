@@ -168,7 +168,7 @@ fn only_whose_turn_it_is_gets_woken_and_by_its_last_waker() {
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_else_from_being_woken() {
+fn a_waker_that_panics_does_not_stop_the_next_one() {
     struct Panics;
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {
@@ -189,7 +189,7 @@ fn a_waker_that_panics_keeps_nobody_else_from_being_woken() {
 }
 
 #[test]
-fn whoever_leaves_frees_its_place_at_any_moment() {
+fn a_waiter_that_leaves_at_any_moment_frees_its_place() {
     let clock = clock();
     let booth = Booth::new("10/s burst 1", clock.clone());
     drop(booth.acquire("a", 1));
@@ -208,7 +208,7 @@ fn whoever_leaves_frees_its_place_at_any_moment() {
 }
 
 #[test]
-fn a_deadline_ends_a_wait_whose_end_nobody_foresees() {
+fn a_deadline_ends_a_wait_with_an_unknown_end() {
     let clock = clock();
     let booth = Booth::new("1/m concurrency", clock.clone());
     let mut holder = booth.acquire("a", 1);
@@ -233,7 +233,7 @@ fn threads_that_block_pass_one_by_one() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                booth.acquire("a", 1).blocking().expect("nobody is refused");
+                booth.acquire("a", 1).blocking().expect("no caller is denied");
                 passed.fetch_add(1, Ordering::SeqCst);
             });
         }
@@ -260,13 +260,15 @@ fn a_clock_without_alarms_refuses_to_make_anybody_wait() {
     }
     let booth = Booth::new("10/s burst 1", Arc::new(NoAlarms(ManualClock::new())));
     assert_eq!(passes(&mut booth.acquire("a", 1)), Duration::ZERO);
-    let Poll::Ready(Err(refusal)) = poll(&mut booth.acquire("a", 1)) else { panic!("nobody would wake it") };
+    let Poll::Ready(Err(refusal)) = poll(&mut booth.acquire("a", 1)) else {
+        panic!("no alarm would wake it")
+    };
     assert!(refusal.to_string().contains("threads"), "{refusal}");
     assert!(booth.queue.is_empty());
 }
 
 #[test]
-fn at_the_end_of_time_nobody_waits_for_ever() {
+fn at_the_end_of_time_no_waiter_waits_for_ever() {
     let clock = Arc::new(ManualClock::new());
     clock.set(Timestamp::from_ticks(u64::MAX - 10));
     for limit in ["10/s burst 1", "10/s pacer", "3/s sliding-log", "1/s concurrency", "2/s fixed-window"] {
@@ -275,7 +277,7 @@ fn at_the_end_of_time_nobody_waits_for_ever() {
         waiting.retain_mut(|acquire| poll(acquire).is_pending());
         clock.set(Timestamp::LAST);
         waiting.retain_mut(|acquire| poll(acquire).is_pending());
-        assert_eq!(waiting.len(), 0, "somebody waits for ever under {limit}");
+        assert_eq!(waiting.len(), 0, "a waiter waits for ever under {limit}");
         clock.set(Timestamp::from_ticks(u64::MAX - 10));
     }
 }

@@ -19,7 +19,9 @@ pub struct WaitQueue<P: QueuePolicy> {
     /// The number of waiters, including callers that are about to join. While it is zero, other callers skip the
     /// lock.
     waiting: AtomicUsize,
+    /// The waiters and the policy. No wait for anything else happens under this lock.
     state: Mutex<QueueState<P>>,
+    /// The waker that serves the queue, created by the first waiter that needs a time.
     alarm: OnceLock<Waker>,
 }
 
@@ -28,13 +30,15 @@ pub type Joined<P, W = QueueTicket> =
     ControlFlow<Result<<P as QueuePolicy>::Grant, <P as QueuePolicy>::Denial>, W>;
 
 impl<P: QueuePolicy> WaitQueue<P> {
-    /// Creates a queue of at most `max_waiters` waiters.
+    /// Creates a queue of at most `max_waiters` waiters. The bound can be changed later by
+    /// [`QueueState::set_max_waiters`].
     pub fn new(policy: P, max_waiters: usize) -> WaitQueue<P> {
         let state = Mutex::new(QueueState::new(policy, max_waiters));
         WaitQueue { waiting: AtomicUsize::new(0), state, alarm: OnceLock::new() }
     }
 
-    /// Returns true if there are no waiters.
+    /// Returns true if there are no waiters. This is one load. The answer may be outdated at once; use
+    /// [`WaitQueue::has_waiters`] after a change of the state.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.load(Ordering::Acquire) == 0
@@ -48,13 +52,15 @@ impl<P: QueuePolicy> WaitQueue<P> {
         !self.is_empty()
     }
 
-    /// Runs `work` under the lock, without reading the clock.
+    /// Runs `work` under the lock, without reading the clock. Due queues are not served and no waiter is woken by this
+    /// call, so `work` must not settle a waiter.
     #[inline]
     pub fn lock<R>(&self, work: impl FnOnce(&mut QueueState<P>) -> R) -> R {
         work(&mut self.state.lock())
     }
 
-    /// Joins the queue: `work` decides to pass at once, to deny at once, or to wait.
+    /// Joins the queue: `work` decides to pass at once, to deny at once, or to wait. The caller counts as a waiter
+    /// while `work` runs. A release at the same time therefore takes the lock, and serves it.
     pub fn join(
         &self,
         owner: &Arc<P::Owner>,
@@ -67,8 +73,9 @@ impl<P: QueuePolicy> WaitQueue<P> {
         ControlFlow::Continue(Waiter::new(owner, joined?))
     }
 
-    /// Runs `work` under the lock at the current time. Then, without the lock, it sets the alarm and wakes the
-    /// settled waiters.
+    /// Runs `work` under the lock at the current time. Then, without the lock, it sets the alarm and wakes the settled
+    /// waiters. If the clock has passed the time of the alarm meanwhile, the queue is served again. If no alarm can be
+    /// set, the waiters that need one are denied.
     pub fn with<R>(
         &self,
         owner: &Arc<P::Owner>,

@@ -43,7 +43,7 @@ fn is_free(decision: &Decision, remaining: u64) -> bool {
 }
 
 #[test]
-fn nothing_is_allowed_and_spends_nothing_under_every_algorithm() {
+fn a_cost_of_zero_is_allowed_and_spends_nothing_under_every_algorithm() {
     for limiter in limiters() {
         let limit = limiter.limit();
         let fresh = limiter.peek("ana");
@@ -55,7 +55,7 @@ fn nothing_is_allowed_and_spends_nothing_under_every_algorithm() {
             limiter.admit(ask("ana").cost(0)),
             limiter.peek(ask("ana").cost(0)),
             limiter.admit(ask("ana").cost(0).max_wait(SECOND)),
-            limiter.acquire(ask("ana").cost(0)).blocking().expect("nobody waits for nothing").decision,
+            limiter.acquire(ask("ana").cost(0)).blocking().expect("a cost of 0 never waits").decision,
         ] {
             assert!(is_free(&decision, drained.remaining()), "{limit}: {decision:?}");
         }
@@ -65,7 +65,7 @@ fn nothing_is_allowed_and_spends_nothing_under_every_algorithm() {
 }
 
 #[test]
-fn a_tracked_take_of_nothing_has_nothing_to_give_back() {
+fn a_tracked_take_of_cost_zero_refunds_nothing() {
     for limiter in limiters() {
         let limit = limiter.limit();
         drain(&limiter);
@@ -75,7 +75,7 @@ fn a_tracked_take_of_nothing_has_nothing_to_give_back() {
         assert!(is_free(&decision, drained.remaining()), "{limit}");
         assert_eq!((take.units(), take.refund()), (0, Adjusted::Whole), "{limit}");
         let (waited, take) =
-            limiter.acquire(ask("ana").cost(0)).tracked().blocking().expect("nobody waits for nothing");
+            limiter.acquire(ask("ana").cost(0)).tracked().blocking().expect("a cost of 0 never waits");
         assert!(is_free(&waited.decision, drained.remaining()), "{limit}");
         assert_eq!((take.units(), take.refund()), (0, Adjusted::Whole), "{limit}");
         assert_eq!(limiter.peek("ana"), drained, "{limit}");
@@ -83,7 +83,7 @@ fn a_tracked_take_of_nothing_has_nothing_to_give_back() {
 }
 
 #[test]
-fn nothing_among_many_asks_is_decided_in_its_turn() {
+fn a_cost_of_zero_among_many_asks_is_decided_in_order() {
     for limiter in limiters() {
         let limit = limiter.limit();
         let single = Limiter::with_clock(limit, Arc::new(ManualClock::new()));
@@ -99,7 +99,7 @@ fn nothing_among_many_asks_is_decided_in_its_turn() {
 }
 
 #[test]
-fn nothing_beside_other_asks_neither_refuses_them_nor_is_refused_with_them() {
+fn a_cost_of_zero_beside_other_asks_neither_denies_them_nor_is_denied() {
     let zone = Zone::with_clock(1 << 16, Arc::new(ManualClock::new()));
     let drained = Limiter::on(&zone, "drained", Limit::per_hour(1));
     let fresh = Limiter::on(&zone, "fresh", Limit::per_hour(2));
@@ -117,7 +117,7 @@ fn nothing_beside_other_asks_neither_refuses_them_nor_is_refused_with_them() {
 }
 
 #[test]
-fn nothing_goes_past_a_line_and_leaves_it_as_it_is() {
+fn a_cost_of_zero_overtakes_a_queue_and_leaves_it_unchanged() {
     let limiter = Limiter::with_clock(Limit::per_hour(1), Arc::new(ManualClock::new()));
     drain(&limiter);
     let mut waiting = Box::pin(limiter.acquire("ana"));
@@ -133,7 +133,7 @@ fn nothing_goes_past_a_line_and_leaves_it_as_it_is() {
 }
 
 #[test]
-fn permits_for_nothing_hold_no_place() {
+fn a_permit_of_cost_zero_holds_no_unit() {
     let permits = Permits::at_most(1).with_clock(Arc::new(ManualClock::new()));
     let only = permits.admit("ana").expect("a free place");
     assert!(permits.admit("ana").is_err());
@@ -148,7 +148,7 @@ fn permits_for_nothing_hold_no_place() {
 }
 
 #[test]
-fn handles_of_one_subject_pass_nothing_without_a_wait() {
+fn handles_of_one_key_pass_a_cost_of_zero_without_a_wait() {
     for text in LIMITS {
         let limit: Limit = text.parse().expect(text);
         if limit.algorithm() == Algorithm::Concurrency {
@@ -157,7 +157,7 @@ fn handles_of_one_subject_pass_nothing_without_a_wait() {
         let single = DirectLimiter::with_clock(limit, Arc::new(ManualClock::new()));
         while single.admit().is_allowed() {}
         let drained = single.peek();
-        let waited = single.acquire_units(0).blocking().expect("nobody waits for nothing");
+        let waited = single.acquire_units(0).blocking().expect("a cost of 0 never waits");
         assert!(is_free(&waited.decision, drained.remaining()), "{text}");
         assert_eq!(single.peek(), drained, "{text}");
     }

@@ -67,7 +67,7 @@ fn a_new_key_in_a_batch_has_its_whole_burst() {
 }
 
 #[test]
-fn asks_that_stand_or_fall_together_have_the_whole_burst_of_a_new_key() {
+fn all_or_none_asks_have_the_whole_burst_of_a_new_key() {
     for (step, burst) in STEPS.iter().flat_map(|step| [1, 2, 5, 16].map(|burst| (*step, burst))) {
         for memory in stores(&clock(step)) {
             let limiter = Limiter::on(&memory, "", Limit::token_bucket(burst, 24 * HOUR));
@@ -120,10 +120,10 @@ fn a_map_forgets_nothing_that_counts_at_the_instant_of_a_batch() {
         // meanwhile.
         clock.set(start.saturating_add(Ticks::saturating_from(990 * MILLISECOND)));
         clock.tick(Ticks::saturating_from(Duration::from_micros(15)));
-        let strangers: Vec<_> = (0..2000).map(|name| format!("stranger {name}")).collect();
+        let others: Vec<_> = (0..2000).map(|name| format!("other {name}")).collect();
         let ask = |key, limit| DynamicAsk { key, limit, ask: Ask::ONE };
-        let strangers = strangers.iter().map(|name| ask(name.as_str(), &quick));
-        let asks = strangers.chain([ask("ana", &limit), ask("bob", &brief), ask("bob", &brief)]);
+        let others = others.iter().map(|name| ask(name.as_str(), &quick));
+        let asks = others.chain([ask("ana", &limit), ask("bob", &brief), ask("bob", &brief)]);
         let mut got = Vec::new();
         adhoc.admit_each(asks, |decision| got.push(decision));
         assert!(clock.now() > start.saturating_add(Ticks::saturating_from(1005 * MILLISECOND)), "{text}");
@@ -223,7 +223,7 @@ fn several_takes_as_of_one_reading_are_decided_at_that_instant() {
 }
 
 #[test]
-fn a_reading_that_is_too_old_is_not_decided_by() {
+fn a_clock_reading_that_is_too_old_is_read_again() {
     let (key, limit, step) = (Key::new("ana"), Limit::per_second(20), Duration::from_millis(60));
     let clock = clock(step);
     for memory in stores(&clock) {

@@ -116,7 +116,7 @@ fn a_longer_period_counts_what_the_shorter_one_counts_until_that_is_clear() {
 }
 
 #[test]
-fn a_refusal_of_several_tells_the_truth_about_each() {
+fn a_joint_denial_reports_each_limit_exactly() {
     let map = Map::with_clock(clock()).max_keys(2);
     let places = Limiter::on(&map, "place", limit("1/h concurrency"));
     let tokens = Limiter::on(&map, "token", limit("5/h"));
@@ -125,7 +125,7 @@ fn a_refusal_of_several_tells_the_truth_about_each() {
     assert!(places.release("ana", held) && tokens.admit("ana").is_allowed());
     let all = admit_all([places.ask("ana"), tokens.ask("ana"), other.ask("new")]);
     assert!(!all.is_allowed() && all.each()[2].is_store_full());
-    assert_eq!(all.each()[0].permit(), None, "nobody holds it");
+    assert_eq!(all.each()[0].permit(), None, "it holds no permit");
     assert_eq!(all.each()[1].remaining(), tokens.peek("ana").remaining());
     assert_eq!((map.keys(), places.peek("ana").remaining()), (2, 1));
 
@@ -139,7 +139,7 @@ fn a_refusal_of_several_tells_the_truth_about_each() {
 }
 
 #[test]
-fn a_refusal_that_counts_tells_the_wait_that_it_made() {
+fn a_counted_denial_reports_the_wait_that_it_caused() {
     let clock = clock();
     let limiter = Limiter::with_clock(limit("2/s sliding-log count-denied"), clock.clone());
     assert!(limiter.admit("ana").is_allowed());
@@ -148,7 +148,7 @@ fn a_refusal_that_counts_tells_the_wait_that_it_made() {
     clock.advance(SECOND / 10);
     let wait = admit_all([limiter.ask("ana")]).retry_after().unwrap();
     clock.advance(wait);
-    assert!(limiter.admit("ana").is_allowed(), "told {wait:?}");
+    assert!(limiter.admit("ana").is_allowed(), "after the reported wait of {wait:?}");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn several_limits_together_never_outgrow_the_map() {
 }
 
 #[test]
-fn asks_together_for_which_there_is_no_room_leave_no_trace() {
+fn joint_asks_without_room_in_the_store_leave_no_state() {
     let map = Map::with_clock(clock()).max_keys(1);
     let log = Limiter::on(&map, "log", limit("5/d sliding-log"));
     let tokens = Limiter::on(&map, "token", limit("5/d"));

@@ -169,7 +169,7 @@ fn calls_read_the_clock_as_often_as_the_page_says() {
         let take = std::cell::Cell::new(take);
         let refund = || assert_eq!(take.take().map(TrackedTake::refund), Some(Adjusted::Whole));
         assert_eq!(readings(&refund), 2);
-        assert!(readings(&|| limiter.reset("nobody")) <= 1);
+        assert!(readings(&|| limiter.reset("unknown")) <= 1);
         assert!(readings(&|| limiter.reset("ana")) <= 2);
         assert!(readings(&|| limiter.set_limit(limit)) <= 1);
     }

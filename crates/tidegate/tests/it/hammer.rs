@@ -121,15 +121,16 @@ fn hammer_three_limits_at_once() {
         let per_user = Limiter::on(&map, "user", limit("1/d burst 1000"));
         let per_ip = Limiter::on(&map, "ip", limit("1500/d sliding-log"));
         let in_all = Limiter::on(&map, "all", limit("1200/d fixed-window"));
-        let elsewhere = Limiter::new(limit("1300/d sliding-window"));
+        let on_own_store = Limiter::new(limit("1300/d sliding-window"));
         let admitted = hammer(400, |call| {
             // The order differs in each call; locks are taken in one fixed order nevertheless.
-            let mut asks = vec![per_user.ask("ana"), per_ip.ask("ana"), in_all.ask(""), elsewhere.ask("ana")];
+            let mut asks =
+                vec![per_user.ask("ana"), per_ip.ask("ana"), in_all.ask(""), on_own_store.ask("ana")];
             asks.rotate_left(call as usize % 4);
             admit_all(asks).is_allowed()
         });
         assert_eq!(admitted, BURST);
-        let left = [per_user.peek("ana"), per_ip.peek("ana"), in_all.peek(""), elsewhere.peek("ana")];
+        let left = [per_user.peek("ana"), per_ip.peek("ana"), in_all.peek(""), on_own_store.peek("ana")];
         assert_eq!(
             left.map(|decision| decision.remaining()),
             [0, 500, 200, 300],

@@ -55,7 +55,7 @@ fn a_text_means_what_the_builder_says() {
 
 /// The rows are a text, the part of it that the error marks, and the message.
 #[test]
-fn what_is_wrong_is_pointed_at_with_what_would_do() {
+fn an_error_points_at_the_fault_and_gives_a_remedy() {
     let mut rows = 0;
     for [text, place, what] in conformance::rows(include_str!("limit_text_wrong.txt")) {
         let error = text.parse::<Limit>().expect_err(text);

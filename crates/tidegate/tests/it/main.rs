@@ -24,7 +24,7 @@ macro_rules! on_every_keeper {
             $(
                 #[test]
                 fn $name() {
-                    // Of fewer traces, the share that is near a change of verdict says nothing.
+                    // Of fewer traces, the share that is near a change of verdict is not significant.
                     let traces = crate::map::traces(20_000).div_ceil($fewer).max(10);
                     $holds($kind, traces, conformance::keeper::Crowd::<$store>::new);
                 }
@@ -52,6 +52,7 @@ mod places;
 mod rates;
 mod refunds;
 mod several_limits;
+mod shared_limiter;
 mod sketch;
 mod small_world;
 mod traces;

@@ -65,7 +65,7 @@ fn many_keys_in_a_map_decide_like_states_kept_apart() {
 }
 
 #[test]
-fn asks_together_stand_or_fall_together() {
+fn joint_asks_are_all_allowed_or_all_denied() {
     stands_or_falls_together::<Map>("map");
 }
 
@@ -85,7 +85,7 @@ fn asks_denied_together_under_two_limits_leave_both_states_as_they_were() {
 }
 
 #[test]
-fn a_pacer_that_owes_while_its_limit_changes_is_held_until_it_has_paid() {
+fn a_pacer_with_debt_at_a_change_of_its_limit_is_kept_until_it_is_repaid() {
     let (clock, key) = (Arc::new(ManualClock::new()), Key::new("ana"));
     let map = Map::with_clock(clock.clone());
     let pacer = |savings: u64| Limit::pacer(1, SECOND).burst_span(Duration::from_secs(savings));

@@ -28,7 +28,7 @@ fn attack(of: &str, mut take: impl FnMut() -> Option<PermitId>, release: impl Fn
 }
 
 #[test]
-fn no_handle_and_no_store_gives_permits_that_can_be_counted() {
+fn no_handle_and_no_store_grants_permits_that_can_be_guessed() {
     let clock = Arc::new(ManualClock::new());
     let zone = Zone::with_clock(1 << 20, clock.clone());
     let map = Map::with_clock(clock.clone());
@@ -67,7 +67,7 @@ fn no_handle_and_no_store_gives_permits_that_can_be_counted() {
 }
 
 #[test]
-fn a_place_that_was_waited_for_has_a_permit_that_cannot_be_counted() {
+fn a_permit_of_a_waiter_cannot_be_guessed() {
     let permits = Permits::at_most(PLACES).lease(SECOND).with_clock(Arc::new(ManualClock::new()));
     let enter = || {
         let permit = permits.acquire("ana").max_wait(std::time::Duration::ZERO).blocking().ok()?;

@@ -69,10 +69,10 @@ async fn sketch() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn the_sketch_compiles_and_nobody_waits_in_it() {
+fn the_sketch_compiles_and_no_call_waits_in_it() {
     let mut sketch = pin!(sketch());
     match sketch.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result.unwrap(),
-        Poll::Pending => panic!("somebody waits"),
+        Poll::Pending => panic!("a call waits"),
     }
 }

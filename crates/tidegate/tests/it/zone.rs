@@ -34,7 +34,7 @@ fn asks_together_in_a_zone_stand_or_fall_together() {
 }
 
 #[test]
-fn a_full_zone_refuses_newcomers_early_and_forgets_nobody() {
+fn a_full_zone_denies_newcomers_early_and_forgets_no_key() {
     let (zone, clock) = zone(SMALLEST);
     let limiter = Limiter::on(&zone, "", Limit::per_minute(1));
     let first: Vec<_> = (0..1000_u32).map(|key| limiter.admit(key).is_allowed()).collect();
@@ -53,7 +53,7 @@ fn a_full_zone_refuses_newcomers_early_and_forgets_nobody() {
 }
 
 #[test]
-fn who_shares_is_told_when_it_passes() {
+fn a_key_in_a_shared_cell_gets_the_time_at_which_it_passes() {
     let (zone, clock) = zone(SMALLEST);
     let hourly = Limiter::on(&zone, "hourly", Limit::token_bucket(1, HOUR));
     let quick = Limiter::on(&zone, "quick", Limit::per_second(10).burst(20));
@@ -69,7 +69,7 @@ fn who_shares_is_told_when_it_passes() {
 }
 
 #[test]
-fn whoever_may_be_forgotten_makes_room_for_others_and_is_never_refused_early() {
+fn keys_that_may_be_forgotten_make_room_and_are_never_denied_early() {
     let (zone, _) = zone(SMALLEST);
     let unimportant = Limiter::on(&zone, "unimportant", Limit::per_minute(1)).when_full(WhenFull::Forget);
     let important = Limiter::on(&zone, "important", Limit::per_minute(1));
@@ -122,7 +122,7 @@ fn states_of_more_than_a_word_are_kept_beside_the_zone() {
 }
 
 #[test]
-fn limits_in_a_zone_and_a_map_stand_or_fall_together() {
+fn limits_in_a_zone_and_a_map_are_all_or_none() {
     let (zone, clock) = zone(1 << 16);
     let map = Map::with_clock(clock.clone());
     let (five, three) = (Limit::per_minute(5), Limit::per_minute(3));
@@ -140,7 +140,7 @@ fn limits_in_a_zone_and_a_map_stand_or_fall_together() {
 }
 
 #[test]
-fn one_of_several_that_has_to_share_is_undone_when_another_is_refused() {
+fn a_joint_take_in_a_shared_cell_is_undone_when_another_is_denied() {
     let (zone, clock) = zone(SMALLEST);
     let limit = Limit::per_minute(10).burst(4);
     let limiter = Limiter::on(&zone, "", limit);

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Nobody waits longer than this, lest a lost answer ends nothing.
+/// The timeout of a reply, so that a lost one does not hang the drill.
 const LONGEST: Duration = Duration::from_secs(10);
 /// The longest answer that is read.
 const LONGEST_ANSWER: usize = 16 << 10;

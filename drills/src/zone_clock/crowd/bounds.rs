@@ -1,4 +1,4 @@
-//! The most that may be admitted between two moments at which nobody asks.
+//! The most that may be admitted between two moments at which no thread asks.
 
 use std::fmt;
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A moment at which nobody asks.
+/// A moment at which no thread asks.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     /// How much each subject was admitted so far.

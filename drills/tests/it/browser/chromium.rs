@@ -46,7 +46,7 @@ impl Chromium {
         let folder = self.folder.file(&format!("visitor {name}"));
         let mut arguments = vec![
             "--headless=new".to_owned(),
-            // Whoever is root, as in a container, has no sandbox; the pages are ours.
+            // Root, as in a container, has no sandbox; the pages are ours.
             "--no-sandbox".to_owned(),
             "--disable-dev-shm-usage".to_owned(),
             "--hide-scrollbars".to_owned(),

@@ -4,7 +4,7 @@ use super::chromium::{Chromium, Look};
 use super::stall::Stall;
 
 #[tokio::test]
-async fn whoever_bought_the_last_one_and_lost_the_answer_asks_again() {
+async fn a_buyer_of_the_last_one_who_lost_the_answer_asks_again() {
     let chromium = Chromium::start();
     let visitor = chromium.visitor("lost", Look::Phone).await;
     let stall = Stall::open(&["--stock", "1", "--opens-in", "0s"]);
@@ -27,7 +27,7 @@ async fn whoever_bought_the_last_one_and_lost_the_answer_asks_again() {
 }
 
 #[tokio::test]
-async fn whoever_left_the_line_can_ask_again() {
+async fn a_buyer_who_left_the_queue_can_ask_again() {
     let chromium = Chromium::start();
     let visitor = chromium.visitor("left", Look::Phone).await;
     let stall = Stall::open(&["--opens-in", "0s", "--limiter", "queue", "--queue", "1/10s queue 20"]);
@@ -68,7 +68,7 @@ async fn a_payment_without_an_answer_is_asked_for_again_when_its_time_is_over() 
 }
 
 #[tokio::test]
-async fn a_reservation_that_nobody_paid_for_is_gone_when_its_time_is_over() {
+async fn an_unpaid_reservation_is_gone_when_its_time_is_over() {
     let chromium = Chromium::start();
     let visitor = chromium.visitor("unpaid", Look::Desktop).await;
     let stall = Stall::open(&["--stock", "2", "--opens-in", "0s", "--pay-within", "10m"]);

@@ -49,9 +49,10 @@ impl Stall {
         let (mut stream, request) = self.wish().await;
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut said = Vec::new();
-        // The first line says the place; the very first buyer has none, and is told the outcome.
-        let is_told = |said: &[u8]| ["\"place\"", "\"status\""].iter().any(|word| text(said).contains(word));
-        while !is_told(&said) {
+        // The first line says the place; the very first buyer has none, and gets the outcome.
+        let is_answered =
+            |said: &[u8]| ["\"place\"", "\"status\""].iter().any(|word| text(said).contains(word));
+        while !is_answered(&said) {
             assert_ne!(stream.read_buf(&mut said).await.unwrap(), 0, "{}", text(&said));
         }
         stream

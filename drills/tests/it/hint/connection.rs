@@ -24,7 +24,7 @@ async fn a_stopped_redis_is_asked_once_and_comes_back_by_itself() {
     for _ in 0..1_000 {
         assert_eq!(hint.take(SALE, "ben").await, Unknown);
     }
-    // Nobody waited for the thousand: the task that tries again may have asked meanwhile.
+    // No call waited for the thousand: the task that tries again may have asked meanwhile.
     let asked = proxy.counters().requests - requests;
     assert!(asked < 100, "redis was asked {asked} times");
     redis.resume();

@@ -80,7 +80,7 @@ async fn a_reconciler_ends_with_its_value() {
 }
 
 #[tokio::test]
-async fn who_has_bought_is_told_so_also_after_redis_has_lost_everything() {
+async fn a_second_purchase_is_a_conflict_also_after_redis_has_lost_everything() {
     let redis = redis();
     let running = AnyDatabase::sqlite();
     let shop = shop_on(&running).await.with_hint(hint(&redis.url()));

@@ -1,4 +1,4 @@
-//! What is in Redis and should not be, and a Redis that does not do as it is told.
+//! What is in Redis and should not be, and a Redis that does not obey.
 
 use super::*;
 
@@ -69,7 +69,7 @@ async fn keys_of_another_type_are_nothing_known_and_are_replaced() {
 }
 
 #[tokio::test]
-async fn a_counter_that_nobody_looks_after_is_not_believed() {
+async fn a_counter_that_is_no_longer_corrected_is_not_believed() {
     let redis = redis();
     let hint = hint_of(&redis, 1).await;
     for left in ["0", "5"] {

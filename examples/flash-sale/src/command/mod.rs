@@ -102,7 +102,7 @@ async fn run_rush(arguments: rush::Arguments) -> Result<ExitCode, Failed> {
     let done = tokio::select! {
         done = arguments.run(&plan, &database) => done?,
         // Dropping the run stops the open shop, and the folder is removed.
-        () = serve::told_to_end()? => {
+        () = serve::shutdown_signal()? => {
             return Err("rush: it was ended before it was over; nothing was written".into());
         }
     };

@@ -51,7 +51,7 @@ pub(super) async fn run(arguments: ServeArguments) -> Result<ExitCode, Failed> {
         // It has a thread of its own, so that the program can exit without it.
         thread::spawn(end_with_input);
     }
-    let shutdown = told_to_end()?;
+    let shutdown = shutdown_signal()?;
     let hint = arguments.redis.as_deref().map(Hint::connect).transpose()?;
     let database = Database::open(&arguments.books.database, arguments.connections).await?;
     database.warm_up().await;
@@ -111,7 +111,7 @@ impl ServeArguments {
             lines += "\nthe naive strategy sells more than there is: only to see it happen";
         }
         if self.settings.is_experiment {
-            lines += "\nan experiment: whoever asks chooses the strategy and the limiter";
+            lines += "\nan experiment: each request may choose the strategy and the limiter";
         }
         lines
     }
@@ -140,7 +140,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 }
 
 /// Returns a future that completes at the first signal to stop. A second signal stops the program at once.
-pub(super) fn told_to_end() -> Result<impl Future<Output = ()> + Send + 'static, Failed> {
+pub(super) fn shutdown_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failed> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {

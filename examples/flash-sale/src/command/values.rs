@@ -58,9 +58,7 @@ pub(crate) fn queue(text: &str) -> Result<Limit, String> {
     let limit = rate(text).or_else(|_| rate(&format!("{text} leaky-bucket")));
     match limit? {
         limit if limit.algorithm() == Algorithm::LeakyBucket => Ok(limit),
-        _ => Err(format!(
-            "queue \"{text}\": nobody stands in line under it; write such as \"200/s queue 2000\""
-        )),
+        _ => Err(format!("queue \"{text}\": it has no queue; write such as \"200/s queue 2000\"")),
     }
 }
 

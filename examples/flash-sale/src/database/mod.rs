@@ -37,7 +37,7 @@ pub struct Database {
     dialect: Dialect,
     /// SQLite allows one writer at a time: writers of this process queue here in FIFO order, instead of polling SQLite.
     turns: Option<Arc<Semaphore>>,
-    max_wait: Duration,
+    timeout: Duration,
 }
 
 impl Database {
@@ -65,17 +65,17 @@ impl Database {
             .await?;
         migrations(dialect).run(&pool).await.map_err(|error| Fault::unfit(error.to_string()))?;
         let turns = (dialect == Dialect::Sqlite).then(|| Arc::new(Semaphore::new(1)));
-        Ok(Database { pool, dialect, turns, max_wait: TIMEOUT })
+        Ok(Database { pool, dialect, turns, timeout: TIMEOUT })
     }
 
     /// Returns the same with another timeout for a database that stops replying; 12 seconds unless set.
     #[must_use]
-    pub fn with_max_wait(self, max_wait: Duration) -> Database {
-        Database { max_wait, ..self }
+    pub fn with_timeout(self, timeout: Duration) -> Database {
+        Database { timeout, ..self }
     }
 
     pub(crate) fn timeout(&self) -> Duration {
-        self.max_wait
+        self.timeout
     }
 
     /// Returns the kind of the database.

@@ -29,7 +29,7 @@ pub(super) struct Link(Arc<Shared>);
 
 struct Shared {
     client: Client,
-    max_wait: Duration,
+    timeout: Duration,
     state: Mutex<State>,
 }
 
@@ -42,14 +42,14 @@ enum State {
 }
 
 impl Link {
-    pub(super) fn new(client: Client, max_wait: Duration) -> Link {
-        Link(Arc::new(Shared { client, max_wait, state: Mutex::new(State::Fresh) }))
+    pub(super) fn new(client: Client, timeout: Duration) -> Link {
+        Link(Arc::new(Shared { client, timeout, state: Mutex::new(State::Fresh) }))
     }
 
     /// Returns the result of a script; `None` if there is none in time.
     pub(super) async fn ask(&self, script: &ScriptInvocation<'_>) -> Option<i64> {
         let mut connection = self.0.connection()?;
-        if let Ok(Ok(reply)) = timeout(self.0.max_wait, script.invoke_async(&mut connection)).await {
+        if let Ok(Ok(reply)) = timeout(self.0.timeout, script.invoke_async(&mut connection)).await {
             return Some(reply);
         }
         self.rest();

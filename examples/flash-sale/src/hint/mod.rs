@@ -52,14 +52,14 @@ impl Hint {
     ///
     /// The error does not repeat the URL, which may contain a password.
     pub fn connect(url: &str) -> Result<Hint, String> {
-        Hint::with_max_wait(url, TIMEOUT)
+        Hint::with_timeout(url, TIMEOUT)
     }
 
     /// Returns the same with another timeout of calls than 50 ms.
-    pub fn with_max_wait(url: &str, max_wait: Duration) -> Result<Hint, String> {
+    pub fn with_timeout(url: &str, timeout: Duration) -> Result<Hint, String> {
         let client = redis::Client::open(url)
             .map_err(|error| format!("address of redis: {error}; write redis://host:port"))?;
-        Ok(Hint { link: Link::new(client, max_wait) })
+        Ok(Hint { link: Link::new(client, timeout) })
     }
 
     /// Takes one unit for a user, if the counter has one; a user has at most one.

@@ -92,7 +92,7 @@ impl Answer {
                 }
             }
             Outcome::Conflict { left } => Answer::new(StatusCode::CONFLICT, "conflict")
-                .message(format!("somebody was faster, and {left} are left; try again with the same key"))
+                .message(format!("another buyer was faster, and {left} are left; try again with the same key"))
                 .with("left", left),
             Outcome::SoldOut => {
                 Answer::new(StatusCode::GONE, "sold_out").message(SOLD_OUT).with("left", 0)
@@ -213,7 +213,7 @@ pub(crate) fn seconds(wait: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    fn told(outcome: Outcome) -> Answer {
+    fn answer_to(outcome: Outcome) -> Answer {
         Answer::to_wish(&Signer::new("secret"), "ana", Ok(outcome))
     }
 
@@ -231,16 +231,16 @@ mod tests {
             (Outcome::KeyUsed { sale: 2 }, 422, "key_used"),
             (Outcome::Paused { wait: 1500 }, 429, "paused"),
         ] {
-            let answer = told(outcome);
+            let answer = answer_to(outcome);
             assert_eq!((answer.status.as_u16(), answer.body["result"].as_str()), (status, Some(result)));
             assert!(answer.body["message"].is_string(), "{result}");
         }
         assert_eq!((seconds(Duration::ZERO), seconds(Duration::from_millis(1001))), (1, 2));
-        assert_eq!(told(Outcome::Conflict { left: 3 }).body["left"], 3);
-        assert_eq!(told(Outcome::NotOpen { opens_in: 1500 }).body["opens_in_ms"], 1500);
-        assert_eq!(told(Outcome::Paused { wait: 1500 }).body["retry_after_ms"], 1500);
+        assert_eq!(answer_to(Outcome::Conflict { left: 3 }).body["left"], 3);
+        assert_eq!(answer_to(Outcome::NotOpen { opens_in: 1500 }).body["opens_in_ms"], 1500);
+        assert_eq!(answer_to(Outcome::Paused { wait: 1500 }).body["retry_after_ms"], 1500);
         let reserved = Outcome::Reserved { order: order(), pay_within: 9, left: 2, replayed: true };
-        let line: Value = serde_json::from_str(&told(reserved).into_line()).unwrap();
+        let line: Value = serde_json::from_str(&answer_to(reserved).into_line()).unwrap();
         assert_eq!(
             (&line["status"], &line["left"], &line["pay_within_ms"]),
             (&201.into(), &2.into(), &9.into())

@@ -16,7 +16,7 @@ use super::answer::{Answer, unprocessable};
 const MOST: usize = 4096;
 
 /// The timeout of a body.
-const PATIENCE: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 const KEY: &str = "idempotency-key";
 
@@ -45,7 +45,7 @@ fn is_key(key: &str) -> bool {
 /// Reads the body, which may ask for one piece and nothing else.
 pub(super) async fn one_piece(body: Body) -> Result<(), Answer> {
     let failure = |status, result, why| Err(Answer::new(status, result).message(why));
-    match timeout(PATIENCE, to_bytes(body, MOST)).await {
+    match timeout(READ_TIMEOUT, to_bytes(body, MOST)).await {
         Ok(Ok(bytes)) => quantity(&bytes),
         Ok(Err(error)) if error.source().is_some_and(|source| source.is::<LengthLimitError>()) => {
             let why = "the body is longer than 4096 bytes; write {\"quantity\":1}";
@@ -71,7 +71,7 @@ fn quantity(bytes: &Bytes) -> Result<(), Answer> {
         Value::Object(fields) => {
             match fields.iter().find(|(name, value)| *name != "quantity" || **value != 1) {
                 None => return Ok(()),
-                Some((name, _)) if name != "quantity" => format!("body: nobody knows the field {name:?}"),
+                Some((name, _)) if name != "quantity" => format!("body: unknown field {name:?}"),
                 Some((_, quantity)) => format!("quantity {quantity}: there is one for each buyer"),
             }
         }

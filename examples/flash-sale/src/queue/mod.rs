@@ -12,7 +12,7 @@ pub use line::{Claim, Turn};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate::{Algorithm, Enqueued, Limit, Limiter, SECOND, Timestamp};
+use tidegate::{Algorithm, Enqueued, Limit, Limiter, SECOND, Ticks};
 
 use line::{Line, Place, Waits, lock};
 
@@ -46,11 +46,10 @@ impl Queue {
     pub fn new(limit: Limit, per_address: usize) -> Result<Queue, String> {
         if limit.algorithm() != Algorithm::LeakyBucket {
             return Err(format!(
-                "queue \"{limit}\": nobody stands in line under it; write \"200/s queue 2000 leaky-bucket\""
+                "queue \"{limit}\": it has no queue; write \"200/s queue 2000 leaky-bucket\""
             ));
         }
-        let [_, interval, ..] = limit.numbers();
-        let interval = Timestamp::from_ticks(interval).since(Timestamp::EPOCH).to_duration();
+        let interval = limit.interval().map_or(Duration::ZERO, Ticks::to_duration);
         Ok(Queue { limiter: Limiter::new(limit), interval, per_address, line: Arc::default() })
     }
 

@@ -24,7 +24,7 @@ async fn the_first_passes_and_the_others_have_places_in_order() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_lets_everybody_behind_move_up() {
+async fn a_buyer_that_leaves_moves_up_all_behind_it() {
     let queue = queue("1/h queue 2 leaky-bucket");
     let first = queue.join(of("ana")).unwrap();
     let (second, third) = (queue.join(of("bob")).unwrap(), queue.join(of("cleo")).unwrap());
@@ -97,7 +97,7 @@ async fn all_requests_of_a_buyer_hear_of_the_turn_and_one_may_buy() {
     for other in others {
         assert!(other.await.is_none());
     }
-    assert!(queue.rejoin(of("bob")).is_none(), "a used turn is nobody's");
+    assert!(queue.rejoin(of("bob")).is_none(), "a used turn has no owner");
 }
 
 #[tokio::test]
@@ -130,5 +130,5 @@ async fn an_address_has_a_bounded_number_of_places() {
 #[test]
 fn only_a_leaky_bucket_is_a_line() {
     let error = Queue::new("200/s".parse().unwrap(), 1).unwrap_err();
-    assert!(error.starts_with("queue \"200/s\": nobody stands in line under it; write"), "{error}");
+    assert!(error.starts_with("queue \"200/s\": it has no queue; write"), "{error}");
 }

@@ -41,7 +41,7 @@ async fn a_visitor_gets_a_link_buys_pays_and_is_charged_once() {
 }
 
 #[tokio::test]
-async fn whoever_has_bought_is_told_so_and_the_last_piece_is_the_last() {
+async fn a_second_purchase_is_a_conflict_and_the_last_piece_is_the_last() {
     let shop = Open::generous(&NewSale::of(1)).await;
     let first = shop.buy("ana", "a").await;
     for (user, key, said) in [
@@ -100,7 +100,7 @@ async fn bought(shop: &Open) -> Option<(String, Value)> {
 }
 
 #[tokio::test]
-async fn whoever_reserved_just_before_the_end_learns_of_it_and_pays_afterwards() {
+async fn a_reservation_just_before_the_end_is_paid_after_it() {
     let mut lasts = Duration::from_secs(3);
     let (shop, url, order) = loop {
         let shop = Open::generous(&NewSale { lasts, ..NewSale::of(2) }).await;
@@ -108,7 +108,7 @@ async fn whoever_reserved_just_before_the_end_learns_of_it_and_pays_afterwards()
             break (shop, url, order);
         }
         // The machine delayed the buyer until the sale was over, which proves nothing.
-        assert!(lasts < Duration::from_secs(60), "nobody bought anything within {lasts:?}");
+        assert!(lasts < Duration::from_secs(60), "no purchase within {lasts:?}");
         lasts *= 2;
     };
     eventually("the end", async || shop.get("/api/sale").await["state"] == "over").await;
@@ -134,7 +134,7 @@ async fn whoever_reserved_just_before_the_end_learns_of_it_and_pays_afterwards()
 }
 
 #[tokio::test]
-async fn a_sale_is_told_without_the_database_and_nothing_is_sold_without_it() {
+async fn a_sale_is_shown_without_the_database_and_nothing_is_sold_without_it() {
     let shop = Open::generous(&NewSale::of(7)).await;
     let wish = shop.wish("ana", "a").await;
     shop.shop.database.close().await;
@@ -186,7 +186,7 @@ async fn a_cookie_that_is_not_ours_makes_a_new_visitor() {
 }
 
 #[tokio::test]
-async fn answers_to_programs_are_kept_by_nobody() {
+async fn answers_to_programs_are_never_cached() {
     let shop = Open::generous(&NewSale::of(1)).await;
     for path in ["/api/sale", "/healthz", "/api/keeper/numbers", "/nowhere"] {
         assert_eq!(shop.get(path).await.field("cache-control"), "no-store", "{path}");

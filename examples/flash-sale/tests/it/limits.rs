@@ -65,7 +65,7 @@ async fn beyond_the_bucket_the_answer_is_when_to_come_and_what_was_left() {
 }
 
 #[tokio::test]
-async fn when_all_was_sold_whoever_is_limited_is_told_so() {
+async fn after_the_last_sale_a_limited_request_gets_sold_out() {
     let shop = bucket(1, "1/h").await;
     assert_eq!(shop.buy("ana", "k").await.status, 201);
     shop.until_left(0).await;
@@ -76,7 +76,7 @@ async fn when_all_was_sold_whoever_is_limited_is_told_so() {
 }
 
 #[tokio::test]
-async fn who_need_not_wait_for_more_than_a_second_wait_and_pass() {
+async fn requests_that_wait_at_most_a_second_pass() {
     let shop = bucket(9, "10/s burst 1").await;
     for user in ["ana", "bob", "cleo", "dan", "eve"] {
         let got = shop.buy(user, "k").await;
@@ -99,18 +99,18 @@ async fn a_buyer_has_a_limit_of_their_own() {
 }
 
 #[tokio::test]
-async fn an_address_has_a_limit_whoever_comes_from_it() {
+async fn an_address_has_one_limit_for_all_its_users() {
     let shop = shop_with(9, Settings { rules: Some(rules(PLENTY, "2/h")), ..generous() }).await;
     for user in ["ana", "bob"] {
         assert_eq!(shop.send(from("192.0.2.1", shop.wish(user, "k").await)).await.status, 201);
     }
     is_limited(&shop.send(from("192.0.2.1", shop.wish("cleo", "k").await)).await, "\"per-address\"");
-    let elsewhere = shop.send(from("192.0.2.2", shop.wish("cleo", "k").await)).await;
-    assert_eq!(elsewhere.status, 201, "{elsewhere:?}");
+    let other = shop.send(from("192.0.2.2", shop.wish("cleo", "k").await)).await;
+    assert_eq!(other.status, 201, "{other:?}");
 }
 
 #[tokio::test]
-async fn forged_links_cost_their_address_and_nobody_else() {
+async fn forged_links_charge_their_address_and_no_user() {
     let settings = Settings { rules: Some(rules("1/h", "5/h")), rate: "1/h".parse().unwrap(), ..generous() };
     let shop = shop_with(9, settings).await;
     let forge = async || {
@@ -128,7 +128,7 @@ async fn forged_links_cost_their_address_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn who_pay_too_often_are_limited_and_charged_once() {
+async fn payments_that_come_too_often_are_limited_and_charged_once() {
     let settings =
         Settings { rules: Some(rules_of_paying("2/h", PLENTY)), is_experiment: true, ..generous() };
     let shop = shop_with(9, settings).await;
@@ -167,7 +167,7 @@ async fn forged_links_to_pay_cost_their_address_and_not_the_buyer() {
 }
 
 #[tokio::test]
-async fn an_address_that_a_stranger_writes_is_not_believed() {
+async fn a_forwarded_address_of_an_untrusted_peer_is_ignored() {
     let running = AnyDatabase::sqlite();
     let (shop, sale) = sale_on(&running, &NewSale::of(9)).await;
     let settings = Settings { rules: Some(rules(PLENTY, "2/h")), ..generous() };
@@ -189,7 +189,7 @@ async fn an_address_that_a_stranger_writes_is_not_believed() {
 }
 
 #[tokio::test]
-async fn without_a_limiter_nobody_is_limited() {
+async fn without_a_limiter_no_request_is_limited() {
     let tight = || Settings { rules: Some(rules("1/h", "1/h")), rate: "1/h".parse().unwrap(), ..generous() };
     let shop = shop_with(9, Settings { limiting: Limiting::Off, ..tight() }).await;
     for user in ["ana", "bob", "cleo"] {

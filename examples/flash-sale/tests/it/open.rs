@@ -112,10 +112,10 @@ impl Open {
         let address = listener.local_addr().unwrap();
         let (end, ended) = oneshot::channel();
         let server = tokio::spawn(async move {
-            let told = async {
+            let shutdown = async {
                 let _ = ended.await;
             };
-            http::serve(listener, app, told).await.unwrap();
+            http::serve(listener, app, shutdown).await.unwrap();
         });
         let client = Client::builder(TokioExecutor::new()).build_http();
         Open { shop, signer, sale, address, client, end: Some(end), server: Some(server), _own: None }

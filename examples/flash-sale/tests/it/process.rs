@@ -62,8 +62,8 @@ impl Serving {
     /// Stops it by a signal of this name; returns its last line and its status.
     async fn end(mut self, signal: &str) -> (Option<String>, Option<i32>) {
         let pid = self.child.id().unwrap().to_string();
-        let told = Command::new("kill").args([&format!("-{signal}"), &pid]).status().await.unwrap();
-        assert!(told.success());
+        let sent = Command::new("kill").args([&format!("-{signal}"), &pid]).status().await.unwrap();
+        assert!(sent.success());
         let mut last = None;
         while let Some(line) = self.lines.next_line().await.unwrap() {
             last = Some(line);
@@ -73,7 +73,7 @@ impl Serving {
 }
 
 #[tokio::test]
-async fn a_shop_says_where_it_is_and_ends_when_it_is_told_to() {
+async fn a_shop_prints_its_address_and_ends_at_a_signal() {
     let folder = Folder::new("process");
     for signal in ["TERM", "INT"] {
         let shop =
@@ -116,7 +116,7 @@ async fn books_that_are_right_are_0_and_books_that_are_wrong_are_1() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_said_before_anything_is_opened() {
+async fn invalid_settings_are_errors_before_anything_is_opened() {
     let folder = Folder::new("process");
     folder.write("rules.toml", "[[rule]]\nname = \"x\"\nlimit = \"ten\"\n");
     for (arguments, said) in [
@@ -127,7 +127,7 @@ async fn what_cannot_be_is_said_before_anything_is_opened() {
         (vec!["--strategy", "magic"], "strategy \"magic\": there is none of this name"),
         (vec!["--limiter", "magic"], "limiter \"magic\": there is none of this name"),
         (vec!["--rate", "many"], "limit \"many\""),
-        (vec!["--queue", "5/s burst 3"], "queue \"5/s burst 3\": nobody stands in line"),
+        (vec!["--queue", "5/s burst 3"], "queue \"5/s burst 3\": it has no queue"),
         (vec!["--per-address", "0"], "--per-address"),
         (vec!["--header-timeout", "0s"], "time \"0s\""),
         (vec!["--sale", "1", "--stock", "5"], "--sale"),
@@ -171,7 +171,7 @@ async fn secrets_are_not_shown_in_the_help() {
 }
 
 #[tokio::test]
-async fn redis_can_be_said_where_nobody_else_reads_it() {
+async fn the_url_of_redis_can_come_from_the_environment() {
     let folder = Folder::new("process");
     let output = program(folder.path(), &["serve"]).env("REDIS_URL", "nowhere").output().await.unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
@@ -179,7 +179,7 @@ async fn redis_can_be_said_where_nobody_else_reads_it() {
 }
 
 #[tokio::test]
-async fn whoever_forgets_that_a_sale_is_on_is_told_how_to_go_on_with_it() {
+async fn a_start_during_a_sale_prints_the_flags_to_resume_it() {
     let folder = Folder::new("process");
     // An address in use stops it at once, after the database was opened.
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -68,13 +68,13 @@ impl Waiting {
 }
 
 #[tokio::test]
-async fn a_place_falls_until_it_is_ones_turn() {
+async fn a_place_in_the_queue_falls_until_the_turn_comes() {
     let shop = shop("2/s queue 10 leaky-bucket").await;
     // All at once, so that the queue is long however slow the machine is.
     let buyers = ["ana", "bob", "cleo", "dan", "eve", "fay"];
-    let told = join_all(buyers.map(async |user| Waiting::come(&shop, user).await.rest().await)).await;
+    let replies = join_all(buyers.map(async |user| Waiting::come(&shop, user).await.rest().await)).await;
     let mut of_all = Vec::new();
-    for lines in &told {
+    for lines in &replies {
         let (last, waits) = lines.split_last().unwrap();
         assert_eq!((&last["status"], &last["result"]), (&201.into(), &"reserved".into()), "{lines:?}");
         let places: Vec<u64> = waits.iter().map(|line| line["place"].as_u64().unwrap()).collect();
@@ -104,7 +104,7 @@ async fn when_the_line_is_full_the_next_is_sent_away_at_once() {
 }
 
 #[tokio::test]
-async fn whoever_hangs_up_in_line_buys_nothing_and_lets_others_move_up() {
+async fn a_buyer_that_hangs_up_in_the_queue_buys_nothing_and_others_move_up() {
     let shop = shop("1/h queue 2 leaky-bucket").await;
     Waiting::come(&shop, "ana").await.rest().await;
     let mut second = Waiting::come(&shop, "bob").await;
@@ -120,7 +120,7 @@ async fn whoever_hangs_up_in_line_buys_nothing_and_lets_others_move_up() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_before_anybody_stands_in_line() {
+async fn an_invalid_request_is_an_error_before_it_is_queued() {
     let shop = shop("1/h queue 1 leaky-bucket").await;
     let mut wish = shop.wish("ana", "k").await;
     wish.headers_mut().remove("idempotency-key");
@@ -130,7 +130,7 @@ async fn what_is_wrong_is_said_before_anybody_stands_in_line() {
 }
 
 #[tokio::test]
-async fn when_the_shop_ends_those_in_line_are_served_first() {
+async fn at_shutdown_queued_buyers_are_served_first() {
     let mut shop = shop("4/s queue 10 leaky-bucket").await;
     let mut line = Vec::new();
     for user in ["ana", "bob", "cleo", "dan"] {
@@ -178,17 +178,17 @@ async fn requests_that_share_a_turn_are_one_order() {
     let shop = shop("2/s queue 10 leaky-bucket").await;
     Waiting::come(&shop, "ana").await.rest().await;
     let keys = ["a", "b", "c", "d", "e", "f"];
-    let told = join_all(keys.map(|key| end_of(&shop, "eve", key))).await;
-    let (bought, others): (Vec<_>, Vec<_>) = told.iter().partition(|(status, ..)| *status == 201);
-    assert_eq!((bought.len(), others.len()), (1, 5), "{told:?}");
+    let replies = join_all(keys.map(|key| end_of(&shop, "eve", key))).await;
+    let (bought, others): (Vec<_>, Vec<_>) = replies.iter().partition(|(status, ..)| *status == 201);
+    assert_eq!((bought.len(), others.len()), (1, 5), "{replies:?}");
     for (status, result, order) in others {
-        assert_eq!((*status, result.as_str(), order), (409, "already_bought", &bought[0].2), "{told:?}");
+        assert_eq!((*status, result.as_str(), order), (409, "already_bought", &bought[0].2), "{replies:?}");
     }
     assert_eq!((shop.tally().await.live, shop.totals(["sold"]).await), (2, [2]));
 }
 
 #[tokio::test]
-async fn whoever_has_bought_stands_in_no_line() {
+async fn a_buyer_with_an_order_does_not_wait_in_the_queue() {
     let shop = shop("1/h queue 1 leaky-bucket").await;
     let first = Waiting::come(&shop, "ana").await.rest().await;
     let order = &first[0]["order"];
@@ -204,7 +204,7 @@ async fn whoever_has_bought_stands_in_no_line() {
 }
 
 #[tokio::test]
-async fn nobody_waits_in_line_for_what_is_sold_out() {
+async fn no_buyer_waits_in_the_queue_after_the_last_sale() {
     let shop = shop_of(1, "1/h queue 9 leaky-bucket").await;
     Waiting::come(&shop, "ana").await.rest().await;
     // Its status is enough: a place in this queue would last an hour.

@@ -33,7 +33,7 @@ async fn expire_all(shop: &Shop, pieces: u64) {
 }
 
 #[tokio::test]
-async fn what_is_not_paid_in_time_goes_back_once_and_is_sold_again() {
+async fn an_unpaid_reservation_goes_back_once_and_is_sold_again() {
     for running in AnyDatabase::all() {
         let short = NewSale { pay_within: Duration::from_millis(20), ..NewSale::of(1) };
         let (shop, sale) = sale_on(&running, &short).await;
@@ -79,7 +79,7 @@ async fn many_shops_return_each_piece_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_pays_many_times_at_once_is_charged_once() {
+async fn concurrent_payments_are_charged_once() {
     for running in AnyDatabase::all() {
         let (shop, sale) = sale_on(&running, &NewSale::of(5)).await;
         let order = reserve(&shop, sale, "ana").await;
@@ -149,8 +149,8 @@ async fn after_an_expired_reservation_a_buyer_pauses_and_twice_as_long_each_time
         let Outcome::Reserved { order, .. } = bob else { panic!("{bob:?}") };
         shop.pay(&order, "bob").await.unwrap();
         let other = shop.database.create_sale(&sale()).await.unwrap();
-        let elsewhere = said(&shop, (other, "3"), Strategy::Conditional).await;
-        let Outcome::Reserved { order, .. } = elsewhere else { panic!("{elsewhere:?}") };
+        let third = said(&shop, (other, "3"), Strategy::Conditional).await;
+        let Outcome::Reserved { order, .. } = third else { panic!("{third:?}") };
         shop.pay(&order, "ana").await.unwrap();
 
         write(&running, &format!("UPDATE returns SET at = at - {HOUR_MS}")).await;
@@ -163,7 +163,7 @@ async fn after_an_expired_reservation_a_buyer_pauses_and_twice_as_long_each_time
 }
 
 #[tokio::test]
-async fn who_pauses_is_told_for_how_long() {
+async fn a_pause_is_reported_with_its_length() {
     let running = AnyDatabase::sqlite();
     let shop = Open::on(&running, &sale(), generous()).await;
     assert_eq!(shop.buy("ana", "1").await.status, 201);

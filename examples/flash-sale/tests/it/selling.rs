@@ -22,7 +22,7 @@ async fn crowd(shop: &Shop, sale: i64, strategy: fn(usize) -> Strategy) -> Vec<(
     let clients = at_once(CLIENTS, |client| {
         let shop = shop.clone();
         async move {
-            let mut told = Vec::new();
+            let mut got = Vec::new();
             for number in (client..BUYERS * TRIES).step_by(CLIENTS) {
                 let user = format!("buyer {}", number % BUYERS);
                 let wish = Wish { sale, user: &user, key: &format!("{user} of {sale}") };
@@ -32,12 +32,12 @@ async fn crowd(shop: &Shop, sale: i64, strategy: fn(usize) -> Strategy) -> Vec<(
                     outcome = shop.buy(&wish, strategy(number)).await.unwrap();
                 }
                 match outcome {
-                    Outcome::Reserved { order, .. } => told.push((order, user)),
+                    Outcome::Reserved { order, .. } => got.push((order, user)),
                     Outcome::SoldOut => {}
                     other => panic!("{other:?}"),
                 }
             }
-            told
+            got
         }
     });
     clients.await.concat()
@@ -46,13 +46,13 @@ async fn crowd(shop: &Shop, sale: i64, strategy: fn(usize) -> Strategy) -> Vec<(
 /// Sells to a crowd, and checks the books.
 async fn sells_exactly(shop: &Shop, strategy: fn(usize) -> Strategy) {
     let sale = shop.database.create_sale(&NewSale::of(20)).await.unwrap();
-    let mut told = crowd(shop, sale, strategy).await;
-    told.sort();
-    told.dedup();
+    let mut got = crowd(shop, sale, strategy).await;
+    got.sort();
+    got.dedup();
     let books = shop.database.books(sale).await.unwrap();
     let mut orders: Vec<_> = books.lines.into_iter().map(|(order, line)| (order, line.user)).collect();
     orders.sort();
-    assert_eq!(told, orders, "what buyers were told is what there is");
+    assert_eq!(got, orders, "the orders that buyers got are those in the database");
     let tally = shop.database.tally(sale).await.unwrap().unwrap();
     assert_eq!((tally.live, tally.available, tally.duplicates), (20, 0, 0));
     assert_eq!(shop.database.audit().await.unwrap(), []);

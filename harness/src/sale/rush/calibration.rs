@@ -1,7 +1,7 @@
 //! How many pieces a database sells per second to a few clients, and what a limiter should let pass.
 //!
-//! Eight at a time keep a database busy. Half of what it sells to them passes the limiter: whoever looks at the stock
-//! while another takes from it looks in vain, and at that rate buyers seldom meet.
+//! Eight at a time keep a database busy. Half of what it sells to them passes the limiter: a buyer who reads the stock
+//! while another takes from it loses the race, and at that rate buyers seldom meet.
 //! An eighth of a second's worth may come at once, so that a small stock is not sold later than without limiter.
 
 use std::sync::Arc;

@@ -197,7 +197,7 @@ fn line(figures: &Figures) -> String {
         line += &format!(", {times} × {answer}");
     }
     for (what, times) in
-        [("unanswered", figures.unanswered), ("faults", figures.faults), ("untold", figures.untold)]
+        [("unanswered", figures.unanswered), ("faults", figures.faults), ("unreported", figures.unreported)]
     {
         if times > 0 {
             line += &format!(", {times} {what}");

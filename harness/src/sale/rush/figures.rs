@@ -29,10 +29,10 @@ pub struct Figures {
     pub oversold: u64,
     /// Those beyond the first of one buyer.
     pub duplicates: u64,
-    /// Orders that a buyer was told of and that the database does not have.
+    /// Orders that a buyer got and that the database does not have.
     pub lost: u64,
-    /// Orders of which no buyer was told.
-    pub untold: u64,
+    /// Orders in the database that no buyer got.
+    pub unreported: u64,
     /// Requests to buy that the shop has heard.
     pub requests: u64,
     /// Those that the limiter refused.
@@ -41,13 +41,13 @@ pub struct Figures {
     pub attempts: u64,
     /// The most that the limiter may let reach it in this time; nothing without limiter.
     pub most_attempts: Option<u64>,
-    /// Attempts for which somebody else was faster.
+    /// Attempts for which another buyer was faster.
     pub conflicts: u64,
     /// Attempts at which the database failed.
     pub faults: u64,
     /// Requests without any answer.
     pub unanswered: u64,
-    /// Answers that nobody expects here, and how often they came.
+    /// Unexpected answers, and how often they came.
     pub odd_answers: BTreeMap<String, u64>,
     /// Half of the attempts took no longer, in milliseconds.
     pub p50_ms: f64,
@@ -106,7 +106,7 @@ impl Figures {
         let seconds = found.took.as_secs_f64();
         let lines = found.books.lines.iter().filter(|(_, line)| line.entry != Entry::Returned);
         let there: HashSet<_> = lines.map(|(order, line)| (order, &line.user)).collect();
-        let told: HashSet<_> = heard.orders.iter().map(|(order, user)| (order, user)).collect();
+        let reported: HashSet<_> = heard.orders.iter().map(|(order, user)| (order, user)).collect();
         Figures {
             strategy: combination.strategy,
             limiter: combination.limiter,
@@ -116,8 +116,8 @@ impl Figures {
             sold: tally.live.unsigned_abs(),
             oversold: (tally.live - tally.stock).max(0).unsigned_abs(),
             duplicates: tally.duplicates.unsigned_abs(),
-            lost: told.difference(&there).count() as u64,
-            untold: there.difference(&told).count() as u64,
+            lost: reported.difference(&there).count() as u64,
+            unreported: there.difference(&reported).count() as u64,
             requests: numbers.totals.requests,
             refused: numbers.totals.refused,
             attempts: numbers.totals.attempts,
@@ -140,7 +140,7 @@ impl Figures {
             && self.oversold == 0
             && self.duplicates == 0
             && self.lost == 0
-            && self.untold == 0
+            && self.unreported == 0
     }
 
     /// Whether a strategy that promises exact books has kept them.

@@ -6,7 +6,7 @@
 //!                                                            Figures, ... --> table, picture, page
 //! ```
 //!
-//! What buyers were told is compared with what is in the database:
+//! The replies to buyers are compared with the database:
 //! orders that are only in one of both are counted.
 
 mod calibration;
@@ -122,7 +122,7 @@ impl Limiter {
     /// Both.
     pub const ALL: [Limiter; 2] = [Limiter::Off, Limiter::On];
 
-    /// What a shop in an experiment is told.
+    /// The value of the header in an experiment.
     fn word(self) -> &'static str {
         match self {
             Limiter::Off => "off",
@@ -216,7 +216,7 @@ impl<L: Ledger> Rush<'_, L> {
     async fn limit(&self, on_progress: &mut impl FnMut(Progress<'_>)) -> Result<Limit, String> {
         match self.plan.limit {
             Some(limit) => Ok(limit),
-            // Nobody asks the limiter.
+            // No request asks the limiter.
             None if !self.plan.limiters.contains(&Limiter::On) => limit_for(1),
             None => {
                 on_progress(Progress::Measuring);

@@ -37,7 +37,7 @@ type Question = (&'static str, fn(&str) -> Axis, fn(&Figures) -> Option<f64>);
 
 const QUESTIONS: [Question; 5] = [
     ("pieces sold that were not there", number, |one| Some(one.oversold as f64)),
-    ("conflicts: somebody else was faster", number, |one| Some(one.conflicts as f64)),
+    ("conflicts: another buyer was faster", number, |one| Some(one.conflicts as f64)),
     ("attempts that reached the database, per second", number, |one| Some(one.attempts as f64 / one.seconds)),
     ("99 of 100 attempts took no longer than", time, |one| Some(one.p99_ms)),
     ("sold out after", time, |one| one.sold_out_after_ms.map(|after| after as f64)),
@@ -290,7 +290,7 @@ mod tests {
             oversold,
             duplicates: 0,
             lost: 0,
-            untold: 0,
+            unreported: 0,
             requests: 49_600,
             refused: 0,
             attempts: 49_600,

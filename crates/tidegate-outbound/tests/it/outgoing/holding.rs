@@ -49,7 +49,7 @@ async fn after_a_refusal_nothing_arrives_before_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn whoever_goes_away_never_arrives_and_the_others_leave_in_order() {
+async fn a_call_that_is_dropped_never_arrives_and_the_others_leave_in_order() {
     let layer = OutboundLimitLayer::new().pace("1/s burst 1".parse().unwrap());
     let caller = Caller::new(layer, "1/30s fixed-window".parse().unwrap(), retry_after).await;
     assert_eq!(caller.status().await, 200);
@@ -77,7 +77,7 @@ async fn whoever_goes_away_never_arrives_and_the_others_leave_in_order() {
 }
 
 #[tokio::test]
-async fn without_max_wait_a_call_fails_at_once_and_is_told_until_when() {
+async fn a_call_held_beyond_max_wait_fails_at_once_with_the_time_to_the_next_try() {
     let caller = refused(OutboundLimitLayer::new().max_wait(10 * SECOND)).await;
     let error = caller.call("/").await.unwrap_err();
     let held = error.downcast_ref::<Throttled>().expect("an error of ours");

@@ -41,7 +41,7 @@ fn whatever_evicts_our_keys_is_bad() {
 }
 
 #[test]
-fn who_is_asked_in_the_wrong_way_is_told_the_right_one() {
+fn a_server_of_another_kind_is_reported_with_the_right_url() {
     let standalone = options("redis://h:1");
     assert!(role(&address(), Some("slave"), None, &standalone).what.contains("is a replica"));
     assert!(
@@ -56,7 +56,7 @@ fn who_is_asked_in_the_wrong_way_is_told_the_right_one() {
 }
 
 #[test]
-fn clocks_that_are_apart_are_told_of() {
+fn clocks_that_differ_are_reported() {
     let clock = |ahead| ServerClock { address: address(), ahead };
     let gravities = |clocks: &[ServerClock]| {
         let mut findings = Vec::new();

@@ -4,11 +4,23 @@
 -- A key expires at the end of the second in which its debt is repaid. If it is used again while in debt, it expires at
 -- the end of the time block in which the debt is repaid; a minus before the state marks this. Such a debt grows within
 -- its block by DECRBY, at half the cost of writing the state.
+--
+-- Spans and times are pairs of whole microseconds and ticks below 16,000, because a double cannot hold ticks since 2024
+-- exactly. Most limits have no ticks, so most states are a plain integer.
+--
+-- Sections without functions (`grow`, `read`, `judge`, `write`, `add`) are included as text where they are needed. A
+-- function call per limit would cost more than the decision. They use local names of the including section: `packs`,
+-- `from`, `old`, `now`, `key`.
+--
+-- Three scripts take from buckets: `take one` for one limit, `take` for several, `take each` for several asks. `look`,
+-- `spend` and `refuse` serve requests with other algorithms too.
 
 --== grow
 -- From `old` with a minus: `text`, the price as the argument of DECRBY, if only an addition is needed. If the debt
 -- leaves its block, `late` is the time until the end of the new one. All other cases, including denials, are judged in
 -- full.
+--
+-- The usual case of a key in debt: one command writes it.
 local price, block, bar
 price, block, bar, text = unpacked('<ddds', packs, from)
 local clear = 0 - old
@@ -21,9 +33,12 @@ end
 
 --== read
 -- From `old`, `packs` from byte `from` on, and `now`: the time at which the debt is repaid, capped at the depth of the
--- limit. `was` is the second in which an existing debt would have been repaid.
+-- limit. `was` is the second in which an existing debt would have been repaid. An invalid state is an error and stays
+-- as it is. A debt deeper than the limit can have, after the clock stepped back, is cut to its depth; `cut` is then
+-- true and the state is written even by a denial.
 local price, block, bar, _, price_ticks, bar_ticks, depth, depth_ticks = unpacked('<dddc15HHdH', packs, from)
 local clear, ticks, cut, was = now, 0, false, nil
+-- A plain integer or a minus is converted by `tonumber`; a state with ticks by its pattern.
 if old then
   clear = tonumber(old)
   if clear and clear < 0 then clear = -clear end
@@ -35,10 +50,12 @@ if old then
     clear, ticks = whole * 1, part * 1
   end
   if clear > now then was = (clear - clear % 1000000) / 1000000 end
+  -- Only values outside the expected range are checked by patterns, because that is slow.
   if clear <= now or clear > now + depth or clear % 1 ~= 0 then
     if clear > 1152921504606846 or not (string.find(old, '^%d+:?%d*$') or string.find(old, '^%-%d%d%d%d%d%d%d+$')) then
       return redis.error_reply('TIDEGATE a debt is not a time; delete the key, or use another prefix')
     end
+    -- Clock readings of a tenth of a second out of order are not a step back.
     local deepest = now + depth + 100000
     if clear < now then
       clear, ticks = now, 0
@@ -53,6 +70,7 @@ end
 
 --== judge
 --- read
+-- The bar is the largest debt that the ask may leave. No time exceeds the largest of the library, 2^64 - 1 ticks.
 -- The time at which the debt would be repaid after paying the price, and whether that is within the bar.
 local passes = false
 if not cut then
@@ -70,6 +88,8 @@ local high = (clear - low) / 1000000
 local text = format(ticks == 0 and '%d%06d' or '%d%06d:%d', high, low, ticks)
 if ticks > 0 and high == was then
   call('SET', key, text, 'KEEPTTL')
+-- A key that is used again in debt gets the minus, so that the next take can add to it. With less than a second since
+-- 2024 the text would start with zeros.
 elseif ticks == 0 and block and was and high > 0 then
   text = '-' .. text
   call('PSETEX', key, format('%d', (clear - clear % block + block - now) / 1000 + grace), text)
@@ -78,10 +98,15 @@ else
 end
 
 --== add
+-- A state with a minus is a negative number, so a greater debt is a smaller number.
 call('DECRBY', key, text)
 if late then call('PEXPIRE', key, format('%d', late / 1000 + grace)) end
 
 --== take one
+-- One limit: the script with the fewest instructions, without tables and functions. The argument is one pack; two more
+-- give the time in tests.
+--
+-- The reply is the time and the state before the take, on one line.
 local call, unpacked, format = redis.call, struct.unpack, string.format
 local time, grace = ARGV[2], 5
 if time then
@@ -118,8 +143,11 @@ local first, last, written = 1, #keys, nil
 -- Takes for several asks. Their sizes are another argument, one byte each. The asks are independent, and each sees
 -- those before it. Written states are recorded only if asks share a state.
 --- olds
+-- `w` before the sizes means that asks may share a state: `written` then has each state as written by earlier asks. `a`
+-- means that they do not.
 local match, sizes, first = string.match, ARGV[2], 1
 local written, failed = string.byte(sizes) == 119 and {}, false
+-- Decides one ask. Returns the table of states, or an error.
 local function take(first, last)
   --- ask
   return olds
@@ -142,6 +170,8 @@ end
 -- The time, as in every script. Values that most calls do not need are not fetched here.
 local call, unpacked, find, keys, arguments = redis.call, struct.unpack, string.find, KEYS, ARGV
 local packs, n, time, grace = arguments[1], #arguments, nil, 5
+-- Tests give the time as the last two arguments. Keys then live an hour longer, because the server's clock expires
+-- them.
 if n > 2 then
   time, grace = {arguments[n - 1], arguments[n]}, 3600005
 else
@@ -162,6 +192,7 @@ for i = first, last do
     old = written[keys[i]]
     olds[i] = old
   end
+  -- Only a state with a minus can be added to. A zero after it would be rejected by DECRBY.
   if old and find(old, '^%-[1-9]%d*$') then
     --- grow
   end
@@ -189,6 +220,7 @@ for i = first, last do
   end
   from = from + 54
 end
+-- The general case: some debts are written whole, or expire later.
 if judged or lates or written then
   local format = string.format
   for i = first, last do
@@ -213,15 +245,19 @@ end
 return time[1] .. ' ' .. time[2] .. ' ' .. table.concat(olds, ' ')
 
 --== look
+-- Writes a debt, for sections that are not included as text. The sections `look`, `spend` and `refuse` are the
+-- interface of the general script; see `take.lua`.
 local function write_debt(key, clear, ticks, was, block)
   --- write
 end
--- An invalid debt counts as live here; the error is reported when it is read.
+-- An invalid debt counts as live here; the error is reported when it is read. A debt that ends now is not live.
 local function debt_is_live(old)
   local whole, part = match(old or '0', '^%-?(%d+):?(%d*)$')
   if not whole then return true end
   return whole * 1 > now or whole * 1 == now and part ~= '' and part * 1 > 0
 end
+-- Returns the debt after the price, and whether the ask passes. With an initial state, `tell` is nil: the key has no
+-- state of its own.
 look.t = function(key, packs, begin)
   local old, from = call('GET', key), 2
   local tell = old
@@ -233,13 +269,18 @@ look.t = function(key, packs, begin)
   if not tell then was = nil end
   return {passes = passes, tell = tell, clear = clear, ticks = ticks, cut = cut, was = was, block = block}
 end
+-- Writes the debt after the price.
 spend.t = function(key, _, view) write_debt(key, view.clear, view.ticks, view.was, view.block) end
+-- Writes a debt that was cut, and nothing otherwise. Leaky buckets (`l`) use the same functions: the difference is in
+-- the numbers of the pack.
 refuse.t = function(key, _, view)
   if view.cut then spend.t(key, _, view) end
 end
 look.l, spend.l, refuse.l = look.t, spend.t, refuse.t
 
 --== adjust
+-- A charge is capped at the depth, a refund at the debt. Returns 1 if all of it was applied, 0 if a part, and 3 if the
+-- initial state has to be known first.
 local key, packs, from = KEYS[1], ARGV[1], 2
 local old, begin = call('GET', key), begin_of(ARGV[3])
 local begun = begin and not debt_is_live(old)
@@ -265,7 +306,8 @@ return whole and 1 or 0
 --== give back
 -- The last take is given back as far as time has not repaid it. For an earlier take, at most the time since the take
 -- can have been repaid, so the rest is given back. A delayed request has a reserved time that another request would
--- then share, so nothing is given back while any request may be delayed.
+-- then share, so nothing is given back while any request may be delayed. Returns 1 if all of the price came back, 0 if
+-- less.
 local key = KEYS[1]
 local old = call('GET', key)
 local paid, paid_ticks, clear, ticks, quiet, quiet_ticks = unpacked('<dHdHdH', ARGV[1], 2)
@@ -288,7 +330,7 @@ return back == paid and back_ticks == paid_ticks and 1 or 0
 --== refund
 -- Other processes use the same state, so the order of its debts is unknown. At most the time since the take can have
 -- been repaid. A delayed request has a reserved time that another request would then share, so nothing is refunded
--- while any request may be delayed.
+-- while any request may be delayed. Returns 1 if the whole price came back, 0 if less.
 local key = KEYS[1]
 local old = call('GET', key)
 local price, price_ticks, paid, paid_ticks, quiet, quiet_ticks = unpacked('<dHdHdH', ARGV[1], 2)

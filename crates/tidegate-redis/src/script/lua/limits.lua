@@ -1,4 +1,7 @@
 -- The table of limits of a namespace.
+--
+-- A namespace is usually a rule. Its table records the numbers that the rule has had, so that counts can be carried
+-- over after a change, and so that a reset by key finds all states. A table has at most 1,024 limits.
 
 --== table
 -- The limits that a namespace has had, in a hash. A field is the name and the numbers of a limit. Its value holds three
@@ -6,12 +9,14 @@
 -- the time at which it came into force. The third is the time until which a state under it can matter. The field '~'
 -- holds the time until which states can matter under limits that did not fit.
 local key = KEYS[1]
+-- Returns an entry; nil if the value is missing or malformed.
 local function read_entry(value)
   local order, since, till = match(value or '', '^(%d+):(%d+):(%d+)$')
   if order then return {order = order * 1, since = since * 1, till = till * 1, live = till * 1 > now} end
 end
 -- Processes that do not know of each other restore a lost table, so the order alone is not sufficient. A limit that
--- came into force later is newer; at the same instant, the one with the higher order.
+-- came into force later is newer; at the same instant, the one with the higher order. Clocks of several primaries may
+-- differ, and then the order of changes is that of their clocks.
 local function newer(one, other)
   return one.since > other.since or one.since == other.since and one.order > other.order
 end
@@ -28,7 +33,8 @@ local function rules_of(known)
   return rules
 end
 -- Deletes entries that cannot matter any more, and returns the others by field. A rule's newest limits stay if they
--- followed one that matters: its counts are carried over through them.
+-- followed one that matters: its counts are carried over through them. At most the newest five limits of a rule stay
+-- for that reason.
 local function sweep()
   local all, known, count = call('HGETALL', key), {}, 0
   for i = 1, #all, 2 do known[all[i]] = read_entry(all[i + 1]) or {order = 0} end
@@ -54,7 +60,7 @@ local function write(field, entry)
   local left = (till - now) / 1000 + grace
   if call('PTTL', key) < left then call('PEXPIRE', key, format('%.0f', left)) end
 end
--- Adds a limit that is not listed.
+-- Adds a limit that is not listed. A full table counts it in the field '~' instead.
 local function enter(field, entry, known, count)
   if count < 1024 then
     write(field, entry)

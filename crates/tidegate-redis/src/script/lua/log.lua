@@ -1,9 +1,17 @@
 -- Sliding log.
+--
+-- The state is a sorted set. The score of an entry is its time, its member the running total of all units up to it,
+-- padded so that equal scores sort by total. The first entry is a base: the total before the oldest unit that counts.
+--
+-- So the units of a window are a difference of two totals, found by rank: a decision costs a logarithm of the entries,
+-- and does not read them all. Entries that have expired are removed by the next take.
 
 --== look
+-- Returns a total as a member, of 16 digits.
 local function pad(total) return format('%016.0f', total) end
--- Returns the first of the entries `low` to `high` whose running total is at least `total`; one past them if there is
--- none.
+-- It is a bisection by rank, over at most a few dozen commands. Returns the first of the entries `low` to `high` whose
+-- running total is at least `total`; one past them if there is none. Totals grow with the rank, so the entries are
+-- sorted by both.
 local function search(key, low, high, total)
   while low <= high do
     local middle = math.floor((low + high) / 2)
@@ -15,7 +23,8 @@ local function search(key, low, high, total)
   end
   return low
 end
--- Reads a log: the totals at its newest entry and at the last expired one, whose rank is `rank` minus one.
+-- Reads a log: the totals at its newest entry and at the last expired one, whose rank is `rank` minus one. After a
+-- clock step back by more than the period, the whole log is brought to now, as one entry.
 local function log_of(key, period)
   local newest = call('ZRANGE', key, -1, -1, 'WITHSCORES')
   if not newest[1] then return {total = 0, left = 0, count = 0, at = 0, fresh = true} end
@@ -24,6 +33,7 @@ local function log_of(key, period)
     return redis.error_reply('TIDEGATE a log has strange entries; delete the key, or use another prefix')
   end
   view.at = at
+  -- A tenth of a second covers readings that are out of order.
   if at - now > math.max(period, 100000) then
     view.brought, view.rank = true, 1
   else
@@ -33,7 +43,8 @@ local function log_of(key, period)
   view.count = view.total - view.left
   return view
 end
--- Reads an initial log: base, then time and total of each entry.
+-- Reads an initial log: base, then time and total of each entry. The log exists in the argument only, and is written by
+-- the first change. Counts that have expired by now are left out.
 local function begun_log(period, begin)
   local view = {begun = begin.state, total = 0, left = 0, count = 0, at = 0, fresh = true}
   if not view.begun then return view end
@@ -48,13 +59,13 @@ local function begun_log(period, begin)
   view.count, view.nth_at = view.total - view.left, view.at
   return view
 end
--- Returns the log of a key, or its initial log.
+-- Returns the log of a key, or its initial log. Returns `stale` if an initial log is needed and not known.
 local function live_log(key, period, begin)
   local view = log_of(key, period)
   if not begin or view.err or not view.fresh and view.at + period > now then return view end
   return begin.known and begun_log(period, begin) or stale
 end
--- Writes the initial log.
+-- Writes the initial log. Returns the log as read from the server again.
 local function write_begun(key, view, period)
   call('DEL', key)
   if not view.begun then return view end
@@ -66,18 +77,23 @@ local function write_begun(key, view, period)
   end
   return log_of(key, period)
 end
+-- Lets the key expire when its newest entry leaves the period. The grace keeps the key past rounding of the expiry to
+-- milliseconds.
 local function expire_log(key, at, period)
   call('PEXPIRE', key, format('%.0f', (at + period - now) / 1000 + grace))
 end
--- Writes a single entry as of now.
+-- Writes a single entry as of now. It replaces the whole log.
 local function write_alone(key, base, total, period)
   call('DEL', key)
   call('ZADD', key, format('%.0f', now), pad(base), format('%.0f', now), pad(total))
   expire_log(key, now, period)
 end
--- Removes expired and surplus entries, and records more units.
+-- Removes expired and surplus entries, and records more units. Units beyond the amount displace the oldest ones: a
+-- charge beyond the limit does not grow the log. The units get the current time, or that of the newest entry if it is
+-- later, so that the entries stay in order.
 local function record(key, view, limit, units)
   if view.begun then view = write_begun(key, view, limit.period) end
+  -- The surplus is what a charge or a counted denial adds beyond the amount.
   local surplus = math.min(view.count, math.max(0, view.count + units - limit.amount))
   local base, total = view.left + surplus, view.total + units
   if view.fresh or view.brought or base == view.total then
@@ -91,6 +107,7 @@ local function record(key, view, limit, units)
     return expire_log(key, at, limit.period)
   end
   local first = view.rank
+  -- The base moves into an entry that is partly displaced, so it is split.
   if surplus > 0 then
     first = search(key, first, call('ZCARD', key) - 1, base + 1)
     local before = call('ZRANGE', key, first - 1, first - 1, 'WITHSCORES')
@@ -99,22 +116,29 @@ local function record(key, view, limit, units)
       first = first + 1
     end
   end
+  -- The entry before the first that counts stays as the base.
   if first > 1 then call('ZREMRANGEBYRANK', key, 0, first - 2) end
   call('ZADD', key, format('%.0f', at), pad(total))
   expire_log(key, at, limit.period)
 end
+-- Decides by the difference of totals. A denial also finds the entry that has to expire before the units fit.
+--
+-- The reply has the base, the newest entry, and for a denial that entry. An expired entry between two denials changes
+-- nothing: it is removed by the next take.
 look.g = function(key, pack, begin)
   local amount, period, count_denied, units = unpacked('<ddBd', pack, 2)
   local view = live_log(key, period, begin)
   if view.err or view.stale then return view end
   view.limit = {amount = amount, period = period, count_denied = count_denied}
   view.units, view.passes = units, units <= amount - view.count
+  -- Without entries there is no state to report.
   if view.fresh or view.begun then
     view.tell = false
   elseif view.passes or view.brought or units > amount then
     view.tell = {view.left, view.at, view.total}
     view.nth_at = view.brought and now
   else
+    -- The units fit once the entry with this total has expired.
     local goal = view.total + units - amount
     local entry = call('ZRANGE', key, view.rank, view.rank, 'WITHSCORES')
     if tonumber(entry[1]) < goal then
@@ -126,7 +150,9 @@ look.g = function(key, pack, begin)
   end
   return view
 end
+-- Appends the units.
 spend.g = function(key, _, view) record(key, view, view.limit, view.units) end
+-- Counts a denial if the limit says so, and otherwise only repairs a log after a clock step back.
 refuse.g = function(key, pack, view)
   local limit = view.limit
   local denied = view.units <= limit.amount and view.nth_at + limit.period <= 1152921504606846
@@ -139,6 +165,8 @@ refuse.g = function(key, pack, view)
 end
 
 --== adjust
+-- A charge appends units, a refund removes the newest ones. Returns 1 if all was applied, 0 if a part, and 3 if the
+-- initial log has to be known first.
 local key, amount, period, _, cost = KEYS[1], unpacked('<ddBd', ARGV[1], 2)
 local view = live_log(key, period, begin_of(ARGV[3]))
 if view.err then return view end
@@ -151,6 +179,7 @@ if ARGV[2] == 'charge' then
   record(key, view, {amount = amount, period = period}, math.min(cost, amount))
   return cost <= amount - view.count and 1 or 0
 end
+-- At most the units that still count can be refunded.
 local refunded = math.min(cost, view.count)
 local whole, total = refunded == cost and 1 or 0, view.total - refunded
 if view.brought and total > view.left then
@@ -174,7 +203,8 @@ end
 return whole
 
 --== give back
--- Removes units from the entries of one instant. Later entries are renumbered, if they are at most 64.
+-- Removes units from the entries of one instant. Later entries are renumbered, if they are at most 64. Returns 1 if all
+-- units were removed, 0 if some were not. Nothing is given back once the entries of the take have expired.
 local key, at, clear, cost = KEYS[1], unpacked('<ddd', ARGV[1], 2)
 if now >= clear then return 0 end
 local instant = format('%.0f', at)
@@ -188,6 +218,7 @@ local taken = math.min(cost, through - before)
 local goal = through - taken
 local cut = search(key, first, last, goal + 1)
 local previous = tonumber(call('ZRANGE', key, cut - 1, cut - 1)[1])
+-- Totals after the cut are lowered by the units that were removed.
 local later = call('ZRANGE', key, last + 1, -1, 'WITHSCORES')
 if goal == before and first == 1 and not later[1] then
   call('DEL', key)

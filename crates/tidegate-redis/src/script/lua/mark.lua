@@ -1,4 +1,6 @@
 -- The mark of a state: the time at which units were last removed from it without a receipt.
+--
+-- A mark exists only for a while after a reset or a refund by hand.
 
 --== write
 -- Records that units of a state were removed without a receipt, for as long as a receipt of any earlier take could be
@@ -13,6 +15,7 @@ local function mark(state, marked)
 end
 
 --== refund
+-- A charge needs no mark.
 if ARGV[2] == 'refund' then mark(KEYS[1], KEYS[2]) end
 
 --== check

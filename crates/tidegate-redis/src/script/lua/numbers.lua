@@ -1,10 +1,15 @@
 -- Arithmetic with numbers that exceed the exact range of a double.
+--
+-- A script has doubles only. A pair holds a time to the tick; digits hold products of two such numbers. The results are
+-- bit for bit those of the library, which uses integers of 128 bits.
 
 --== pairs
--- Spans as pairs of whole microseconds and ticks. The savings of a pacer are such a pair too, in a finer unit.
+-- Spans as pairs of whole microseconds and ticks. The savings of a pacer are such a pair too, in a finer unit. The
+-- functions take and return the two parts of a pair as separate values, because a table for each would be slow.
 local function less(one, one_ticks, other, other_ticks)
   return one < other or one == other and one_ticks < other_ticks
 end
+-- Carries ticks into microseconds.
 local function plus(one, one_ticks, other, other_ticks)
   local ticks = one_ticks + other_ticks
   if ticks > 15999 then return one + other + 1, ticks - 16000 end
@@ -17,10 +22,12 @@ local function minus(one, one_ticks, other, other_ticks)
   if whole < 0 then return 0, 0 end
   return whole, ticks
 end
+-- Returns the smaller of two pairs.
 local function least(one, one_ticks, other, other_ticks)
   if less(one, one_ticks, other, other_ticks) then return one, one_ticks end
   return other, other_ticks
 end
+-- Multiplies by a small integer.
 local function multiplied(whole, ticks, by)
   ticks = ticks * by
   return whole * by + math.floor(ticks / 16000), ticks % 16000
@@ -33,6 +40,9 @@ end
 
 --== big
 -- Integers of any size, as digits in base 2048, least significant first. A divisor may have 41 bits.
+--
+-- Converts a pair to ticks, as digits. The base is small enough that a digit times a digit, plus carries, is exact in a
+-- double.
 local function digits(whole, ticks)
   local all, carry = {}, ticks
   while whole > 0 or carry > 0 do
@@ -44,6 +54,7 @@ local function digits(whole, ticks)
   end
   return all
 end
+-- Multiplies digit by digit. A product of digits with its carries stays below 2^53.
 local function times(one, other)
   local product = {}
   for i = 1, #one + #other do product[i] = 0 end
@@ -58,6 +69,7 @@ local function times(one, other)
   end
   return product
 end
+-- Adds digit by digit.
 local function sum(one, other)
   local all, carry = {}, 0
   for i = 1, math.max(#one, #other) + 1 do
@@ -86,11 +98,14 @@ local function divide_up(all, by)
   end
   all[i] = (all[i] or 0) + 1
 end
+-- Converts digits to a double. The caller makes sure that it fits.
 local function number(all)
   local whole = 0
   for i = #all, 1, -1 do whole = whole * 2048 + all[i] end
   return whole
 end
+-- Returns true if the first number is at most the second. The numbers may have leading zeros. Missing digits count as
+-- zero.
 local function at_most(one, other)
   for i = math.max(#one, #other), 1, -1 do
     local left, right = one[i] or 0, other[i] or 0

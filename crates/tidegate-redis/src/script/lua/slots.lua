@@ -1,7 +1,12 @@
 -- Sliding window.
+--
+-- A window is divided into slots of equal length, aligned to the epoch of the scripts. A strict window counts all slots
+-- that overlap it; an estimate has one slot per period and weights the previous one by its overlap.
 
 --== look
--- The state is an array: the number of the newest slot, the length of a slot, and the counts, newest first.
+-- The state is an array: the number of the newest slot, the length of a slot, and the counts, newest first. Returns
+-- false if the value is no such array: another program wrote it. Numbers are doubles in `MessagePack`, whole and not
+-- negative.
 local function read_slots(raw)
   local fine, slots = pcall(cmsgpack.unpack, raw)
   fine = fine and type(slots) == 'table' and #slots > 2
@@ -11,7 +16,8 @@ local function read_slots(raw)
   end
   return fine and slots[2] > 0 and slots
 end
--- Moves each count of other slots to the slot in which its own ended, or to the current one.
+-- Moves each count of other slots to the slot in which its own ended, or to the current one. Counts are never moved to
+-- an earlier time than they were made, so a conversion admits nothing too early.
 local function converted(old, newest, limit)
   local slots = {newest, limit.width}
   for i = 0, limit.slots do slots[i + 3] = 0 end
@@ -22,13 +28,14 @@ local function converted(old, newest, limit)
   end
   return slots
 end
--- Returns the time at which the newest count leaves the last slot.
+-- Returns the time at which the newest count leaves the last slot. Returns nil if all counts are zero.
 local function slots_end(slots)
   local age = 0
   while slots[age + 3] == 0 do age = age + 1 end
   return slots[age + 3] and (slots[1] - age + #slots - 2) * slots[2]
 end
--- Returns the counters with the current slot, and their age in slots.
+-- Returns the counters with the current slot, and their age in slots. Stored slots are kept if they fit the limit, and
+-- converted if its numbers have changed or the clock has stepped back.
 local function slots_of(key, limit, begin)
   local raw = call('GET', key)
   local old = raw and read_slots(raw)
@@ -46,21 +53,25 @@ local function slots_of(key, limit, begin)
     slots, moved = converted(old, slot, limit), true
   end
   local view = {tell = tell, slots = slots, moved = tell and moved, limit = limit}
+  -- A clock that reads earlier than the newest slot counts at its start.
   view.slot, view.age = math.max(slot, slots[1]), math.max(slot - slots[1], 0)
   view.into = slot < slots[1] and 0 or now - slot * limit.width
   return view
 end
--- An empty state has no value, except for clock readings that are out of order by up to a tenth of a second.
+-- An empty state has no value, except for clock readings that are out of order by up to a tenth of a second. The key
+-- expires when the newest count leaves the window.
 local function write_slots(key, slots)
   local clear = slots_end(slots) or now + 100000
   call('SET', key, cmsgpack.pack(slots), 'PX', format('%.0f', math.max(0, clear - now) / 1000 + grace))
 end
--- Returns the counters shifted, so that the newest is that of the current slot.
+-- Returns the counters shifted, so that the newest is that of the current slot. The stored array stays as it is, for
+-- denials that write nothing.
 local function settled(view)
   local slots = {view.slot, view.limit.width}
   for i = 0, view.limit.slots do slots[i + 3] = i >= view.age and view.slots[i - view.age + 3] or 0 end
   return slots
 end
+-- Decides by the sum of all slots, or by the estimate.
 look.s = function(key, pack, begin)
   local amount, width, count, estimate, most, units = unpacked('<dddBdd', pack, 2)
   local view = slots_of(key, {width = width, slots = count, most = most}, begin)
@@ -68,7 +79,9 @@ look.s = function(key, pack, begin)
   view.units = units
   local slots = settled(view)
   view.ready = slots
+  -- The comparison is exact: products of counts and times exceed a double, so they are multiplied digit by digit.
   if estimate == 1 then
+    -- The older slot counts in proportion to the part of it that the window still covers.
     local room, older = amount - units - slots[3], slots[4]
     view.passes = room >= 0 and (older <= room
       or at_most(times(digits(older, 0), digits(width - view.into, 0)), times(digits(room, 0), digits(width, 0))))
@@ -79,15 +92,18 @@ look.s = function(key, pack, begin)
   end
   return view
 end
+-- Adds the units to the current slot.
 spend.s = function(key, _, view)
   view.ready[3] = view.ready[3] + view.units
   write_slots(key, view.ready)
 end
+-- Writes converted slots, so that they are not converted again.
 refuse.s = function(key, _, view)
   if view.moved then write_slots(key, view.slots) end
 end
 
 --== change
+-- What both kinds of changes need: the slots, shifted to now. Returns 3 if the initial slots have to be known first.
 local key, _, width, count, _, most, cost = KEYS[1], unpacked('<dddBdd', ARGV[1], 2)
 local view = slots_of(key, {width = width, slots = count, most = most}, begin_of(ARGV[3]))
 if view.err then return view end
@@ -95,6 +111,7 @@ if view.stale then return 3 end
 local slots = settled(view)
 
 --== adjust
+-- A charge goes to the current slot, up to the largest count. A refund takes units from the newest slots first.
 if ARGV[2] == 'charge' then
   local total = 0
   for i = 3, #slots do total = total + slots[i] end
@@ -110,6 +127,7 @@ if view.tell or slots_end(slots) or ARGV[2] == 'charge' then write_slots(key, sl
 return cost == 0 and 1 or 0
 
 --== give back
+-- Units are removed from the slot of their take only. It may have left the window.
 if not view.tell then return 0 end
 local age, returned = slots[1] - math.floor(unpacked('<d', ARGV[1], 43) / width), 0
 if age >= 0 and age <= count then

@@ -16,6 +16,8 @@ end
 return reply
 
 --== reset
+-- Deletes states and leaves a mark for each, so that receipts of earlier takes refund nothing. The keys are pairs of a
+-- state and its mark. Returns the number of states that existed.
 local found = 0
 for i = 1, #KEYS, 2 do
   if mark(KEYS[i], KEYS[i + 1]) then found = found + call('DEL', KEYS[i]) end

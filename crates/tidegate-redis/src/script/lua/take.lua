@@ -1,4 +1,8 @@
 -- Asks under limits of any algorithm.
+--
+-- Each algorithm has three functions, by the letter of its packs: `look` reads a state and decides, `spend` writes it
+-- after a take, `refuse` writes it after a denial where that is needed. A view is what `look` returns: `passes`, `tell`
+-- (the state to reply), `err`, or `stale`.
 
 --== take
 -- One ask takes under all of its limits, or under none. Several asks are independent: each sees those before it, and
@@ -9,8 +13,10 @@ if string.byte(ARGV[n]) == 98 then
   n = n / 2
   for i = 1, n do begins[i] = begin_of(ARGV[n + i]) end
 end
+-- Looks at the state of one bid.
 local function look_at(i) return look[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], begins[i]) end
 -- Each limit that denied records the denial, as for a single ask. With several bids on one state, one after the other.
+-- The first number of the reply is 0; the states follow in the order of the bids.
 local function deny(first, last, views)
   local reply, touched = {0}, {}
   for i = first, last do
@@ -27,7 +33,8 @@ local function deny(first, last, views)
   end
   return reply
 end
--- Takes an ask with several bids on one state. If a later bid is denied, all states are restored from copies.
+-- Takes an ask with several bids on one state. If a later bid is denied, all states are restored from copies. Copies
+-- are keys of the call with a `~`, in the same slot, and exist only while the script runs.
 local function take_twins()
   local reply, copied, refused = {1}, {}, nil
   for i = 1, n do
@@ -61,7 +68,9 @@ local function take_twins()
   end
   return reply
 end
--- Takes under the limits `first` to `last`. Returns whether all was spent, and the state of each before the take.
+-- Takes under the limits `first` to `last`. Returns whether all was spent, and the state of each before the take. The
+-- first number of the result is 1 for spent, 0 for denied, 2 for an unknown initial state. States are read before any
+-- is written, so a denial and an error spend nothing.
 local function take(first, last)
   local views, all, unknown = {}, true, false
   for i = first, last do
@@ -70,6 +79,7 @@ local function take(first, last)
     views[i], all, unknown = view, all and view.passes, unknown or view.stale
   end
   if not unknown and not all then return deny(first, last, views) end
+  -- More keys than bids means that the copies were passed, so a state has several bids.
   if not unknown and #KEYS > n then return take_twins() end
   -- The initial state of a key without a live state has to be known first.
   local reply = {unknown and 2 or 1}
@@ -79,6 +89,7 @@ local function take(first, last)
   end
   return reply
 end
+-- A single ask has its error as the whole reply.
 if not sizes then
   local reply = take(1, n)
   return reply.err and reply or {time[1], time[2], reply}
@@ -92,7 +103,8 @@ end
 return replies
 
 --== each
--- An error affects only its own ask: those before it are done, and those after it will be.
+-- An error affects only its own ask: those before it are done, and those after it will be. The message of an error from
+-- a failed command has the name and the line of the script before it, which are removed.
 local function each(first, last)
   local fine, reply = pcall(take, first, last)
   if fine or type(reply) == 'table' then return reply end
@@ -100,6 +112,7 @@ local function each(first, last)
 end
 
 --== peek
+-- Returns all states, without a change. The verdict is not used.
 local reply = {time[1], time[2], {0}}
 for i = 1, n do
   local view = look[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i])
@@ -109,4 +122,5 @@ end
 return reply
 
 --== nothing
+-- Returns the digit of the argument. It is the reply of operations that do not apply to an algorithm.
 return tonumber(string.sub(ARGV[1], 2))

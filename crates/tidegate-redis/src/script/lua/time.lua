@@ -1,4 +1,6 @@
 -- The beginning of every script.
+--
+-- A test gives the time, and keys then live an hour longer: the server's own clock expires them.
 
 --== time
 -- The time in whole microseconds since 2024. A test passes it as the last two arguments, which begin with digits.

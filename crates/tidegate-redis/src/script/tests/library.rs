@@ -140,7 +140,7 @@ fn check(
 }
 
 fn same(there: &[Decision], here: &[Decision], case: &str) {
-    let told = |decision: &Decision| {
+    let fields = |decision: &Decision| {
         (
             decision.verdict_in_ticks(),
             decision.limit(),
@@ -149,7 +149,8 @@ fn same(there: &[Decision], here: &[Decision], case: &str) {
             decision.permit().is_some(),
         )
     };
-    let (there, here): (Vec<_>, Vec<_>) = (there.iter().map(told).collect(), here.iter().map(told).collect());
+    let (there, here): (Vec<_>, Vec<_>) =
+        (there.iter().map(fields).collect(), here.iter().map(fields).collect());
     assert_eq!(there, here, "the server, then the library; {case}");
 }
 

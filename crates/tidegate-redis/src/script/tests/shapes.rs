@@ -151,7 +151,7 @@ fn every_call(
 }
 
 #[test]
-fn what_somebody_else_put_under_a_key_is_an_error_and_stays() {
+fn a_foreign_value_under_a_key_is_an_error_and_stays() {
     let mut server = Server::start(Flavour::Redis7);
     let strange: [&[&[u8]]; 17] = [
         &[b"SET", b""],

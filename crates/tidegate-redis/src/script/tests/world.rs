@@ -94,7 +94,7 @@ impl World {
             map: Map::with_clock(clock.clone()),
             clock,
             furthest: start,
-            keys: ["ana", "bob", "cy", "nobody"].map(Key::new).to_vec(),
+            keys: ["ana", "bob", "cy", "dan"].map(Key::new).to_vec(),
             limits,
             permits: Vec::new(),
             given: Vec::new(),

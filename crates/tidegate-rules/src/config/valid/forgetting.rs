@@ -1,4 +1,7 @@
 //! Limits on which `when_full = "forget"` has no effect.
+//!
+//! Only limits whose state is one word are kept in cells. The others are kept in a map, which forgets no live key; the
+//! setting would promise a bound on memory that it does not have.
 
 use tidegate::{Limit, WhenFull};
 
@@ -23,6 +26,7 @@ impl Valid<'_> {
     }
 }
 
+/// Returns the complaint, with the algorithms that would be valid as the remedy.
 fn without_effect(limit: &Limit, candidate_for: Option<&Written<String>>) -> String {
     let of = candidate_for.map_or(String::new(), |base| format!(" of rule {:?}", base.value));
     format!(

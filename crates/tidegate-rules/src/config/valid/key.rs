@@ -1,4 +1,8 @@
 //! Validation of the conditions and the key of a rule.
+//!
+//! Both name attributes. A name is checked for its syntax, for the case of well-known names and for words that look
+//! like operators, such as `not.path`. Any other name is accepted, because frontends and callers define attributes of
+//! their own; an attribute that no frontend provides is missing in every request.
 
 use super::super::written::{RuleText, Written};
 use super::choice::{MISSING, REPEATED, shortened};
@@ -8,11 +12,19 @@ use crate::condition::{Condition, read_pattern};
 use crate::key::{Grouping, KeyParts, MAX_PARTS, Part};
 
 /// The maximum number of conditions of a rule.
+///
+/// More conditions are certainly a mistake; each one costs time in every request that gets that far.
 const MAX_CONDITIONS: usize = 16;
 /// The attributes that frontends provide, and the prefixes of further ones.
+///
+/// Only the case of these is checked. `Path` would be an attribute that no frontend sets.
 const WELL_KNOWN: [&str; 7] = ["ip", "path", "method", "host", "header.", "cookie.", "query."];
 
 impl Valid<'_> {
+    /// Validates the conditions of a rule. `header.X` and `header.x` are one attribute, which may occur once; several
+    /// values are a list.
+    ///
+    /// Invalid patterns are left out, and the condition is kept, so that the attribute is known to later checks.
     pub(super) fn conditions(&mut self, text: &RuleText) -> Option<Box<[Condition]>> {
         if let Some((beyond, _)) = text.when.get(MAX_CONDITIONS) {
             self.complain(
@@ -44,6 +56,9 @@ impl Valid<'_> {
         Some(conditions.into())
     }
 
+    /// Validates the key of a rule: its parts, the prefix lengths, and the behavior for missing and repeated parts.
+    ///
+    /// An empty key is valid: the rule then counts all of its requests together.
     pub(super) fn key(&mut self, text: &RuleText) -> Option<KeyParts> {
         let on_missing = self.choice("on_missing", text.on_missing.as_ref(), &MISSING);
         let on_repeated = self.choice("on_repeated", text.on_repeated.as_ref(), &REPEATED);
@@ -70,6 +85,8 @@ impl Valid<'_> {
         Some(KeyParts { parts: parts.into(), grouping, on_missing: on_missing?, on_repeated: on_repeated? })
     }
 
+    /// Validates the parts of a key that are trusted. Only a part of the key can be trusted, and it is compared in the
+    /// canonical form, so `header.X-User` is `header.x-user`.
     pub(super) fn trusted(&mut self, text: &RuleText) -> Box<[Box<str>]> {
         let mut trusted = Vec::new();
         let written = text.trusted.as_deref().unwrap_or_default();
@@ -94,6 +111,8 @@ impl Valid<'_> {
     }
 
     /// Validates the name of an attribute.
+    ///
+    /// The length is limited because names appear in replies, metrics and messages.
     pub(super) fn attribute(&mut self, of: &str, name: &Written<String>) {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         let what = match &*name.value {
@@ -117,6 +136,8 @@ impl Valid<'_> {
         self.complain(&name.span, format!("{of} {:?}: {what}", shortened(&name.value)));
     }
 
+    /// Validates a prefix length of 1 to `most`. Zero would count all addresses as one; leave `ip` out of the key for
+    /// that.
     pub(super) fn bits(
         &mut self,
         name: &str,
@@ -138,6 +159,8 @@ impl Valid<'_> {
 }
 
 /// Returns the error for an attribute that is meant to negate or join conditions, such as `not` or `or.path`.
+///
+/// Such a condition would be about an attribute that does not exist, so the rule would never apply.
 fn operator(name: &str) -> Option<&'static str> {
     match name.split_once('.').map_or((name, false), |(first, _)| (first, true)) {
         ("not", _) | ("none" | "unless" | "except", true) => Some(

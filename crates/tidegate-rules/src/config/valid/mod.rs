@@ -1,6 +1,14 @@
 //! Validation: turns the parsed file into rules, or reports all of its errors.
+//!
+//! ```text
+//!   names of all rules -> each rule on its own -> candidates linked to their rules -> when_full against limits
+//! ```
+//!
+//! A rule is validated even if an earlier one is invalid. Within a rule, a value that is invalid is replaced by its
+//! default, so that every field is checked; the rule itself is then left out. There is a policy only if there are no
+//! complaints at all.
 
-mod choice;
+pub(super) mod choice;
 mod forgetting;
 mod key;
 mod params;
@@ -17,7 +25,7 @@ use crate::index::RuleId;
 use crate::normalized::Slots;
 use crate::policy::NamedZone;
 use crate::rule::{Action, Limited, Rule, StaticVerdict};
-use choice::{MODES, shortened};
+use choice::{DECISIONS, MODES, shortened};
 pub(super) use params::MAX_COST;
 
 /// The maximum number of rules of a policy.
@@ -36,10 +44,13 @@ const OF_CANDIDATES: [&str; 6] = ["name", "candidate_for", "limit", "cost", "max
 /// The fields that a rule without a limit may have.
 const OF_DECISIONS: [&str; 4] = ["name", "when", "decision", "mode"];
 
-/// The validation of one file.
+/// The validation of one policy.
+///
+/// It assigns the slots of attributes while it reads conditions and keys, so a policy contains only attributes in use.
 #[derive(Debug)]
 pub(super) struct Valid<'t> {
-    text: &'t str,
+    /// The file; `None` for a policy made in code, whose positions are indices of rules.
+    text: Option<&'t str>,
     pub(super) slots: Slots,
     pub(super) complaints: Complaints,
     unknown_rules: usize,
@@ -53,10 +64,14 @@ pub(super) struct AllValid {
 }
 
 impl<'t> Valid<'t> {
-    pub(super) fn new(text: &'t str, complaints: Complaints) -> Valid<'t> {
+    /// Starts with the complaints of the reader, so that all of them are sorted and counted together.
+    pub(super) fn new(text: Option<&'t str>, complaints: Complaints) -> Valid<'t> {
         Valid { text, slots: Slots::default(), complaints, unknown_rules: 0 }
     }
 
+    /// Validates a whole policy. `None` if there is any complaint, including those of the reader.
+    ///
+    /// A candidate may precede its rule in the file, so candidates are linked after all rules have been validated.
     pub(super) fn all(&mut self, written: &PolicyText) -> Option<AllValid> {
         if let Some(beyond) = written.zones.get(MAX_ZONES) {
             self.complain(&beyond.name.span, format!("zone: there are more than {MAX_ZONES}; use fewer"));
@@ -80,6 +95,8 @@ impl<'t> Valid<'t> {
     }
 
     /// Returns the numbers of all rules by name.
+    ///
+    /// Of several rules with one name the first one is meant, so that candidates for it are still validated.
     fn names<'w>(&mut self, rules: &'w [RuleText]) -> HashMap<&'w str, RuleId> {
         let (mut names, mut lines) = (HashMap::new(), None);
         for (id, rule) in (0..).zip(rules) {
@@ -94,9 +111,15 @@ impl<'t> Valid<'t> {
             let other = rules.get(first as usize).filter(|_| first != id);
             if let Some(other) = other.and_then(|other| other.name.as_ref()) {
                 let at = other.span.start;
-                let line = lines.get_or_insert_with(|| Lines::of(self.text)).number(at);
+                let other = match self.text {
+                    Some(text) => {
+                        let line = lines.get_or_insert_with(|| Lines::of(text)).number(at);
+                        format!("the rule in line {line}")
+                    }
+                    None => format!("rule {}", first + 1),
+                };
                 let what = format!(
-                    "name {:?}: the rule in line {line} has it, too; counts are kept by name, so choose another",
+                    "name {:?}: {other} has it, too; counts are kept by name, so choose another",
                     name.value
                 );
                 self.complain(&name.span, what);
@@ -106,6 +129,8 @@ impl<'t> Valid<'t> {
     }
 
     /// Validates a name, which has to be usable in a header field, a label and a log.
+    ///
+    /// Letters, digits and `_ - . : /` are valid. They need no escaping in any of these places.
     fn name(&mut self, of: &str, name: &Written<String>) {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
         let what = match &*name.value {
@@ -126,6 +151,7 @@ impl<'t> Valid<'t> {
         self.complain(&name.span, format!("{of} {:?}: {what}", shortened(&name.value)));
     }
 
+    /// Validates one rule. A rule has either a decision or a limit; a candidate has a limit.
     fn rule(
         &mut self,
         text: &RuleText,
@@ -163,6 +189,8 @@ impl<'t> Valid<'t> {
     }
 
     /// Reports a rule without a limit and without a decision.
+    ///
+    /// It reports nothing if one of the two is present with an invalid value, because that has been reported already.
     fn without_action(&mut self, text: &RuleText) {
         if text.says("limit") || text.says("decision") {
             return;
@@ -179,6 +207,8 @@ impl<'t> Valid<'t> {
     }
 
     /// Gives a candidate the key and the zone of its rule.
+    ///
+    /// The key and the zone are validated again for this candidate, and their complaints are dropped.
     fn beside(
         &mut self,
         mut limited: Box<Limited>,
@@ -197,16 +227,16 @@ impl<'t> Valid<'t> {
         Some(limited)
     }
 
+    /// Validates a rule with a fixed decision. Fields that only matter for a limit, such as a key, are errors.
     fn decision(&mut self, text: &RuleText, decision: &Written<String>) -> Option<StaticVerdict> {
         self.only(text, &OF_DECISIONS, "belongs to a limit, and this rule decides without one; leave it out");
-        self.choice(
-            "decision",
-            Some(decision),
-            &[("allow", StaticVerdict::Allow), ("deny", StaticVerdict::Deny)],
-        )
+        self.choice("decision", Some(decision), &DECISIONS)
     }
 
     /// Returns the rule that a candidate would replace.
+    ///
+    /// A candidate cannot stand beside another candidate, or beside a rule without a limit. Its own conditions, key,
+    /// zone and mode would be ignored, so they are errors.
     fn base<'w>(
         &mut self,
         text: &RuleText,
@@ -236,6 +266,8 @@ impl<'t> Valid<'t> {
     }
 
     /// Returns a similar rule name. Comparing each unknown name with each known one would take too long.
+    ///
+    /// After ten unknown names the answer is `None`.
     fn like<'w>(&mut self, name: &str, all: &'w [RuleText]) -> Option<&'w str> {
         self.unknown_rules += 1;
         if self.unknown_rules > MAX_LIKE {
@@ -246,22 +278,33 @@ impl<'t> Valid<'t> {
     }
 
     /// Reports fields that are not allowed here.
+    ///
+    /// A limit is not reported here: the caller has a message of its own for it.
     fn only(&mut self, text: &RuleText, allowed: &[&str], what: &str) {
         for field in text.fields.iter().filter(|field| !allowed.contains(&field.value)) {
             match field.value {
                 "limit" => {}
-                "mode" => self.complain(&field.span, "mode: a candidate refuses nobody; leave it out"),
+                "mode" => self.complain(&field.span, "mode: a candidate denies no request; leave it out"),
                 name => self.complain(&field.span, format!("{name}: {what}")),
             }
         }
     }
 
+    /// Adds a complaint about a value at this position.
     fn complain(&mut self, span: &Range<usize>, what: impl Into<String>) {
         self.complaints.push(Complaint::at(span.clone(), what));
     }
 }
 
+/// Returns the error for a policy with more than [`MAX_RULES`] rules.
+pub(super) fn too_many_rules() -> String {
+    format!("rule: there are more than {MAX_RULES}; use fewer")
+}
+
 /// Registers a candidate with its rule.
+///
+/// A candidate inherits the behavior for a full zone and a failed store, so that it differs from its rule only in the
+/// parameters that are being compared.
 fn link(rules: &mut [Option<Rule>], base: RuleId, candidate: RuleId) {
     let zone_fate = match rules.get_mut(base as usize) {
         Some(Some(Rule { action: Action::Limit(limited), .. })) => {

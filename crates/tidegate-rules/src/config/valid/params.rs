@@ -1,4 +1,7 @@
 //! Validation of limits and schedules.
+//!
+//! The parameters of a rule are its limit, cost, max wait and mode. A window of its schedule replaces some of them, and
+//! takes the others from the rule.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -15,9 +18,13 @@ use crate::rule::{Limited, RuleParams, Schedule};
 use crate::schedule::{MAX_WINDOWS, Timetable};
 
 /// The largest cost that any limit can allow.
+///
+/// A larger one would deny every request, so it is an error and no warning.
 pub(in crate::config) const MAX_COST: u64 = 1 << 62;
 
 impl Valid<'_> {
+    /// Validates a rule with a limit. Every field is checked before the first invalid one ends the validation, so that
+    /// all errors of the rule are reported together.
     pub(super) fn limited(
         &mut self,
         text: &RuleText,
@@ -53,6 +60,8 @@ impl Valid<'_> {
         }))
     }
 
+    /// Validates a schedule. With one invalid window the whole schedule is invalid: without it another window might be
+    /// in force at that time.
     pub(super) fn schedule(&mut self, texts: &[WindowText], usual: &RuleParams) -> Option<Schedule> {
         if let Some(beyond) = texts.get(MAX_WINDOWS) {
             self.complain(&beyond.span, format!("schedule: has more than {MAX_WINDOWS} windows; use fewer"));
@@ -70,6 +79,7 @@ impl Valid<'_> {
         (self.complaints.found() == before).then(|| Schedule { timetable: Timetable::new(windows), terms })
     }
 
+    /// Returns the parameters in a window. A window without any parameter is reported, because it would change nothing.
     pub(super) fn terms_of_window(&mut self, text: &WindowText, usual: &RuleParams) -> Option<RuleParams> {
         if !text.fields.iter().any(|field| ["limit", "cost", "max_wait", "mode"].contains(field)) {
             self.complain(
@@ -88,6 +98,7 @@ impl Valid<'_> {
         Some(RuleParams { limit: limit?, cost: cost?, max_wait: max_wait?, mode: mode? })
     }
 
+    /// Parses a limit. The complaint marks the part of the text that is wrong, not the whole value.
     pub(super) fn limit(&mut self, written: &Written<String>) -> Option<Limit> {
         written
             .value
@@ -101,14 +112,17 @@ impl Valid<'_> {
     }
 
     /// Returns the byte range in the file of a part of a quoted text.
+    ///
+    /// Falls back to the whole value if it contains escapes, or if the policy was made in code.
     pub(super) fn within(&self, written: &Written<String>, place: Range<usize>) -> Range<usize> {
-        let raw = self.text.get(written.span.clone()).unwrap_or_default();
+        let raw = self.text.and_then(|text| text.get(written.span.clone())).unwrap_or_default();
         match raw.get(1..).filter(|raw| raw.starts_with(&written.value)) {
             Some(_) => written.span.start + 1 + place.start..written.span.start + 1 + place.end,
             None => written.span.clone(),
         }
     }
 
+    /// Validates a cost of 1 to [`MAX_COST`]; 1 if it is absent.
     pub(super) fn cost(&mut self, written: Option<&Written<u64>>) -> Option<u64> {
         match written {
             None => Some(1),
@@ -126,6 +140,7 @@ impl Valid<'_> {
         }
     }
 
+    /// Parses a max wait. The outer `None` is an error, the inner one leaves the max wait to the caller.
     pub(super) fn max_wait(&mut self, written: Option<&Written<String>>) -> Option<Option<Duration>> {
         let Some(written) = written else { return Some(None) };
         match duration(&written.value) {

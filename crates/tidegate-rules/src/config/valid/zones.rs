@@ -1,4 +1,7 @@
 //! The zones that rules may name.
+//!
+//! A zone separates keys that would otherwise evict each other or share cells. Rules name it by `zone = "NAME"`, and it
+//! exists as long as a policy has it.
 
 use tidegate_support::{Bytes, nearest, size};
 
@@ -10,6 +13,7 @@ use crate::policy::NamedZone;
 const MAX_ZONE_BYTES: usize = 64 << 30;
 
 impl Valid<'_> {
+    /// Validates the zones of a policy. Their sizes are at least 4 KiB each, and at most 64 GiB together.
     pub(super) fn zones(&mut self, texts: &[ZoneText]) -> Vec<NamedZone> {
         let mut zones = Vec::new();
         for text in texts {
@@ -47,6 +51,7 @@ impl Valid<'_> {
         self.complain(&size.span, format!("size {:?}: {what}", size.value));
     }
 
+    /// Validates the zone that a rule names. The outer `None` is an error, the inner one is the zone of the store.
     pub(super) fn zone(
         &mut self,
         written: Option<&Written<String>>,

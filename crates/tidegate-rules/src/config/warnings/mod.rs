@@ -1,4 +1,17 @@
 //! Warnings about policies that are valid but probably not intended.
+//!
+//! Each warning names the rule and the remedy. A warning is reported only if it is certain: where two rules cannot be
+//! compared, or a comparison would take too long, nothing is reported.
+//!
+//! | warning | the usual mistake |
+//! |---|---|
+//! | is never reached | an earlier decision covers every request of the rule |
+//! | never denies anything | a stricter limit applies to the same requests |
+//! | counts the same | a copied rule |
+//! | lets nothing pass | a cost above the burst |
+//! | counts by a header | a key that the client chooses |
+//! | is no header field | `X-Api-Key` without the prefix `header.` |
+//! | keys stay for long | a zone with limits per second and per day |
 
 mod names;
 mod others;
@@ -23,6 +36,9 @@ const PERIODS_APART: u32 = 10_000;
 const MAX_ALIKE: usize = 16;
 
 /// Returns all warnings about rules and their texts, at this time.
+///
+/// The time is that of [`super::read_at`]. The cost is nearly linear in the number of rules, and comparisons of pairs
+/// are bounded.
 pub(super) fn warnings(rules: &[Rule], texts: &[RuleText], now: i64) -> Complaints {
     let mut found = Complaints::default();
     let mut by_meaning: HashMap<(Vec<String>, String), Vec<&Rule>> = HashMap::new();
@@ -99,11 +115,13 @@ fn is_same(one: &Rule, other: &Rule) -> bool {
 }
 
 /// Returns warnings about costs that are larger than the limit can ever allow.
+///
+/// A pacer accepts any cost, so it is never reported.
 fn too_dear(rule: &Rule, limited: &Limited, text: &RuleText) -> Vec<Complaint> {
     let windows = text.schedule.iter().map(|window| (&window.limit, &window.cost, " in this window"));
     let places = [(&text.limit, &text.cost, "")].into_iter().chain(windows);
-    let told = limited.all_terms().zip(places).filter(|(terms, _)| terms.cost > terms.capacity());
-    told.map(|(terms, (limit, cost, when))| {
+    let excessive = limited.all_terms().zip(places).filter(|(terms, _)| terms.cost > terms.capacity());
+    excessive.map(|(terms, (limit, cost, when))| {
         let cost = cost.as_ref().map(|written| written.span.clone());
         let span = cost.or(limit.as_ref().map(|written| written.span.clone()));
         let what = format!(
@@ -118,6 +136,8 @@ fn too_dear(rule: &Rule, limited: &Limited, text: &RuleText) -> Vec<Complaint> {
 }
 
 /// Returns warnings about zones whose limits have very different periods.
+///
+/// At most one warning for each zone, about the longest and the shortest period in it.
 fn periods_apart(rules: &[Rule], texts: &[RuleText]) -> Vec<Complaint> {
     let mut zones: HashMap<Option<&str>, Vec<(Duration, usize)>> = HashMap::new();
     for (index, rule) in rules.iter().enumerate() {

@@ -7,6 +7,8 @@ use crate::key::OnMissing;
 use crate::rule::Limited;
 
 /// The prefixes of attributes that a client can set to any value.
+///
+/// The address is not among them: the server takes it from the connection, or from trusted proxies.
 const FORGED: [&str; 3] = ["header.", "cookie.", "query."];
 
 /// Header fields that are often used as keys, in addition to those with the prefix `x-`.

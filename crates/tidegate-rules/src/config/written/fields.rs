@@ -1,6 +1,11 @@
 //! The fields of each table, with an example for each.
+//!
+//! A field that is not in these lists is an error with a suggestion, never ignored: an ignored `limits = "5/s"` would
+//! be a rule that limits no request. The example of a field is the remedy for a value of the wrong type.
 
 /// A field of a table, with an example.
+///
+/// Its example is TOML, so that a message can be copied into the file: `cost: is text; write cost = 5`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: &'static str,
@@ -11,6 +16,7 @@ const fn field(name: &'static str, example: &'static str) -> Field {
     Field { name, example }
 }
 
+/// The fields of a table `[[rule]]`. Only `name` is required, with one of `limit` and `decision`.
 pub(super) const RULE: [Field; 18] = [
     field("name", "\"login\""),
     field("when", "{ path = \"/api/{*rest}\" }"),
@@ -32,6 +38,7 @@ pub(super) const RULE: [Field; 18] = [
     field("trusted", "[\"header.x-user\"]"),
 ];
 
+/// The fields of an entry of `schedule`. `from` and `to` are required, with at least one of the last four.
 pub(super) const WINDOW: [Field; 8] = [
     field("from", "\"11-11T00:00\""),
     field("to", "\"11-12T00:00\""),
@@ -44,12 +51,17 @@ pub(super) const WINDOW: [Field; 8] = [
 ];
 
 /// The names of all tables of a file.
+///
+/// Another table is an error if the file belongs to no server, because it is usually a misspelled `[[rule]]`.
 pub(super) const TABLES: [&str; 4] = ["rule", "zone", "server", "store"];
 
+/// The fields of a table `[zone.NAME]`. The size is required.
 pub(super) const ZONE: [Field; 1] = [field("size", "\"16MiB\"")];
 
 /// Fields that are often written in the wrong table, with the correct location.
-pub(super) const ELSEWHERE: [(&[&str], &str); 6] = [
+///
+/// Other rate limiters have these as separate fields. A similar name of a field would be a misleading suggestion.
+pub(super) const MISPLACED: [(&[&str], &str); 6] = [
     (
         &["burst", "queue", "slots", "delay_after", "delay-after", "max_debt", "max-debt"],
         "is part of the limit; write it there, as in limit = \"10/s burst 20\"",

@@ -1,4 +1,10 @@
-//! The contents of a policy file before validation: tables and fields by name, values by type.
+//! The contents of a policy before validation: tables and fields by name, values by type.
+//!
+//! The reader of a file and the builders in code both produce this form, so that every check exists once.
+//!
+//! Every field is optional here, and its value is text or a number as written. Validation needs to know which fields
+//! are present even if their value has the wrong type: a rule whose limit is a number has a limit, and must not be
+//! reported as a rule without one.
 
 mod fields;
 mod reader;
@@ -7,15 +13,27 @@ use std::ops::Range;
 
 pub(super) use reader::Reader;
 
-/// A value with its position in the file.
+/// The maximum number of values of a list.
+pub(super) const MAX_LIST: usize = 65_536;
+
+/// A value with its position: the bytes in the file, or the index of the rule or zone for a policy made in code.
 #[derive(Clone, Debug)]
 pub(crate) struct Written<T> {
     pub(crate) value: T,
     pub(crate) span: Range<usize>,
 }
 
+impl<T> Written<T> {
+    /// Creates a value that was not read from a file. Its position is set later.
+    pub(super) fn in_code(value: T) -> Written<T> {
+        Written { value, span: 0..0 }
+    }
+}
+
 /// A rule as written.
-#[derive(Debug, Default)]
+///
+/// The fields have the names that they have in a file. [`super::builder`] fills in the same fields from typed values.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RuleText {
     /// The position of the rule.
     pub(crate) span: Range<usize>,
@@ -43,13 +61,47 @@ pub(crate) struct RuleText {
 
 impl RuleText {
     /// Returns true if a field is present, valid or not.
+    ///
+    /// Use it before reporting a field as missing.
     pub(super) fn says(&self, field: &str) -> bool {
         self.fields.iter().any(|known| known.value == field)
+    }
+
+    /// Sets the position of the rule and of all its values, for a rule made in code.
+    pub(super) fn move_to(&mut self, index: usize) {
+        let put = |span: &mut Range<usize>| *span = index..index;
+        put(&mut self.span);
+        for (attribute, patterns) in &mut self.when {
+            put(&mut attribute.span);
+            patterns.iter_mut().for_each(|pattern| put(&mut pattern.span));
+        }
+        let lists = self.key.iter_mut().chain(&mut self.trusted).flatten();
+        let texts = [
+            &mut self.name,
+            &mut self.limit,
+            &mut self.mode,
+            &mut self.candidate_for,
+            &mut self.decision,
+            &mut self.max_wait,
+            &mut self.on_missing,
+            &mut self.on_repeated,
+            &mut self.on_store_failure,
+            &mut self.when_full,
+            &mut self.zone,
+        ];
+        texts.into_iter().flatten().chain(lists).for_each(|text| put(&mut text.span));
+        let numbers = [&mut self.cost, &mut self.ipv4_prefix, &mut self.ipv6_prefix];
+        numbers.into_iter().flatten().for_each(|number| put(&mut number.span));
+        self.fields.iter_mut().for_each(|field| put(&mut field.span));
+        self.schedule.iter_mut().for_each(|window| window.move_to(index));
     }
 }
 
 /// A window of a schedule as written.
-#[derive(Debug, Default)]
+///
+/// A window has a beginning and an end, and the parameters that replace those of its rule. A parameter that is absent
+/// is that of the rule.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WindowText {
     pub(crate) span: Range<usize>,
     /// The names of all fields that are present.
@@ -62,6 +114,24 @@ pub(crate) struct WindowText {
     pub(crate) cost: Option<Written<u64>>,
     pub(crate) max_wait: Option<Written<String>>,
     pub(crate) mode: Option<Written<String>>,
+}
+
+impl WindowText {
+    fn move_to(&mut self, index: usize) {
+        let put = |span: &mut Range<usize>| *span = index..index;
+        put(&mut self.span);
+        let texts = [
+            &mut self.from,
+            &mut self.to,
+            &mut self.timezone,
+            &mut self.limit,
+            &mut self.max_wait,
+            &mut self.mode,
+        ];
+        let days = self.days.iter_mut().flatten();
+        texts.into_iter().flatten().chain(days).for_each(|text| put(&mut text.span));
+        self.cost.iter_mut().for_each(|cost| put(&mut cost.span));
+    }
 }
 
 /// A zone as written.
@@ -78,4 +148,14 @@ pub(crate) struct ZoneText {
 pub(crate) struct PolicyText {
     pub(crate) rules: Vec<RuleText>,
     pub(crate) zones: Vec<ZoneText>,
+}
+
+/// Returns the error for a condition without values.
+pub(super) fn empty_list(attribute: &str) -> String {
+    format!("{attribute}: is an empty list, which nothing matches; write a value, or leave it out")
+}
+
+/// Returns the error for a list with more than [`MAX_LIST`] values.
+pub(super) fn too_long_list(of: &str) -> String {
+    format!("{of}: has more than {MAX_LIST} values; use fewer, or several rules")
 }

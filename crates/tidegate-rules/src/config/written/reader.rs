@@ -1,4 +1,10 @@
 //! Reads tables, and reports unknown fields and values of the wrong type.
+//!
+//! The TOML parser keeps the position of every key and value. The reader is written by hand in place of a derived
+//! deserializer, which would stop at the first error and know no remedy.
+//!
+//! The reader checks only types and names. A value of the right type, such as an unknown time zone, is the concern of
+//! `valid/`. After an error the field is absent from the result, and its name stays in the list of present fields.
 
 use std::ops::Range;
 
@@ -7,14 +13,13 @@ use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::super::OtherTables;
-use super::super::valid::{MAX_COST, MAX_RULES};
-use super::fields::{ELSEWHERE, Field, RULE, TABLES, WINDOW, ZONE};
-use super::{PolicyText, RuleText, WindowText, Written, ZoneText};
-
-/// The maximum number of values of a list.
-const MAX_LIST: usize = 65_536;
+use super::super::valid::{MAX_COST, MAX_RULES, too_many_rules};
+use super::fields::{Field, MISPLACED, RULE, TABLES, WINDOW, ZONE};
+use super::{MAX_LIST, PolicyText, RuleText, WindowText, Written, ZoneText, empty_list, too_long_list};
 
 /// The reader of the tables of a file.
+///
+/// It collects complaints and has no other state, so tables can be read in any order.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Reader {
     pub(in crate::config) complaints: Complaints,
@@ -25,6 +30,8 @@ type TomlValue<'t> = Spanned<DeValue<'t>>;
 
 impl Reader {
     /// Reads the tables `[[rule]]` and `[zone.NAME]`.
+    ///
+    /// Tables come in alphabetical order, not in that of the file. Within `[[rule]]` the order of the file is kept.
     pub(in crate::config) fn policy(&mut self, root: &DeTable<'_>, others: OtherTables) -> PolicyText {
         let mut policy = PolicyText::default();
         for (name, value) in root {
@@ -41,6 +48,10 @@ impl Reader {
         policy
     }
 
+    /// Reads the list of rules. `[rule]` in single brackets is a common mistake, and `[rule.login]` is another; both
+    /// are reported with the correct form.
+    ///
+    /// With more than [`MAX_RULES`] rules none is read, so that a huge file costs one complaint and little time.
     fn rules(&mut self, name: &Name<'_>, value: &TomlValue<'_>) -> Vec<RuleText> {
         let DeValue::Array(rules) = value.get_ref() else {
             let named = match value.get_ref() {
@@ -58,12 +69,13 @@ impl Reader {
             return Vec::new();
         };
         if let Some(beyond) = rules.get(MAX_RULES) {
-            self.complain(beyond.span(), format!("rule: there are more than {MAX_RULES}; use fewer"));
+            self.complain(beyond.span(), too_many_rules());
             return Vec::new();
         }
         rules.iter().filter_map(|rule| self.rule(rule)).collect()
     }
 
+    /// Reads one rule. A field whose value has the wrong type is reported and recorded as present.
     fn rule(&mut self, rule: &TomlValue<'_>) -> Option<RuleText> {
         let table = self.table(rule, "rule", "begin each rule with [[rule]], in two brackets")?;
         let mut text = RuleText { span: rule.span(), ..RuleText::default() };
@@ -94,6 +106,8 @@ impl Reader {
         Some(text)
     }
 
+    /// Reads the conditions of a rule. The attributes come in alphabetical order, with those of nested tables in
+    /// between.
     fn when(&mut self, field: Field, value: &TomlValue<'_>) -> Vec<(Written<String>, Vec<Written<String>>)> {
         let Some(table) = self.table(value, field.name, &format!("write when = {}", field.example)) else {
             return Vec::new();
@@ -104,6 +118,8 @@ impl Reader {
     }
 
     /// Reads conditions. `header.x = "…"` may also be written as a nested table.
+    ///
+    /// A single text is a list of one. An empty list is an error, because it would match no request at all.
     fn conditions(
         &mut self,
         before: &str,
@@ -123,10 +139,7 @@ impl Reader {
                 DeValue::Array(list) => {
                     let texts = self.list(&attribute, list);
                     if list.is_empty() {
-                        let what = format!(
-                            "{attribute}: is an empty list, which nothing matches; write a value, or leave it out"
-                        );
-                        self.complain(value.span(), what);
+                        self.complain(value.span(), empty_list(&attribute));
                     }
                     found.push((Written { value: attribute, span: name.span() }, texts));
                 }
@@ -142,6 +155,7 @@ impl Reader {
         }
     }
 
+    /// Reads the windows of a schedule, in the order of the file.
     fn schedule(&mut self, field: Field, value: &TomlValue<'_>) -> Vec<WindowText> {
         let DeValue::Array(windows) = value.get_ref() else {
             self.wrong_kind(field, value);
@@ -150,6 +164,7 @@ impl Reader {
         windows.iter().filter_map(|window| self.window(window)).collect()
     }
 
+    /// Reads one window. Dates and times may be written as TOML dates, without quotes.
     fn window(&mut self, window: &TomlValue<'_>) -> Option<WindowText> {
         let table = self.table(window, "schedule", "write each window in braces, as in { from = \"11-11T00:00\", to = \"11-12T00:00\", limit = \"50/s\" }")?;
         let mut text = WindowText { span: window.span(), ..WindowText::default() };
@@ -170,6 +185,7 @@ impl Reader {
         Some(text)
     }
 
+    /// Reads the tables `[zone.NAME]`. `[zone]` with a size and no name is reported as such.
     fn zones(&mut self, name: &Name<'_>, value: &TomlValue<'_>) -> Vec<ZoneText> {
         let nameless = "has no name; write something like [zone.logins] on a line of its own, and size = \"16MiB\" under it";
         let DeValue::Table(table) = value.get_ref() else {
@@ -197,6 +213,7 @@ impl Reader {
         zones
     }
 
+    /// Returns a table, or reports a value of another type with this remedy.
     fn table<'t>(&mut self, value: &'t TomlValue<'_>, of: &str, remedy: &str) -> Option<&'t DeTable<'t>> {
         match value.get_ref() {
             DeValue::Table(table) => Some(table),
@@ -208,12 +225,15 @@ impl Reader {
     }
 
     /// Returns the field with this name, or reports an unknown field.
+    ///
+    /// A name that belongs into another table, or into the text of the limit, is reported with the correct place. For
+    /// any other name a similar field is suggested.
     fn field(&mut self, name: &Name<'_>, known: &[Field]) -> Option<Field> {
         let found = known.iter().find(|field| field.name == name.get_ref());
         if found.is_none() {
             let names = known.iter().map(|field| field.name);
-            let elsewhere = ELSEWHERE.iter().find(|(of, _)| of.contains(&name.get_ref().as_ref()));
-            let what = match elsewhere.filter(|_| known.len() > ZONE.len()) {
+            let misplaced = MISPLACED.iter().find(|(of, _)| of.contains(&name.get_ref().as_ref()));
+            let what = match misplaced.filter(|_| known.len() > ZONE.len()) {
                 Some((_, remedy)) => format!("{}: {remedy}", name.get_ref()),
                 None => unknown("field", name.get_ref(), names),
             };
@@ -222,6 +242,7 @@ impl Reader {
         found.copied()
     }
 
+    /// Returns text, or reports a value of another type. Numbers are not converted to text.
     fn text(&mut self, field: Field, value: &TomlValue<'_>) -> Option<Written<String>> {
         match value.get_ref() {
             DeValue::String(text) => Some(Written { value: text.clone().into_owned(), span: value.span() }),
@@ -233,6 +254,8 @@ impl Reader {
     }
 
     /// Reads a moment. A date without quotes is accepted as well.
+    ///
+    /// An offset such as `+08:00` is not accepted, because the time zone is a field of its own.
     fn moment(&mut self, field: Field, value: &TomlValue<'_>) -> Option<Written<String>> {
         match value.get_ref() {
             DeValue::Datetime(moment) if moment.offset.is_none() => {
@@ -242,6 +265,8 @@ impl Reader {
         }
     }
 
+    /// Returns a number that is not negative, or reports its range. Hexadecimal and underscores are accepted, as in
+    /// TOML.
     fn number(&mut self, field: Field, value: &TomlValue<'_>) -> Option<Written<u64>> {
         let DeValue::Integer(number) = value.get_ref() else {
             self.wrong_kind(field, value);
@@ -264,6 +289,7 @@ impl Reader {
         read.ok().map(|value_of| Written { value: value_of, span: value.span() })
     }
 
+    /// Returns a list of texts, or reports a value of another type. A single text is not a list.
     fn texts(&mut self, field: Field, value: &TomlValue<'_>) -> Option<Vec<Written<String>>> {
         match value.get_ref() {
             DeValue::Array(list) => Some(self.list(field.name, list)),
@@ -274,6 +300,8 @@ impl Reader {
         }
     }
 
+    /// Reads the values of a list. Those of the wrong type are reported and left out. After [`MAX_LIST`] values the
+    /// rest is not read.
     fn list(&mut self, of: &str, list: &DeArray<'_>) -> Vec<Written<String>> {
         let mut texts = Vec::new();
         for value in list.iter() {
@@ -287,21 +315,20 @@ impl Reader {
                 }
             }
             if texts.len() > MAX_LIST {
-                self.complain(
-                    value.span(),
-                    format!("{of}: has more than {MAX_LIST} values; use fewer, or several rules"),
-                );
+                self.complain(value.span(), too_long_list(of));
                 break;
             }
         }
         texts
     }
 
+    /// Reports a value of the wrong type, with the example of the field as the remedy.
     fn wrong_kind(&mut self, field: Field, value: &TomlValue<'_>) {
         let what = format!("{}: is {}; write {0} = {}", field.name, kind_of(value.get_ref()), field.example);
         self.complain(value.span(), what);
     }
 
+    /// Adds a complaint about these bytes of the file.
     fn complain(&mut self, span: Range<usize>, what: impl Into<String>) {
         self.complaints.push(Complaint::at(span, what));
     }

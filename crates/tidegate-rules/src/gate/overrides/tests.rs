@@ -44,7 +44,7 @@ fn an_override_holds_for_its_key_until_its_end() {
 }
 
 #[test]
-fn an_override_is_nobody_elses_when_the_rule_counts_by_something_else() {
+fn an_override_applies_to_no_key_when_the_rule_counts_by_another_attribute() {
     let overrides = Overrides::default();
     let (key, ana) = one("ana", 100);
     assert_eq!(put(&overrides, key.clone(), ana, 0), Ok(()));
@@ -118,8 +118,8 @@ fn keys_have_only_so_many_bytes_together_and_those_that_ended_make_room() {
     let around = one("", 0).1.bytes(&Key::new("")) + 2;
     let fits = (left - around) / 2;
     let error = put(&long(63, fits + 1), 0).expect_err("one more byte is too long");
-    let OverrideError::TooLong { bytes, left: told } = error else { panic!("{error}") };
-    assert!(bytes > left && bytes <= left + 2 && told == left, "{bytes} of {left}, told {told}");
+    let OverrideError::TooLong { bytes, left: reported } = error else { panic!("{error}") };
+    assert!(bytes > left && bytes <= left + 2 && reported == left, "{bytes} of {left}, reported {reported}");
     assert_eq!(put(&long(63, fits), 0), Ok(()));
     assert!(put("ana", 0).is_err(), "there is no room for a short one either");
     assert_eq!(put(&long(63, fits), 0), Ok(()), "one that replaces itself needs no room");

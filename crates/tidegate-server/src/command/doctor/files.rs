@@ -1,4 +1,6 @@
 //! Checks the files of a store as a server would find them.
+//!
+//! The files may be in use by a running server. They are only read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,9 @@ use crate::files;
 use crate::settings::Settings;
 
 /// Returns a finding for each file of the store at `path`, for files that no zone uses, and for their folder.
+///
+/// If the first file is missing and could not be created either, it is the only finding: the others would repeat
+/// the cause.
 pub(super) fn look(settings: &Settings, path: &Path) -> Vec<Finding> {
     let policy = &settings.policy;
     let first = files::check_zones(settings, []);
@@ -36,6 +41,8 @@ pub(super) fn look(settings: &Settings, path: &Path) -> Vec<Finding> {
 }
 
 /// Returns a finding for each file of a zone that the rules do not name.
+///
+/// Such files keep their counts for the case that the zone comes back, so they are no error.
 fn unused(policy: &Policy, path: &Path) -> Vec<Finding> {
     let named = policy.zones().iter().map(|zone| zone_file(path, zone));
     let used: Vec<_> =
@@ -50,6 +57,9 @@ fn unused(policy: &Policy, path: &Path) -> Vec<Finding> {
 }
 
 /// Returns a finding if the disk has too little free space for the files that a server would create.
+///
+/// A file gets its whole size when it is created. Existing files have theirs already. Without information about the
+/// file system there is no finding.
 fn room(settings: &Settings, path: &Path) -> Option<Finding> {
     let zones = settings.policy.zones().iter();
     let named = zones.map(|zone| (zone_file(path, zone), zone.bytes));
@@ -61,6 +71,7 @@ fn room(settings: &Settings, path: &Path) -> Option<Finding> {
     no_room(folder, wanted, system.f_bavail.saturating_mul(system.f_frsize))
 }
 
+/// Returns the finding about missing disk space.
 fn no_room(folder: &Path, wanted: u64, free: u64) -> Option<Finding> {
     let [wanted_in, free_in] =
         [wanted, free].map(|bytes| Bytes(usize::try_from(bytes).unwrap_or(usize::MAX)));
@@ -72,6 +83,7 @@ fn no_room(folder: &Path, wanted: u64, free: u64) -> Option<Finding> {
     })
 }
 
+/// Returns a finding about the store file.
 fn finding(gravity: Gravity, what: String) -> Finding {
     ("store file".to_owned(), gravity, what)
 }
@@ -82,6 +94,9 @@ fn gravity(error: &ZoneError) -> Gravity {
 }
 
 /// Returns the findings about the file of a zone and its state file.
+///
+/// The error of a zone is shown at the file that it is about. If another process has the state file open, the
+/// finding names it, and tells if a second server could start.
 fn of_zone(path: &Path, bytes: usize, error: Option<&ZoneError>, policy: &Policy) -> [Finding; 2] {
     let states = beside(path, "states");
     let of_blocks = error.is_none().then(|| Zone::check_states(path).err()).flatten();
@@ -96,6 +111,7 @@ fn of_zone(path: &Path, bytes: usize, error: Option<&ZoneError>, policy: &Policy
     [cells, kept]
 }
 
+/// Returns the finding about one file: its error, its size, or that it is missing.
 fn of_file(path: &Path, bytes: usize, error: Option<&ZoneError>) -> Finding {
     let (gravity, what) = match (error, fs::metadata(path)) {
         (Some(error), _) => (gravity(error), files::with_cause(error)),
@@ -111,6 +127,9 @@ fn of_file(path: &Path, bytes: usize, error: Option<&ZoneError>) -> Finding {
 }
 
 /// Returns the behavior of a second server that finds the state file open in another process.
+///
+/// Only rules whose states take more than one word need the state file for themselves: sliding logs and windows,
+/// pacers, and concurrency limits.
 fn without(policy: &Policy) -> String {
     let needs = |rule: &&Rule| {
         let scheduled = rule.schedule().map(|then| then.limit);

@@ -27,19 +27,23 @@ use crate::explained::Explained;
 use crate::settings::{names_store_file, text_of};
 
 /// The exit code of an invalid file.
+/// The exit code of an invalid rules file.
 const WRONG: u8 = 2;
+/// The file that is read if none is named.
 const USUAL_FILE: &str = "tidegate.toml";
 /// Enough for the states of one request.
 const ZONE_BYTES: usize = 1 << 20;
 
+/// The long help text.
 const ABOUT: &str = "\
-Say which rules apply to a request, and why, and what they would answer
+Explain which rules apply to a request, and what they decide
 
-Puts the rules of a file in force on an empty store and asks about one request; no server is needed, and none is asked. \
-A request is what is known about it: ip, path, method, host, user, header.NAME, cookie.NAME, query.NAME, or any other \
-name that rules look at. For every limit it says the worst case: the most that can pass at one instant and in any span \
-of a length, the memory that one key takes, and its bytes on disk if the file names a store file. Without a request it prints the worst case of every rule.";
+Puts the rules of a file in force on an empty store and decides about one request. It needs no server, and contacts none. \
+A request is described by its attributes: ip, path, method, host, user, header.NAME, cookie.NAME, query.NAME, or any other \
+name that rules use. For every limit it reports the worst case: the most that can pass at one instant and in any interval \
+of a length, the memory of one key, and its bytes on disk if the file names a store file. Without a request it prints the worst case of every rule.";
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate explain
@@ -47,14 +51,14 @@ Examples:
   tidegate explain ip=192.0.2.7 path=/export --cost 50 --json
   tidegate explain ip=192.0.2.7 path=/ --at 2026-11-11T08:00:00+08:00";
 
-/// Say which rules apply to a request, and why, and what they would answer
+/// Explain which rules apply to a request, and what they decide
 #[derive(Args)]
 #[command(long_about = ABOUT, after_help = EXAMPLES)]
 pub(super) struct Explain {
-    /// What is known about the request, as in ip=192.0.2.7
+    /// Attributes of the request, as in ip=192.0.2.7
     #[arg(value_name = "NAME=VALUE")]
     known: Vec<OsString>,
-    /// The file of rules
+    /// File of rules
     #[arg(
         long,
         value_name = "FILE",
@@ -63,18 +67,19 @@ pub(super) struct Explain {
         default_value = USUAL_FILE
     )]
     config: OsString,
-    /// How much the request weighs
+    /// Cost of the request
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     cost: u64,
-    /// The date for schedules, as in 2026-11-11T08:00:00Z; now, unless said
+    /// Date for schedules, as in 2026-11-11T08:00:00Z [default: now]
     #[arg(long, value_name = "DATE")]
     at: Option<String>,
-    /// Print the explanation as JSON, as `POST /v1/explain` answers
+    /// Print the explanation as JSON, like `POST /v1/explain`
     #[arg(long)]
     json: bool,
 }
 
 impl Explain {
+    /// Runs the command. The exit code does not depend on the verdict.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let cost = Cost::new(self.cost).unwrap_or_default();
         let request = request::read(&self.known)?.cost(cost);
@@ -88,30 +93,34 @@ impl Explain {
             return Ok(ExitCode::SUCCESS);
         }
         request::unknown(&request, &policy).iter().for_each(say);
-        let gate = Gate::try_new(policy, Zone::new(ZONE_BYTES), calendar)
+        let gate = Gate::builder(policy, Zone::new(ZONE_BYTES))
+            .calendar(calendar)
+            .build()
             .map_err(|error| Failure::failed(error.to_string()))?;
         self.explain(&gate, &request, is_in_file)
             .map_err(|error| Failure::failed(format!("the store does not answer: {error}")))
     }
 
+    /// Explains the request, and prints the result as JSON or as text.
     fn explain(
         &self,
         gate: &Gate,
         request: &Attributes<'_>,
         is_in_file: bool,
     ) -> Result<ExitCode, StoreError> {
-        let explanation = gate.explain_now(request)?;
+        let explanation = gate.explain(request).now()?;
         if self.json {
-            let told = Explained::new(&explanation, is_in_file);
-            print_line(serde_json::to_string(&told).expect("numbers and text are JSON"));
+            let explained = Explained::new(&explanation, is_in_file);
+            print_line(serde_json::to_string(&explained).expect("numbers and text are JSON"));
         } else {
             // The store is private to this command, so the take affects no other caller.
-            let answer = gate.admit_now(request)?;
+            let answer = gate.admit(request).now()?;
             print_line(text::Text { answer: &answer, explanation: &explanation, is_in_file });
         }
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Returns the wall clock for schedules: the system's, or one that is fixed at the date of `--at`.
     fn calendar(&self) -> Result<Arc<dyn WallClock>, Failure> {
         let Some(text) = &self.at else { return Ok(Arc::new(SystemCalendar)) };
         let wrong = || {

@@ -1,4 +1,7 @@
 //! Parses a request from command-line arguments.
+//!
+//! A word is split at the first equals sign, so values can contain more of them. Values are bytes, since header
+//! fields need not be UTF-8.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,6 +20,7 @@ pub(super) fn read(words: &[OsString]) -> Result<Attributes<'_>, Failure> {
     Ok(attributes)
 }
 
+/// Adds one argument to the request.
 fn add<'a>(known: &mut Attributes<'a>, word: &'a OsStr) -> Result<(), String> {
     let shown = word.to_string_lossy();
     let bytes = word.as_bytes();
@@ -30,6 +34,7 @@ fn add<'a>(known: &mut Attributes<'a>, word: &'a OsStr) -> Result<(), String> {
     attribute::add(known, name.into(), value).map_err(|wrong| format!("{shown:?}: {name} {wrong}"))
 }
 
+/// Returns true for a name that a rule could contain.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }
@@ -37,6 +42,8 @@ fn is_name(name: &str) -> bool {
 /// Attributes that every front can have. They are never reported as unknown.
 const USUAL: [&str; 5] = ["ip", "path", "method", "host", "user"];
 /// Returns a line for each attribute that no rule uses and that is probably a typing error.
+///
+/// A note and not an error: a request may have attributes that no rule uses.
 pub(super) fn unknown(request: &Attributes<'_>, policy: &Policy) -> Vec<String> {
     let names = |rule: &'_ Rule| -> Vec<String> {
         let of_conditions = rule.conditions().iter().map(|condition| condition.attribute());

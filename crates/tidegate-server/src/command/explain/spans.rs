@@ -1,4 +1,6 @@
 //! Formats times and numbers for people.
+//!
+//! Spans are rounded up, so that a reader who waits for a span is never too early.
 
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ const UNITS: [(&str, u128); 7] = [
 ];
 
 /// Formats a time with its two largest units, rounded up: `1m30s`.
+///
+/// A time of less than one microsecond is shown as one microsecond, and zero as `0s`.
 pub(super) fn span(time: Duration) -> String {
     let micros = time.as_nanos().div_ceil(1000);
     let Some(first) = UNITS.iter().position(|(_, unit)| micros >= *unit) else { return "0s".to_owned() };
@@ -47,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_by_its_two_largest_units_and_rounded_up() {
+    fn a_time_has_its_two_largest_units_and_is_rounded_up() {
         for (micros, text) in [
             (0, "0s"),
             (1, "1us"),
@@ -66,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn large_numbers_are_told_in_threes() {
+    fn large_numbers_are_grouped_in_threes() {
         for (value, text) in
             [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (100_000, "100,000")]
         {

@@ -1,4 +1,19 @@
 //! An explanation for people: the decision, then the rules that apply, then the rules that do not.
+//!
+//! ```text
+//!   denied by rule "api": it would pass in 1s
+//!
+//!   applies:
+//!
+//!     api
+//!       when    ✓ path = "/api/{*rest}"
+//!       limit   10/s burst 20
+//!       ...
+//!
+//!   does not apply:
+//!
+//!     login   ✗ method = "POST", but it is "GET"
+//! ```
 
 use std::fmt;
 
@@ -16,6 +31,9 @@ use crate::explained::disk_bytes_per_key;
 const MAX_CONDITION: usize = 100;
 
 /// The explanation of one request.
+///
+/// Rules that apply are shown with all details. Rules after a static decision, and rules that do not apply, are
+/// shown with their conditions only.
 pub(super) struct Text<'a> {
     /// The decision of all rules.
     pub(super) answer: &'a Admission,
@@ -28,18 +46,19 @@ pub(super) struct Text<'a> {
 impl fmt::Display for Text<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rules = &self.explanation.rules;
-        answer(out, self.answer, rules.iter().any(|told| told.applies))?;
-        let decides = rules
-            .iter()
-            .find(|told| told.applies && told.mode == Mode::Enforce && told.rule.decision().is_some());
-        let is_first =
-            |told: &&RuleExplained| decides.is_none_or(|first| first.rule.name() == told.rule.name());
-        let (applying, others): (Vec<_>, Vec<_>) = rules.iter().partition(|told| told.applies);
+        answer(out, self.answer, rules.iter().any(|explained| explained.applies))?;
+        let decides = rules.iter().find(|explained| {
+            explained.applies && explained.mode == Mode::Enforce && explained.rule.decision().is_some()
+        });
+        let is_first = |explained: &&RuleExplained| {
+            decides.is_none_or(|first| first.rule.name() == explained.rule.name())
+        };
+        let (applying, others): (Vec<_>, Vec<_>) = rules.iter().partition(|explained| explained.applies);
         let (asked, passed): (Vec<_>, Vec<_>) = applying.into_iter().partition(is_first);
         if !asked.is_empty() {
             out.write_str("\n\napplies:")?;
         }
-        asked.into_iter().try_for_each(|told| whole(out, told, self.is_in_file))?;
+        asked.into_iter().try_for_each(|explained| whole(out, explained, self.is_in_file))?;
         let first = decides.map_or("", |first| first.rule.name());
         in_short(out, &format!("would apply, but {first:?} decides first:"), &passed)?;
         in_short(out, "does not apply:", &others)
@@ -47,14 +66,16 @@ impl fmt::Display for Text<'_> {
 }
 
 /// Prints rules that do not take part in the decision: their names and conditions.
+///
+/// The names are aligned, and each further condition has a line of its own.
 fn in_short(out: &mut fmt::Formatter<'_>, title: &str, rules: &[&RuleExplained]) -> fmt::Result {
     if !rules.is_empty() {
         write!(out, "\n\n{title}\n")?;
     }
-    let wide = rules.iter().map(|told| told.rule.name().len()).max().unwrap_or(0);
-    for told in rules {
-        for (index, line) in conditions(told).into_iter().enumerate() {
-            let name = if index == 0 { told.rule.name() } else { "" };
+    let wide = rules.iter().map(|explained| explained.rule.name().len()).max().unwrap_or(0);
+    for explained in rules {
+        for (index, line) in conditions(explained).into_iter().enumerate() {
+            let name = if index == 0 { explained.rule.name() } else { "" };
             write!(out, "\n  {name:wide$}  {line}")?;
         }
     }
@@ -62,14 +83,16 @@ fn in_short(out: &mut fmt::Formatter<'_>, title: &str, rules: &[&RuleExplained])
 }
 
 /// Prints the decision in one line.
+///
+/// It names the binding rule, and the wait or the remaining quota.
 fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -> fmt::Result {
     let Some(rule) = answer.rule() else {
-        let why = if any_applies { "those that apply refuse nobody" } else { "no rule applies" };
+        let why = if any_applies { "no rule that applies is enforced" } else { "no rule applies" };
         return write!(out, "allowed: {why}");
     };
     let Some(binding) = answer.binding() else {
-        let says = if answer.is_forbidden() { "refused" } else { "allowed" };
-        return write!(out, "{says}: rule {rule:?} always says so");
+        let (says, does) = if answer.is_forbidden() { ("denied", "denies") } else { ("allowed", "allows") };
+        return write!(out, "{says}: rule {rule:?} always {does}");
     };
     match answer.verdict() {
         Verdict::Allowed { delay } => {
@@ -79,11 +102,11 @@ fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -
             write!(out, "allowed{delay}: {left} of {limit} left under rule {rule:?}")
         }
         Verdict::Denied { retry_after } => {
-            write!(out, "refused by rule {rule:?}: it would pass in {}", span(retry_after))
+            write!(out, "denied by rule {rule:?}: it would pass in {}", span(retry_after))
         }
         Verdict::Impossible => write!(
             out,
-            "refused by rule {rule:?}: it costs {}, and at most {} can pass at once; no wait would help",
+            "denied by rule {rule:?}: it costs {}, and at most {} can pass at once; no wait would help",
             number(binding.cost),
             number(binding.decision.limit())
         ),
@@ -91,33 +114,36 @@ fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -
 }
 
 /// Prints all details of a rule that takes part in the decision.
-fn whole(out: &mut fmt::Formatter<'_>, told: &RuleExplained, is_in_file: bool) -> fmt::Result {
-    write!(out, "\n\n  {}", told.rule.name())?;
-    for (index, line) in conditions(told).iter().enumerate() {
+///
+/// A rule with a static decision has no key and no limit, so only its verdict follows its conditions.
+fn whole(out: &mut fmt::Formatter<'_>, explained: &RuleExplained, is_in_file: bool) -> fmt::Result {
+    write!(out, "\n\n  {}", explained.rule.name())?;
+    for (index, line) in conditions(explained).iter().enumerate() {
         field(out, if index == 0 { "when" } else { "" }, line)?;
     }
-    if let Some(base) = &told.candidate_for {
-        field(out, "mode", &format!("candidate for {base:?}: measured beside it, and refuses nobody"))?;
-    } else if told.mode == Mode::Shadow {
-        field(out, "mode", "shadow: decides and counts, and refuses nobody")?;
+    if let Some(base) = &explained.candidate_for {
+        field(out, "mode", &format!("candidate for {base:?}: measured and never enforced"))?;
+    } else if explained.mode == Mode::Shadow {
+        field(out, "mode", "shadow: decides and counts, and is not enforced")?;
     }
-    if let Some(fixed) = told.rule.decision() {
+    if let Some(fixed) = explained.rule.decision() {
         let says =
-            if fixed == StaticVerdict::Allow { "allowed, and no limit is asked" } else { "refused, always" };
+            if fixed == StaticVerdict::Allow { "allowed, and no limit is checked" } else { "denied, always" };
         return field(out, "says", says);
     }
-    let Some(limit) = &told.limit else { return Ok(()) };
-    field(out, "key", &key(told))?;
-    field(out, "limit", &format!("{limit}{}", schedule(told)))?;
-    if told.cost != 1 {
-        field(out, "cost", &number(told.cost))?;
+    let Some(limit) = &explained.limit else { return Ok(()) };
+    field(out, "key", &key(explained))?;
+    field(out, "limit", &format!("{limit}{}", schedule(explained)))?;
+    if explained.cost != 1 {
+        field(out, "cost", &number(explained.cost))?;
     }
-    field(out, "says", &says(told))?;
+    field(out, "says", &says(explained))?;
     field(out, "most", &WorstCaseRow(limit).to_string())?;
     field(out, "memory", &format!("{} bytes per key", number(limit.bytes_per_key() as u64)))?;
-    if is_in_file { field(out, "disk", &on_disk(told.rule.name(), limit)) } else { Ok(()) }
+    if is_in_file { field(out, "disk", &on_disk(explained.rule.name(), limit)) } else { Ok(()) }
 }
 
+/// Returns the bytes of a key on disk, as text.
 fn on_disk(rule: &str, limit: &Limit) -> String {
     match disk_bytes_per_key(rule, limit) {
         Some(bytes) => format!("{} bytes per key", number(bytes as u64)),
@@ -126,10 +152,14 @@ fn on_disk(rule: &str, limit: &Limit) -> String {
 }
 
 /// Returns the conditions, one line each. A condition that is not met is followed by the actual value.
-fn conditions(told: &RuleExplained) -> Vec<String> {
-    let mut lines: Vec<_> = told.conditions.iter().map(matched).collect();
-    let skips = told.rule.on_missing() == OnMissing::Skip && told.conditions.iter().all(|one| one.holds);
-    let missing = told.key.iter().find(|(_, value)| value.is_none());
+///
+/// A key part that is missing counts as a condition if `on_missing` is `skip`. A rule without conditions always
+/// applies.
+fn conditions(explained: &RuleExplained) -> Vec<String> {
+    let mut lines: Vec<_> = explained.conditions.iter().map(matched).collect();
+    let skips =
+        explained.rule.on_missing() == OnMissing::Skip && explained.conditions.iter().all(|one| one.holds);
+    let missing = explained.key.iter().find(|(_, value)| value.is_none());
     if let (true, Some((part, _))) = (skips, missing) {
         lines.push(format!("✗ {part} is a part of the key and missing, and on_missing is \"skip\""));
     }
@@ -139,25 +169,27 @@ fn conditions(told: &RuleExplained) -> Vec<String> {
     lines
 }
 
-fn matched(told: &Match) -> String {
-    let mut condition: String = told.condition.chars().take(MAX_CONDITION).collect();
-    if condition.len() < told.condition.len() {
+/// Returns one condition with a mark, and with the actual value if it is not met.
+fn matched(explained: &Match) -> String {
+    let mut condition: String = explained.condition.chars().take(MAX_CONDITION).collect();
+    if condition.len() < explained.condition.len() {
         condition.push('…');
     }
-    match (&told.value, told.holds) {
+    match (&explained.value, explained.holds) {
         (_, true) => format!("✓ {condition}"),
         (Some(value), false) => format!("✗ {condition}, but it is {value:?}"),
         (None, false) => format!("✗ {condition}, but it is missing"),
     }
 }
 
-fn key(told: &RuleExplained) -> String {
-    if told.key.is_empty() {
+/// Returns the key of the request, and the treatment of parts that are missing or repeated.
+fn key(explained: &RuleExplained) -> String {
+    if explained.key.is_empty() {
         return "none: all are counted together".to_owned();
     }
-    let is_repeated = |name: &String| told.repeated.contains(name);
-    let parts = told.key.iter().map(|(name, value)| match value {
-        Some(value) => match (is_repeated(name), told.rule.on_repeated()) {
+    let is_repeated = |name: &String| explained.repeated.contains(name);
+    let parts = explained.key.iter().map(|(name, value)| match value {
+        Some(value) => match (is_repeated(name), explained.rule.on_repeated()) {
             (false, _) => format!("{name} = {value}"),
             (true, OnRepeated::Share) => format!("{name} is repeated, so counted with all that repeat it"),
             (true, OnRepeated::Deny) => format!("{name} is repeated"),
@@ -170,22 +202,25 @@ fn key(told: &RuleExplained) -> String {
 }
 
 /// Returns the end of the current limit, if a schedule changes it.
-fn schedule(told: &RuleExplained) -> String {
-    let until = told.changes_at.map(|date| format!(" until {}", date::written(date)));
+///
+/// Empty for a rule whose limit never changes.
+fn schedule(explained: &RuleExplained) -> String {
+    let until = explained.changes_at.map(|date| format!(" until {}", date::written(date)));
     let until = until.unwrap_or_default();
-    match &told.window {
+    match &explained.window {
         Some(window) => format!("{until}, by the schedule: {window}"),
         None => until,
     }
 }
 
-fn says(told: &RuleExplained) -> String {
-    let Some(decision) = &told.decision else {
-        return match (told.repeated.first(), told.rule.on_repeated()) {
+/// Returns the verdict of one rule with its numbers.
+fn says(explained: &RuleExplained) -> String {
+    let Some(decision) = &explained.decision else {
+        return match (explained.repeated.first(), explained.rule.on_repeated()) {
             (Some(part), OnRepeated::Deny) => {
-                format!("refused, because {part} is repeated and on_repeated is \"deny\"")
+                format!("denied, because {part} is repeated and on_repeated is \"deny\"")
             }
-            _ => "refused, by an override".to_owned(),
+            _ => "denied, by an override".to_owned(),
         };
     };
     let limit = number(decision.limit());
@@ -194,11 +229,12 @@ fn says(told: &RuleExplained) -> String {
             format!("allowed, {} of {limit} are free", number(decision.remaining()))
         }
         Verdict::Allowed { delay } => format!("allowed after a wait of {}", span(delay)),
-        Verdict::Denied { retry_after } => format!("refused, would pass in {}", span(retry_after)),
-        Verdict::Impossible => format!("refused, at most {limit} can pass at once"),
+        Verdict::Denied { retry_after } => format!("denied, would pass in {}", span(retry_after)),
+        Verdict::Impossible => format!("denied, at most {limit} can pass at once"),
     }
 }
 
+/// Prints a name and a value in aligned columns.
 fn field(out: &mut fmt::Formatter<'_>, name: &str, value: &str) -> fmt::Result {
     write!(out, "\n    {name:<6}  {value}")
 }

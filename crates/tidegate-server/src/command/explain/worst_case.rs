@@ -1,4 +1,7 @@
 //! The worst case of a limit: the most that it allows in an interval, and the memory of a key.
+//!
+//! The numbers are exact upper bounds that can be reached. They answer two questions before a rule is in force: how
+//! much load it can cause, and how much memory its keys need.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,9 +12,13 @@ use tidegate_rules::{Mode, Policy, Rule, StaticVerdict};
 use super::spans::{number, span};
 use crate::explained::disk_bytes_per_key;
 
+/// The second length of an interval, after one second.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The most in one instant, a second, a minute, and the time after which the quota is full again, as a sentence.
+///
+/// For `10/s burst 20` it is `20 at one instant, 29 in any 1s, 39 in any 2s, 619 in any 1m`. A concurrency limit
+/// has no rate, so only the number in flight is shown.
 pub(super) struct WorstCaseRow<'a>(pub(super) &'a Limit);
 
 impl fmt::Display for WorstCaseRow<'_> {
@@ -46,13 +53,22 @@ impl fmt::Display for WorstCaseRow<'_> {
 }
 
 /// Returns true if accepted requests leave one by one.
+///
+/// That is a leaky bucket without `delay-after`: it accepts a queue at once, and lets it leave at its rate.
 fn leaves_evenly(limit: &Limit) -> bool {
     limit.algorithm() == Algorithm::LeakyBucket && !limit.to_string().contains("delay-after")
 }
 
 /// The worst case of every rule of a policy, as a table.
+///
+/// ```text
+/// rule      limit            at once  any 1s  any 1m  in its period  bytes per key  on disk
+/// api       10/s burst 20         20      29     619       39 in 2s             24       24
+/// scrapers  always denies
+/// ```
 pub(super) struct WorstCaseTable<'a>(pub(super) &'a Policy);
 
+/// The headings of the table.
 const HEAD: [&str; 8] =
     ["rule", "limit", "at once", "any 1s", "any 1m", "in its period", "bytes per key", "on disk"];
 /// The mark for one request that a pacer grants at any cost.
@@ -77,6 +93,9 @@ impl fmt::Display for WorstCaseTable<'_> {
     }
 }
 
+/// Returns one line of the table, with columns of these widths.
+///
+/// Trailing spaces are removed, so that the output can be pasted into documents.
 fn aligned(row: &[String; HEAD.len()], widths: &[usize]) -> String {
     let mut line = String::new();
     for (column, (cell, wide)) in row.iter().zip(widths).enumerate() {
@@ -89,6 +108,7 @@ fn aligned(row: &[String; HEAD.len()], widths: &[usize]) -> String {
     line.trim_end().to_owned()
 }
 
+/// Appends the rows of one rule: its own limit, and one row per schedule window.
 fn of_rule(rule: &Rule, rows: &mut Vec<[String; HEAD.len()]>) {
     let kind = match (rule.candidate_for(), rule.mode()) {
         (Some(_), _) => " (candidate)",
@@ -98,19 +118,23 @@ fn of_rule(rule: &Rule, rows: &mut Vec<[String; HEAD.len()]>) {
     let name = format!("{}{kind}", rule.name());
     match rule.decision() {
         Some(StaticVerdict::Allow) => rows.push(words(name, "always allows")),
-        Some(StaticVerdict::Deny) => rows.push(words(name, "always refuses")),
+        Some(StaticVerdict::Deny) => rows.push(words(name, "always denies")),
         None => rows.extend(rule.limit().map(|limit| of_limit(name, rule.name(), limit))),
     }
     let scheduled = rule.schedule();
     rows.extend(scheduled.map(|then| of_limit(format!("  {}", then.window), rule.name(), then.limit)));
 }
 
+/// Returns the row of a rule without a limit.
 fn words(name: String, says: &str) -> [String; HEAD.len()] {
     let mut row: [String; HEAD.len()] = Default::default();
     (row[0], row[1]) = (name, says.to_owned());
     row
 }
 
+/// Returns the row of a limit.
+///
+/// A dash stands for a number that does not exist, such as the rate of a concurrency limit.
 fn of_limit(name: String, rule: &str, limit: &Limit) -> [String; HEAD.len()] {
     let period = limit.time_to_full();
     let in_period = match limit.worst_case_trailing(period) {

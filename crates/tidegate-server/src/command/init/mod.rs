@@ -1,4 +1,7 @@
 //! `tidegate init`: writes a starter file.
+//!
+//! The file has one active rule in shadow mode, which denies no request, and an example of every other feature as a
+//! comment. An existing file is never overwritten.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -13,22 +16,24 @@ use super::output::{print, say};
 /// The starter file. Its comments explain the rules.
 const STARTER: &str = include_str!("starter.toml");
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate init
   tidegate init etc/tidegate.toml
   tidegate init - | less";
 
-/// Write a file of settings and rules to begin with
+/// Write a starter file of settings and rules
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Init {
-    /// The file to write; a dash prints it
+    /// File to write; a dash prints it
     #[arg(value_name = "FILE", default_value = "tidegate.toml")]
     file: PathBuf,
 }
 
 impl Init {
+    /// Runs the command. Prints the next steps to standard error.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         if self.file == Path::new("-") {
             print(STARTER.as_bytes());
@@ -44,6 +49,7 @@ impl Init {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Returns the error about a file that was not written.
     fn failure(&self, error: &io::Error) -> Failure {
         let file = self.file.display();
         match error.kind() {
@@ -59,6 +65,8 @@ impl Init {
 }
 
 /// Writes the file. An existing file is an error.
+///
+/// The check and the creation are one operation, so a file that appears meanwhile is not overwritten.
 fn write(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).open(path)?.write_all(STARTER.as_bytes())
 }

@@ -1,4 +1,16 @@
 //! The startup report: for people on standard error, for programs on standard output.
+//!
+//! ```text
+//!   tidegate 0.1.0
+//!   settings  ./tidegate.toml
+//!   store     64 MiB in memory; --store-file FILE survives restarts
+//!   rules     3
+//!   resp      127.0.0.1:6380
+//!             redis-cli -p 6380 CL.THROTTLE user123 15 30 60
+//!   http      127.0.0.1:8380
+//!             curl -i -d ...
+//!   ready in 3 ms
+//! ```
 
 use std::net::SocketAddr;
 
@@ -14,7 +26,9 @@ use crate::settings::{Loaded, StoreSettings};
 
 /// A server that is ready, and its settings.
 pub(super) struct Greeting<'a> {
+    /// The settings and their origin.
     pub(super) loaded: &'a Loaded,
+    /// The running server.
     pub(super) server: &'a Server,
     /// The status of the remote store, if there is one.
     pub(super) store: Option<Status>,
@@ -23,8 +37,11 @@ pub(super) struct Greeting<'a> {
 /// The startup report for programs. A front that is off is `null`.
 #[derive(Serialize)]
 struct Ready {
+    /// Always `ready`.
     event: &'static str,
+    /// The address of the RESP port, with the port that the system picked.
     resp: Option<String>,
+    /// The address of the HTTP port.
     http: Option<String>,
 }
 
@@ -67,6 +84,8 @@ impl Greeting<'_> {
     }
 
     /// Returns an example command line.
+    ///
+    /// It can be pasted into a shell, also if the server has a token.
     fn redis_cli(&self, address: SocketAddr) -> String {
         let ip = reachable(address).ip();
         let host = if ip.to_string() == "127.0.0.1" { String::new() } else { format!(" -h {ip}") };
@@ -76,6 +95,8 @@ impl Greeting<'_> {
     }
 
     /// Returns an example command line.
+    ///
+    /// It can be pasted into a shell, also if the server has a token.
     fn curl(&self, address: SocketAddr) -> String {
         let token = self.loaded.token.as_ref();
         let token = token
@@ -99,6 +120,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     }
 }
 
+/// Returns the line about the rules.
 fn rules(count: usize) -> String {
     match count {
         0 => "none; tidegate init writes a file to begin with".to_owned(),
@@ -106,6 +128,7 @@ fn rules(count: usize) -> String {
     }
 }
 
+/// Returns the line about the store.
 fn store(store: &StoreSettings) -> String {
     if let Some(shared) = &store.shared {
         let (url, size) = (&shared.url, Bytes(store.size));

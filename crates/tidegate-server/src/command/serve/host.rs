@@ -1,4 +1,6 @@
 //! Resource limits of the process.
+//!
+//! Each connection needs a descriptor. Many systems allow 1024 by default, and far more on request.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -1,4 +1,10 @@
 //! `tidegate serve`: runs a server until a signal stops it.
+//!
+//! ```text
+//!   settings --> signals --> limits of the process --> store and server --> report --> serve --> drain
+//! ```
+//!
+//! Warnings do not stop a start. Any error does, with exit code 1 or 2.
 
 mod greeting;
 mod host;
@@ -24,17 +30,19 @@ use crate::settings::Source;
 use greeting::Greeting;
 use signals::Signals;
 
+/// The long help text.
 const ABOUT: &str = "\
 Start a server that speaks RESP and HTTP
 
-Without any setting it listens on this machine only and holds its counts in memory. With --store-file FILE the counts of every \
-algorithm and of every zone survive restarts and kill -9; a machine that loses power may lose the last of them. A flag counts before a variable \
-of the environment, that before the file, and the file before the default. Ctrl-C or SIGTERM stops it: what has begun \
-is finished first.
+By default it listens on this machine only and keeps its counts in memory. With --store-file FILE the counts of every \
+algorithm and of every zone survive restarts and kill -9; a power failure may lose the last of them. A flag overrides the environment, \
+the environment overrides the file, and the file overrides the default. Ctrl-C or SIGTERM stops the server: requests in flight \
+are finished first.
 
-In the file the settings stand under [server] and [store], with underscores for dashes: --max-connections is \
+In the file, settings are under [server] and [store], with underscores instead of dashes: --max-connections is \
 max_connections = 10000 under [server], --store-size is size = \"64MiB\" under [store].";
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate serve
@@ -47,10 +55,10 @@ Examples:
 #[derive(Args)]
 #[command(long_about = ABOUT, after_help = EXAMPLES)]
 pub(super) struct Serve {
-    /// The file of settings; paths in it are meant from its folder [default: ./tidegate.toml if there is one]
+    /// File of settings; relative paths in it start at its folder [default: ./tidegate.toml if there is one]
     #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG", hide_env_values = true)]
     config: Option<OsString>,
-    /// Print one line of JSON on standard output when it is ready, with the addresses
+    /// Print one line of JSON with the addresses on standard output when ready
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -58,6 +66,7 @@ pub(super) struct Serve {
 }
 
 impl Serve {
+    /// Runs the command. Blocks until a signal stops the server.
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
         let clock = SystemClock::new();
         let started = clock.now();

@@ -1,4 +1,7 @@
 //! Notifies a service manager of the server's state, as systemd's `Type=notify` requires.
+//!
+//! The states are `READY=1`, `RELOADING=1` and `STOPPING=1`, one datagram each. Without `NOTIFY_SOCKET` nothing is
+//! sent.
 
 use std::env;
 use std::ffi::OsStr;
@@ -21,6 +24,7 @@ pub(super) fn say(state: &str) {
     }
 }
 
+/// Sends one datagram. A name that starts with `@` is in the abstract namespace of Linux.
 #[cfg(target_os = "linux")]
 fn send(socket: &OsStr, state: &str) -> io::Result<usize> {
     use std::os::linux::net::SocketAddrExt as _;

@@ -1,4 +1,7 @@
 //! Runs the server until a signal stops it.
+//!
+//! SIGINT and SIGTERM stop the server, and a second one ends the process at once. SIGHUP reloads the rules. A
+//! service manager is notified of each state.
 
 use std::io;
 use std::process::ExitCode;
@@ -14,13 +17,17 @@ use crate::command::output::say;
 
 /// The signals that a server handles.
 pub(super) struct Signals {
+    /// SIGINT and SIGTERM.
     stop: Stop,
+    /// SIGHUP.
     hang_up: Signal,
 }
 
 /// The signals that stop a server.
 struct Stop {
+    /// SIGINT, as Ctrl-C sends it.
     interrupt: Signal,
+    /// SIGTERM, as service managers send it.
     terminate: Signal,
 }
 
@@ -35,7 +42,7 @@ impl Signals {
     /// Waits for `time`. Returns true at once if a stop signal arrives.
     pub(super) async fn stops_within(&mut self, time: Duration) -> bool {
         tokio::select! {
-            () = self.stop.told() => true,
+            () = self.stop.received() => true,
             () = sleep(time) => false,
         }
     }
@@ -50,7 +57,7 @@ impl Signals {
                 say("stopped");
                 ExitCode::SUCCESS
             }
-            () = self.stop.told() => {
+            () = self.stop.received() => {
                 say("ended at once");
                 ExitCode::FAILURE
             }
@@ -62,13 +69,13 @@ impl Signals {
     async fn serve(&mut self, server: &Server) {
         loop {
             tokio::select! {
-                () = self.stop.told() => return,
+                () = self.stop.received() => return,
                 _ = self.hang_up.recv() => {}
             }
             notify::say(&notify::reloading());
             tokio::select! {
                 // The thread that reads the file is not joined.
-                () = self.stop.told() => return,
+                () = self.stop.received() => return,
                 read = server.reload() => {
                     if read.is_none() {
                         say("rules: cannot be read again, as there is no thread for it; try again");
@@ -81,7 +88,8 @@ impl Signals {
 }
 
 impl Stop {
-    async fn told(&mut self) {
+    /// Resolves when one of the signals arrives.
+    async fn received(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

@@ -1,4 +1,8 @@
 //! Starts a server on its zone. Waits while a previous process still owns the states that rules need.
+//!
+//! A supervisor may start a new server while the old one still drains its connections. States of more than one word
+//! belong to one process per file, so the new one waits for the old one to end. If no rule needs such states, both
+//! serve from the same file at once.
 
 use std::io;
 use std::path::Path;
@@ -23,6 +27,9 @@ const MARGIN: Duration = Duration::from_secs(5);
 /// Opens the store and starts a server. While another process owns a state file that rules need, it retries after each
 /// pause. The retries end after the shutdown timeout and [`MARGIN`]. Returns `None` if a stop signal arrives in a
 /// pause.
+///
+/// All checks of files run before the first one is created or changed. The message about waiting is printed once.
+/// `stops_in_pause` waits for [`RETRY`] and returns true if a signal arrived.
 pub(super) fn start(
     settings: &Settings,
     mut stops_in_pause: impl FnMut() -> bool,
@@ -56,6 +63,7 @@ pub(super) fn start(
     unreachable!("the last attempt returns")
 }
 
+/// Opens the zone of the store: in memory, or in its file.
 fn open(store: &StoreSettings) -> Result<Zone, Failure> {
     match &store.file {
         Some(path) => Ok(Zone::in_file(path, store.size)?),
@@ -90,6 +98,7 @@ fn needs_states(zone: &Zone, policy: &Policy) -> bool {
     })
 }
 
+/// Returns the message about the process that is waited for.
 fn waiting_for(zone: &Zone, settings: &Settings, longest: Duration) -> String {
     let owner = zone.states_owned_by();
     let owner = owner.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"));
@@ -101,6 +110,8 @@ fn waiting_for(zone: &Zone, settings: &Settings, longest: Duration) -> String {
 }
 
 /// Returns the warning of a server that shares its store file with another process.
+///
+/// That is not an error: counts of one word are safe to share between processes.
 fn sharing(process: u64) -> String {
     format!(
         "warning: process {process} serves from the same store file. Counts of one word are shared; limits whose states take \
@@ -109,6 +120,8 @@ fn sharing(process: u64) -> String {
 }
 
 /// Adds the process that uses the port to the error, if the address is in use.
+///
+/// The process is looked up in `/proc`, so it is named only if it is visible to this user.
 fn with_owner(error: StartError, shared_with: Option<u64>) -> Failure {
     let owner = match &error {
         StartError::Bind { address, source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
@@ -119,10 +132,10 @@ fn with_owner(error: StartError, shared_with: Option<u64>) -> Failure {
     let failure = Failure::from(error);
     match (owner, shared_with) {
         (Some(owner), Some(process)) => failure.explained(&format!(
-            "taken by: {owner}; process {process} already serves from this store file: stop it, or give this server other \
+            "used by: {owner}; process {process} already serves from this store file: stop it, or give this server other \
              ports"
         )),
-        (Some(owner), None) => failure.explained(&format!("taken by: {owner}")),
+        (Some(owner), None) => failure.explained(&format!("used by: {owner}")),
         (None, _) => failure,
     }
 }

@@ -1,4 +1,7 @@
 //! Sends one command to a server, and reads its reply.
+//!
+//! One connection per command, which is closed afterwards. The request is not retried: after a timeout it may have
+//! been executed.
 
 use std::io::{self, BufReader, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -8,9 +11,13 @@ use super::Failure;
 use super::RespReply;
 
 /// Timeout of every connect, read and write.
+///
+/// The command is interactive: a longer wait is more likely a wrong address than a slow server.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sends a command, after `AUTH` if there is a token.
+///
+/// A wrong token, an error reply and a missing reply are a [`Failure`] with a remedy.
 pub(super) fn ask(server: &str, token: Option<&str>, question: &[Vec<u8>]) -> Result<RespReply, Failure> {
     let mut stream = connect(server).map_err(|error| no_server(server, &error))?;
     let mut said = Vec::new();
@@ -33,6 +40,7 @@ pub(super) fn ask(server: &str, token: Option<&str>, question: &[Vec<u8>]) -> Re
     }
 }
 
+/// Connects to the first address of the name that accepts the connection.
 fn connect(server: &str) -> io::Result<TcpStream> {
     let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in server.to_socket_addrs()? {
@@ -49,6 +57,7 @@ fn connect(server: &str) -> io::Result<TcpStream> {
     Err(failure)
 }
 
+/// Appends a command as an array of bulk strings.
 fn write_words(said: &mut Vec<u8>, words: &[Vec<u8>]) {
     said.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
     for word in words {
@@ -58,6 +67,9 @@ fn write_words(said: &mut Vec<u8>, words: &[Vec<u8>]) {
     }
 }
 
+/// Returns the error about a server that cannot be reached.
+///
+/// An address that cannot be parsed is an invalid call, exit code 2.
 fn no_server(server: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::InvalidInput => Failure::misused(format!(
@@ -69,6 +81,7 @@ fn no_server(server: &str, error: &io::Error) -> Failure {
     }
 }
 
+/// Returns the error about a connection that ended or timed out before the reply.
 fn no_answer(server: &str, error: &io::Error) -> Failure {
     let what = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {

@@ -1,4 +1,7 @@
 //! `tidegate take`: takes from a limit on a running server.
+//!
+//! A shell script can use the exit code: `tidegate take backup --limit 1/h && ./backup.sh`. The command sends one
+//! `TG.TAKE` over RESP.
 
 mod client;
 mod decision;
@@ -20,77 +23,83 @@ use decision::DecisionReply;
 use reply::RespReply;
 
 /// The exit code of a denial.
-const REFUSED: u8 = 3;
+const DENIED: u8 = 3;
 
+/// The long help text.
 const ABOUT: &str = "\
-Ask a running server whether one more action may happen
+Take from a limit on a running server
 
-Ends with 0 if it may, with 3 if it is refused, with 1 if no server answers, with 2 if the question makes no sense. \
-Where a server wants a token, TIDEGATE_TOKEN holds it, or the file of --token-file.";
+Exits with 0 if the request is allowed, with 3 if it is denied, with 1 if no server replies, with 2 if the request is invalid. \
+If the server requires a token, it is read from TIDEGATE_TOKEN, or from the file of --token-file.";
 
+/// The examples at the end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   tidegate take user123 --limit \"30/60s burst 15\"
   tidegate take user123 --limit \"5/60s sliding-log\" --cost 2 --json
   tidegate take backup --limit 1/h && ./backup.sh";
 
-/// Ask a running server whether one more action may happen
+/// Take from a limit on a running server
 #[derive(Args)]
 #[command(long_about = ABOUT, after_help = EXAMPLES)]
 pub(super) struct Take {
-    /// Who acts: any text
+    /// Key to count by: any text
     key: OsString,
-    /// What is allowed, as in "10/s burst 20" or "5/60s sliding-log"
+    /// Limit, as in "10/s burst 20" or "5/60s sliding-log"
     #[arg(long, value_name = "TEXT")]
     limit: String,
-    /// How much it weighs
+    /// Cost of the request
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     cost: u64,
-    /// The longest delay that is acceptable, as in 500ms; without it none is
+    /// Longest acceptable delay, as in 500ms [default: none]
     #[arg(long, value_name = "TIME")]
     max_wait: Option<String>,
-    /// Where the server speaks RESP
+    /// RESP address of the server
     #[arg(long, value_name = "ADDRESS", env = "TIDEGATE_RESP", hide_env_values = true, default_value = DEFAULT_SERVER)]
     server: String,
-    /// The file with the server's token
+    /// File with the token of the server
     #[arg(long, value_name = "FILE", env = "TIDEGATE_TOKEN_FILE", hide_env_values = true)]
     token_file: Option<PathBuf>,
-    /// Print the answer as JSON
+    /// Print the reply as JSON
     #[arg(long)]
     json: bool,
 }
 
+/// The address that `tidegate serve` listens on by default.
 const DEFAULT_SERVER: &str = "127.0.0.1:6380";
 
 impl Take {
+    /// Runs the command. A denial is not an error: it has an exit code of its own.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
-        let take = self.question()?;
+        let take = self.request()?;
         let token = self.token()?;
         let server = if self.server.is_empty() { DEFAULT_SERVER } else { &self.server };
-        let told = DecisionReply::read(client::ask(server, token.as_deref(), &take)?)?;
+        let decision = DecisionReply::read(client::ask(server, token.as_deref(), &take)?)?;
         if self.json {
-            print_line(serde_json::to_string(&told).expect("numbers and text are JSON"));
+            print_line(serde_json::to_string(&decision).expect("numbers and text are JSON"));
         } else {
-            print_line(&told);
+            print_line(&decision);
         }
-        Ok(if told.allowed { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
+        Ok(if decision.allowed { ExitCode::SUCCESS } else { ExitCode::from(DENIED) })
     }
 
     /// Returns the words of `TG.TAKE`. An invalid limit is rejected here, before the server is called.
-    fn question(&self) -> Result<Vec<Vec<u8>>, Failure> {
+    fn request(&self) -> Result<Vec<Vec<u8>>, Failure> {
         self.limit.parse::<Limit>()?;
         let mut words = vec![b"TG.TAKE".to_vec(), self.key.as_bytes().to_vec()];
         let mut add = |name: &str, value: &str| words.extend([name.into(), value.into()]);
         add("LIMIT", &self.limit);
         add("COST", &self.cost.to_string());
         if let Some(text) = &self.max_wait {
-            let wrong = |what| Failure::misused(format!("--max_wait {text:?}: {what}"));
+            let wrong = |what| Failure::misused(format!("--max-wait {text:?}: {what}"));
             add("MAXWAIT", &ceil_ms(duration(text).map_err(wrong)?).to_string());
         }
         Ok(words)
     }
 
     /// Returns the token of the server, if there is one.
+    ///
+    /// A file takes precedence over the variable. The token is validated before it is sent.
     fn token(&self) -> Result<Option<String>, Failure> {
         let file = self.token_file.clone().filter(|path| !path.as_os_str().is_empty());
         let (name, source) = match (file, std::env::var_os(TOKEN.variable)) {

@@ -1,4 +1,7 @@
 //! Parses replies of a server in RESP2.
+//!
+//! The parser accepts what a server of this project sends, and rejects everything else as another protocol.
+//! Announced lengths are bounded before memory is allocated.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -10,10 +13,15 @@ const MAX_ENTRIES: u64 = 1024;
 /// One reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RespReply {
+    /// A simple string or a bulk string.
     Text(String),
+    /// An integer.
     Number(i64),
+    /// A null bulk string.
     Nothing,
+    /// An array without nested arrays.
     List(Vec<RespReply>),
+    /// An error reply, with its code word.
     Error(String),
 }
 
@@ -44,6 +52,7 @@ fn head(stream: &mut impl BufRead) -> io::Result<(u8, String)> {
     Ok((*kind, String::from_utf8_lossy(rest).into_owned()))
 }
 
+/// Reads the rest of a reply that is not an array.
 fn simple(kind: u8, line: String, stream: &mut impl BufRead) -> io::Result<RespReply> {
     match kind {
         b'+' => Ok(RespReply::Text(line)),
@@ -57,6 +66,7 @@ fn simple(kind: u8, line: String, stream: &mut impl BufRead) -> io::Result<RespR
     }
 }
 
+/// Reads a bulk string of this length, and its line end.
 fn text(bytes: u64, stream: &mut impl BufRead) -> io::Result<RespReply> {
     let mut text = Vec::new();
     stream.take(bytes + 2).read_to_end(&mut text)?;
@@ -78,6 +88,7 @@ fn length(line: &str, most: u64) -> io::Result<Option<u64>> {
     }
 }
 
+/// Returns the error about bytes that are not RESP.
 fn other_protocol() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "it does not speak RESP")
 }

@@ -1,4 +1,7 @@
 //! `/v1/admit`: decides a request by the rules; `/v1/explain`: reports the reasons without spending anything.
+//!
+//! An allowed request gets status 200. A denial by a limit is 429 with `Retry-After`, a denial by a static decision
+//! is 403. Both denials are problems (RFC 9457) with the decision fields. A store that cannot decide is 503.
 
 use std::error::Error as _;
 
@@ -17,9 +20,12 @@ use crate::engine::{Engine, not_available};
 use crate::explained::Explained;
 use crate::permit::Permits;
 
+/// `Cache-Control` of a denial: it is only true for a moment.
 pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// Decides one request, and spends if it is allowed.
+///
+/// The permits of the request are in the body. They are released if the response cannot be written.
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
     let admission = engine.rules().admit(&request.into_attributes()).await?;
@@ -48,6 +54,8 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
 }
 
 /// Reports why a request would be allowed or denied.
+///
+/// Replies 200 also for a denial, which is the subject of the reply and not its outcome.
 pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
     let explanation = engine.gate().explain(&request.into_attributes()).await?;
@@ -55,6 +63,8 @@ pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Probl
 }
 
 /// Returns the denial of a rule's limit.
+///
+/// The verdict is that of the binding rule, the one with the longest wait.
 pub(super) fn denial<'a>(binding: &'a Binding, admission: &Admission) -> DenialFields<'a> {
     DenialFields {
         rule: Some(&binding.rule),
@@ -66,6 +76,8 @@ pub(super) fn denial<'a>(binding: &'a Binding, admission: &Admission) -> DenialF
 }
 
 /// Returns the header fields for the limit of a rule.
+///
+/// The policy field is formatted from the limit of the decision, with schedule and override applied.
 pub(super) fn status(binding: &Binding) -> LimitStatus<'_> {
     LimitStatus { name: &binding.rule, policy: PolicyHeader::Of(&binding.limit), decision: &binding.decision }
 }

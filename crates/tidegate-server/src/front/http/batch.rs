@@ -3,6 +3,15 @@
 //! The cost of a batch grows with its asks. An ask is one request under one rule. Asks are counted first, so that a
 //! batch that is too large spends nothing. Individual requests are decided in stretches, each at one instant. The
 //! worker serves other connections between two stretches.
+//!
+//! With `"all": true` the batch is one decision: either all requests spend, or none does. Its denial names the
+//! request that blocks the others longest as `binding`. Without it each request has its own verdict, and the status
+//! is 200 even if all are denied.
+//!
+//! ```text
+//! POST /v1/admit/batch  {"requests":[{"attributes":{"user":"ana"}},{"attributes":{"user":"bob"},"cost":3}]}
+//! 200                   {"allowed":false,"answers":[{"allowed":true,...},{"allowed":false,...}]}
+//! ```
 
 use std::fmt;
 use std::ops::Range;
@@ -35,8 +44,10 @@ const MAX_ASKS_TOGETHER: usize = 4_096;
 /// a remote store before their replies are awaited.
 const MAX_STRETCH: usize = 64;
 
+/// The example in errors about the body.
 const EXAMPLE: &str = r#"{"requests":[{"attributes":{"ip":"192.0.2.7"}}]}"#;
 
+/// The body of a batch.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BatchAsk<'a> {
@@ -50,11 +61,15 @@ struct BatchAsk<'a> {
 /// The requests of a batch. Those above the most that any batch can have are counted and not stored.
 #[derive(Debug)]
 struct Requests<'a> {
+    /// The requests in their order.
     kept: Vec<Attributes<'a>>,
+    /// The number of all requests, including those that were not stored.
     count: usize,
 }
 
 /// Decides many requests in their order.
+///
+/// A batch above its bound is rejected as a whole with status 413, before anything is decided.
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let BatchAsk { requests: Requests { kept, count }, all } = json::read_like(EXAMPLE, body)?;
     let most = if all { MAX_ASKS_TOGETHER } else { MAX_ASKS };
@@ -71,6 +86,9 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
 }
 
 /// Splits the requests into stretches, as ranges of indices. Returns `None` if there are more than `most` asks.
+///
+/// A single request may have more asks than a stretch has; it is a stretch by itself then. Counting yields as often
+/// as deciding does, so that a large batch does not block the worker.
 async fn stretches(batch: &Batch, requests: &[Attributes<'_>], most: usize) -> Option<Vec<Range<usize>>> {
     let (mut stretches, mut begin, mut asks, mut total) = (Vec::new(), 0, 0_usize, 0_usize);
     for (place, request) in requests.iter().enumerate() {
@@ -91,6 +109,7 @@ async fn stretches(batch: &Batch, requests: &[Attributes<'_>], most: usize) -> O
     Some(stretches)
 }
 
+/// Returns the problem of a batch that is too large, with a remedy.
 #[cold]
 fn too_many(all: bool) -> Problem {
     let (most, what) = if all {
@@ -105,6 +124,7 @@ fn too_many(all: bool) -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
 }
 
+/// Decides every request by itself, one stretch after the other.
 async fn each(
     requests: &[Attributes<'_>],
     stretches: &[Range<usize>],
@@ -119,7 +139,7 @@ async fn each(
         let admissions = in_order(&requests[range.clone()], engine, batch).await?;
         is_allowed &= admissions.iter().all(Admission::is_allowed);
         for admission in &admissions {
-            put_answer(&mut answers, told(admission));
+            put_answer(&mut answers, answered(admission));
             permits.extend(Permits::of(admission));
         }
     }
@@ -129,6 +149,7 @@ async fn each(
     Ok(Reply::json(out.freeze()).telling(permits))
 }
 
+/// Decides all requests at one instant, all or none.
 async fn together(
     requests: &[Attributes<'_>],
     headers: &mut HeaderMap,
@@ -138,7 +159,7 @@ async fn together(
     let admissions = engine.rules().admit_all(batch, requests).await?;
     let (out, mut answers) = (&mut BytesMut::new(), BytesMut::new());
     let Some(index) = binding(&admissions) else {
-        admissions.iter().for_each(|admission| put_answer(&mut answers, told(admission)));
+        admissions.iter().for_each(|admission| put_answer(&mut answers, answered(admission)));
         out.extend_from_slice(b"{");
         put_members(out, true, &answers);
         return Ok(Reply::json(out.split().freeze()).telling(admissions.iter().filter_map(Permits::of)));
@@ -165,6 +186,8 @@ async fn together(
 }
 
 /// Decides the requests of a stretch. A remote store gets all of them at once, each after those before it.
+///
+/// An error of one request is the error of the whole batch.
 async fn in_order(
     requests: &[Attributes<'_>],
     engine: &Engine,
@@ -180,13 +203,16 @@ async fn in_order(
 enum BatchWait {
     /// It would be allowed.
     None,
+    /// It would be allowed after this time.
     Some(Ticks),
     /// Its cost is more than the limit ever allows.
     Never,
+    /// A static decision denies it.
     Forbidden,
 }
 
 impl BatchWait {
+    /// Returns the wait of a request. The order of the variants is the order of their length.
     fn of(admission: &Admission) -> BatchWait {
         match admission.binding().map(|own| own.decision.verdict_in_ticks()) {
             None if admission.is_forbidden() => BatchWait::Forbidden,
@@ -198,6 +224,8 @@ impl BatchWait {
 }
 
 /// Returns the index of the first request with the longest wait; `None` if all are allowed.
+///
+/// A static denial counts as the longest wait, then a cost that can never pass, then the waits by length.
 fn binding(admissions: &[Admission]) -> Option<usize> {
     let waits = admissions.iter().map(BatchWait::of).enumerate();
     let (index, longest) = waits.rev().max_by_key(|(_, wait)| *wait)?;
@@ -207,25 +235,28 @@ fn binding(admissions: &[Admission]) -> Option<usize> {
 /// The decision fields of a request, and its permits.
 type Answered<'a> = (DecisionFields<'a>, Option<Permits>);
 
-fn told(admission: &Admission) -> Answered<'_> {
+/// Returns the fields of a request that was decided by itself.
+fn answered(admission: &Admission) -> Answered<'_> {
     (admission.into(), Permits::of(admission))
 }
 
 /// Returns the fields of a request of a denied all-or-none batch. A request that would be allowed by itself has a
 /// `retry_after_ms` of 0.
 fn held_up(admission: &Admission) -> Answered<'_> {
-    let told = DecisionFields::from(admission);
+    let fields = DecisionFields::from(admission);
     let retry_after_ms =
-        if BatchWait::of(admission) == BatchWait::None { Some(0) } else { told.retry_after_ms };
-    (DecisionFields { is_allowed: false, delay_ms: None, retry_after_ms, ..told }, None)
+        if BatchWait::of(admission) == BatchWait::None { Some(0) } else { fields.retry_after_ms };
+    (DecisionFields { is_allowed: false, delay_ms: None, retry_after_ms, ..fields }, None)
 }
 
 /// Appends one answer to those before it.
-fn put_answer(answers: &mut BytesMut, (told, permits): Answered<'_>) {
+///
+/// Answers are separated by commas; the brackets around them are written by [`put_members`].
+fn put_answer(answers: &mut BytesMut, (fields, permits): Answered<'_>) {
     if !answers.is_empty() {
         answers.extend_from_slice(b",");
     }
-    fields::put_object(answers, told, permits.as_ref());
+    fields::put_object(answers, fields, permits.as_ref());
 }
 
 /// Writes the members `allowed` and `answers`, and the closing brace.
@@ -237,6 +268,7 @@ fn put_members(out: &mut BytesMut, is_allowed: bool, answers: &[u8]) {
     out.extend_from_slice(b"]}");
 }
 
+/// The visitor of the array of requests.
 struct List;
 
 impl<'de> Visitor<'de> for List {

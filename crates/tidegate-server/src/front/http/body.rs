@@ -1,4 +1,7 @@
 //! The body of a request: complete, or an error.
+//!
+//! A body has a length bound per route, a timeout, and a share of the common bound for unfinished requests. After
+//! any of these errors the rest of the body is unread, so the connection is closed.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -16,11 +19,15 @@ use crate::unfinished::TooMuch;
 /// The longest body, in bytes: the longest permit, and the JSON around it.
 pub(super) const MAX_BODY_BYTES: usize = 160 << 10;
 /// The longest body of a batch, in bytes.
+/// It has room for thousands of short requests.
 pub(super) const MAX_BATCH_BYTES: usize = 1 << 20;
 /// The longest rules file, in bytes.
 pub(super) const MAX_FILE_BYTES: usize = 4 << 20;
 
 /// Reads the whole body, of at most `at_most` bytes. A body that arrived in one piece is not copied.
+///
+/// A `Content-Length` above the bound is rejected before any byte is read. A chunked body is rejected at the first
+/// byte above it. `Expect: 100-continue` is answered by hyper with the first read.
 #[inline]
 pub(super) async fn whole(mut body: Incoming, at_most: usize, link: &Link) -> Result<Bytes, Problem> {
     if body.size_hint().lower() > at_most as u64 {
@@ -30,7 +37,7 @@ pub(super) async fn whole(mut body: Incoming, at_most: usize, link: &Link) -> Re
     if body.is_end_stream() {
         return Ok(first);
     }
-    let (mut whole, mut share) = (BytesMut::from(first), link.post.engine.unfinished().share());
+    let (mut whole, mut share) = (BytesMut::from(first), link.worker.engine.unfinished().share());
     while let Some(more) = next(&mut body, link).await? {
         if whole.len() + more.len() > at_most {
             return Err(too_long(at_most, link));
@@ -56,6 +63,8 @@ pub(super) async fn is_ignored(mut body: Incoming, link: &Link) -> bool {
 }
 
 /// Returns the next piece; `None` at the end.
+///
+/// The timeout is checked at each poll: the watch of the connection wakes the task when the body is late.
 async fn next(body: &mut Incoming, link: &Link) -> Result<Option<Bytes>, Problem> {
     poll_fn(|cx| {
         if link.is_late() {
@@ -81,6 +90,7 @@ async fn next(body: &mut Incoming, link: &Link) -> Result<Option<Bytes>, Problem
     .await
 }
 
+/// Returns the problem of a body above the bound of its route.
 #[cold]
 fn too_long(at_most: usize, link: &Link) -> Problem {
     link.expect_more();
@@ -88,6 +98,7 @@ fn too_long(at_most: usize, link: &Link) -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail).and_close()
 }
 
+/// Returns the problem of a body for which the common bound has no room. A later retry can succeed.
 #[cold]
 fn too_much_held(TooMuch { at_most }: TooMuch, link: &Link) -> Problem {
     link.expect_more();

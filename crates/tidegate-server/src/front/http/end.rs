@@ -1,4 +1,7 @@
 //! The end of a connection: its reason, and the last response.
+//!
+//! hyper reports that a connection has ended, but sends no body with its own errors. This module sends a problem
+//! instead, and closes so that the client can read it.
 
 use bytes::BytesMut;
 use hyper::StatusCode;
@@ -27,6 +30,7 @@ pub(super) enum HttpEnd {
     TooSlow(Stage),
 }
 
+/// Classifies the result of hyper. I/O errors count as a regular end: the client is gone.
 impl From<hyper::Result<()>> for HttpEnd {
     fn from(served: hyper::Result<()>) -> HttpEnd {
         match served {
@@ -38,10 +42,12 @@ impl From<hyper::Result<()>> for HttpEnd {
 }
 
 impl HttpEnd {
-    /// Sends the last response, if there is one, and closes. `write_timeout` is the input that hyper did not parse.
+    /// Sends the last response, if there is one, and closes. `unread` is the input that hyper did not parse.
+    ///
+    /// Takes at most the write timeout. A regular end is not counted as cut off.
     pub(super) async fn close(self, mut stream: TcpStream, unread: BytesMut, link: &Link) {
         if !matches!(self, HttpEnd::Well) {
-            link.post.meter().cut_off.add(1);
+            link.worker.meter().cut_off.add(1);
         }
         let last_words = self.last_words(&unread);
         drop(unread);
@@ -56,9 +62,10 @@ impl HttpEnd {
                 ignore_the_rest(&mut stream).await;
             }
         };
-        let _ = timeout(link.post.engine.settings().bounds.write_timeout, close).await;
+        let _ = timeout(link.worker.engine.settings().bounds.write_timeout, close).await;
     }
 
+    /// Returns the problem that ends the connection; `None` if nothing is wrong, or if no client reads it.
     fn last_words(&self, unread: &[u8]) -> Option<Problem> {
         match self {
             HttpEnd::Well => None,
@@ -87,6 +94,7 @@ fn has_long_uri(head: &[u8]) -> bool {
     head.split(|byte| *byte == b'\n').next().is_some_and(|line| line.len() > service::MAX_URI_BYTES)
 }
 
+/// Reads and discards input until the client closes its side, up to [`MAX_IGNORED_BYTES`].
 async fn ignore_the_rest(stream: &mut TcpStream) {
     // On the heap: on the stack it would enlarge the future of every connection.
     let mut ignored = vec![0; 4096];

@@ -1,4 +1,11 @@
 //! A decision as JSON.
+//!
+//! Bodies are written by hand into a reused buffer. The tests read them with a JSON parser.
+//!
+//! ```text
+//! {"allowed":true,"limit":20,"remaining":19,"retry_after_ms":null,"reset_after_ms":100,"delay_ms":0,
+//!  "rule":"api","decided_by":"memory"}
+//! ```
 
 use std::fmt::{self, Write as _};
 
@@ -12,30 +19,33 @@ use crate::decision_fields::DecisionFields;
 use crate::permit::Permits;
 
 /// Writes the fields of every answer, without the braces around them.
+///
+/// The order of the members is fixed, and every member is always present, with `null` for no value.
 #[inline]
-pub(super) fn put(out: &mut BytesMut, told: DecisionFields<'_>) {
-    let allowed: &[u8] = if told.is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
+pub(super) fn put(out: &mut BytesMut, fields: DecisionFields<'_>) {
+    let allowed: &[u8] = if fields.is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
     out.extend_from_slice(allowed);
     out.extend_from_slice(b",\"limit\":");
-    put_or_null(out, told.limit);
+    put_or_null(out, fields.limit);
     out.extend_from_slice(b",\"remaining\":");
-    put_or_null(out, told.remaining);
+    put_or_null(out, fields.remaining);
     out.extend_from_slice(b",\"retry_after_ms\":");
-    put_or_null(out, told.retry_after_ms);
+    put_or_null(out, fields.retry_after_ms);
     out.extend_from_slice(b",\"reset_after_ms\":");
-    put_or_null(out, told.reset_after_ms);
+    put_or_null(out, fields.reset_after_ms);
     out.extend_from_slice(b",\"delay_ms\":");
-    put_or_null(out, told.delay_ms);
+    put_or_null(out, fields.delay_ms);
     out.extend_from_slice(b",\"rule\":");
-    match told.rule {
+    match fields.rule {
         Some(rule) => put_json(out, rule),
         None => out.extend_from_slice(b"null"),
     }
     out.extend_from_slice(b",\"decided_by\":\"");
-    out.extend_from_slice(told.decided_by.as_str().as_bytes());
+    out.extend_from_slice(fields.decided_by.as_str().as_bytes());
     out.extend_from_slice(b"\"");
 }
 
+/// Writes a number, or `null`.
 fn put_or_null(out: &mut BytesMut, number: Option<u64>) {
     match number {
         Some(number) => put_number(out, number),
@@ -44,9 +54,9 @@ fn put_or_null(out: &mut BytesMut, number: Option<u64>) {
 }
 
 /// Writes an answer as an object, with the permit if there is one.
-pub(super) fn put_object(out: &mut BytesMut, told: DecisionFields<'_>, permits: Option<&Permits>) {
+pub(super) fn put_object(out: &mut BytesMut, fields: DecisionFields<'_>, permits: Option<&Permits>) {
     out.extend_from_slice(b"{");
-    put(out, told);
+    put(out, fields);
     if let Some(permits) = permits {
         // Writing to a buffer in memory cannot fail, and a permit is plain ASCII.
         let _ = write!(out, ",\"permit\":\"{permits}\"");
@@ -59,9 +69,13 @@ pub(super) fn put_object(out: &mut BytesMut, told: DecisionFields<'_>, permits: 
 pub(super) struct DenialFields<'a> {
     /// The rule of the limit; `None` if the limit came with the request.
     pub(super) rule: Option<&'a str>,
+    /// The decision of the limit.
     pub(super) decision: Decision,
+    /// The limit that denied.
     pub(super) limit: &'a Limit,
+    /// The cost that was denied, in units.
     pub(super) cost: u64,
+    /// The source of the decision.
     pub(super) decided_by: DecidedBy,
 }
 
@@ -82,35 +96,37 @@ impl DenialFields<'_> {
 }
 
 /// Writes a denial as a problem, with the fields of every answer.
-pub(super) fn put_denial(out: &mut BytesMut, refused: DenialFields<'_>) {
-    begin_denial(out, refused);
-    put(
-        out,
-        DecisionFields { rule: refused.rule, decided_by: refused.decided_by, ..refused.decision.into() },
-    );
+///
+/// The type of the problem is `quota-exceeded`, or `temporary-reduced-capacity` if the store has no room or is
+/// down.
+pub(super) fn put_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
+    begin_denial(out, denial);
+    put(out, DecisionFields { rule: denial.rule, decided_by: denial.decided_by, ..denial.decision.into() });
     out.extend_from_slice(b"}");
 }
 
 /// Writes the problem members of a denial.
-pub(super) fn begin_denial(out: &mut BytesMut, refused: DenialFields<'_>) {
-    let is_for_want = refused.decision.is_store_full() || refused.is_for_want_of_the_store();
+///
+/// The object is still open: the caller appends the decision fields and the brace.
+pub(super) fn begin_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
+    let is_for_want = denial.decision.is_store_full() || denial.is_for_want_of_the_store();
     let kind = if is_for_want { ProblemKind::ReducedCapacity } else { ProblemKind::QuotaExceeded };
-    Problem { kind, status: StatusCode::TOO_MANY_REQUESTS, detail: Detail(refused) }.put(out);
-    put_violated(out, refused.rule.unwrap_or(ADHOC));
+    Problem { kind, status: StatusCode::TOO_MANY_REQUESTS, detail: Detail(denial) }.put(out);
+    put_violated(out, denial.rule.unwrap_or(ADHOC));
     out.extend_from_slice(b",");
 }
 
 /// Writes the denial by a rule that always denies, as a problem with the fields of every answer.
-pub(super) fn put_forbidden(out: &mut BytesMut, told: DecisionFields<'_>) {
-    begin_forbidden(out, told.rule);
-    put(out, told);
+pub(super) fn put_forbidden(out: &mut BytesMut, fields: DecisionFields<'_>) {
+    begin_forbidden(out, fields.rule);
+    put(out, fields);
     out.extend_from_slice(b"}");
 }
 
 /// Writes the problem members of such a denial.
 pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
     let detail = format_args!(
-        "Rule \"{}\" refuses this request, however rare it is; POST /v1/explain with the same attributes says why.",
+        "Rule \"{}\" always denies this request; POST /v1/explain with the same attributes reports why.",
         rule.unwrap_or_default()
     );
     Problem { kind: ProblemKind::Plain, status: StatusCode::FORBIDDEN, detail }.put(out);
@@ -118,6 +134,9 @@ pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
 }
 
 /// The text of a denial: when to retry, or why a retry is useless.
+///
+/// Exactly one of these: no room in the store, the store is down, a time to retry, a wait that is longer than the
+/// maximum wait, or a cost that can never pass.
 struct Detail<'a>(DenialFields<'a>);
 
 impl fmt::Display for Detail<'_> {
@@ -138,21 +157,21 @@ impl fmt::Display for Detail<'_> {
                     )?;
                 } else {
                     let limit = named("a limit that comes with the request");
-                    write!(out, "nobody passes {limit} without it")?;
+                    write!(out, "{limit} denies every request without it")?;
                 }
                 out.write_str("; try again in a while.")
             }
             Verdict::Denied { retry_after } => {
-                out.write_str("Refused")?;
+                out.write_str("Denied")?;
                 if let Some(rule) = rule {
                     write!(out, " by rule \"{rule}\"")?;
                 }
                 let ms = in_ms(retry_after);
-                write!(out, "; the same request passes in {ms} ms if nobody else spends meanwhile.")
+                write!(out, "; the same request passes in {ms} ms if no other request spends meanwhile.")
             }
             _ if limit.algorithm() == Algorithm::Pacer => write!(
                 out,
-                "A cost of {cost} takes more max_wait than this; ask for less, or show more max_wait_ms."
+                "A cost of {cost} needs a longer wait than max_wait_ms allows; lower the cost, or raise max_wait_ms."
             ),
             _ => {
                 let most = decision.limit();
@@ -178,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    fn refusal(adhoc: &DynamicLimiter, limit: &str, ask: Ask) -> Value {
+    fn denial(adhoc: &DynamicLimiter, limit: &str, ask: Ask) -> Value {
         let limit: Limit = limit.parse().unwrap();
         let mut out = BytesMut::new();
         let decision = adhoc.admit("ana", &adhoc.prepare(limit), ask);
@@ -200,38 +219,41 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_when_to_try_again() {
+    fn a_denial_has_the_time_of_a_retry() {
         let adhoc = zone();
         assert!(adhoc.admit("ana", &adhoc.prepare(Limit::per_minute(1)), Ask::ONE).is_allowed());
-        let refusal = refusal(&adhoc, "1/60s", Ask::ONE);
+        let denial = denial(&adhoc, "1/60s", Ask::ONE);
         assert_eq!(
-            refusal["detail"],
-            "Refused; the same request passes in 60000 ms if nobody else spends meanwhile."
+            denial["detail"],
+            "Denied; the same request passes in 60000 ms if no other request spends meanwhile."
         );
-        assert_eq!((&refusal["retry_after_ms"], &refusal["delay_ms"]), (&60_000.into(), &Value::Null));
-        assert_eq!(refusal["violated-policies"], Value::from(vec!["adhoc"]));
-        assert!(refusal["type"].as_str().unwrap().ends_with("#quota-exceeded"));
+        assert_eq!((&denial["retry_after_ms"], &denial["delay_ms"]), (&60_000.into(), &Value::Null));
+        assert_eq!(denial["violated-policies"], Value::from(vec!["adhoc"]));
+        assert!(denial["type"].as_str().unwrap().ends_with("#quota-exceeded"));
     }
 
     #[test]
-    fn what_can_never_pass_says_why() {
-        let detail = |limit, ask| refusal(&zone(), limit, ask)["detail"].as_str().unwrap().to_owned();
+    fn what_can_never_pass_has_a_reason() {
+        let detail = |limit, ask| denial(&zone(), limit, ask)["detail"].as_str().unwrap().to_owned();
         let too_much = detail("10/s", Ask::new(Cost::of(11)));
         assert_eq!(
             too_much,
             "A cost of 11 can never pass: this limit holds at most 10; ask for less, or raise the limit."
         );
         let too_hasty = Ask::new(Cost::of(5)).max_wait(tidegate::MILLISECOND);
-        assert!(detail("10/s pacer burst 2 pay self", too_hasty).contains("takes more max_wait than this"));
+        assert!(
+            detail("10/s pacer burst 2 pay self", too_hasty)
+                .contains("needs a longer wait than max_wait_ms allows")
+        );
     }
 
     #[test]
-    fn a_full_store_refuses_newcomers_and_says_that_it_is_full() {
+    fn a_full_store_denies_new_keys_and_names_the_reason() {
         let adhoc = DynamicLimiter::on(&Map::new().max_keys(1), "");
         assert!(adhoc.admit("bob", &adhoc.prepare(Limit::per_hour(1)), Ask::ONE).is_allowed());
-        let refusal = refusal(&adhoc, "5/h", Ask::ONE);
-        assert!(refusal["type"].as_str().unwrap().ends_with("#temporary-reduced-capacity"), "{refusal}");
-        assert_eq!((&refusal["status"], &refusal["allowed"]), (&429.into(), &false.into()));
-        assert!(refusal["retry_after_ms"].as_u64().unwrap() > 0);
+        let denial = denial(&adhoc, "5/h", Ask::ONE);
+        assert!(denial["type"].as_str().unwrap().ends_with("#temporary-reduced-capacity"), "{denial}");
+        assert_eq!((&denial["status"], &denial["allowed"]), (&429.into(), &false.into()));
+        assert!(denial["retry_after_ms"].as_u64().unwrap() > 0);
     }
 }

@@ -1,4 +1,7 @@
 //! Fuzz targets of the HTTP front: arbitrary bytes as a body.
+//!
+//! A body can reach every parser of the front: JSON, limits, permits, attributes and dates. No byte sequence may
+//! panic, and every error has to be a problem.
 
 use std::pin::pin;
 use std::sync::{Arc, LazyLock};
@@ -14,7 +17,7 @@ use crate::engine::Engine;
 use crate::permit::Lease;
 use crate::precondition::Precondition;
 use crate::settings::Settings;
-use crate::worker::Post;
+use crate::worker::WorkerContext;
 
 /// Rules of every kind, which match short requests.
 const RULES: &str = r#"
@@ -44,10 +47,10 @@ pub fn http_body(bytes: &[u8]) {
     });
     let zone = Zone::with_clock(1 << 12, Arc::new(ManualClock::new()));
     let engine = Engine::new(SETTINGS.clone(), zone, None).expect("there is memory");
-    let post = Post::new(engine, 0, watch::channel(false).1);
-    let (engine, headers) = (&post.engine, &mut HeaderMap::new());
+    let worker = WorkerContext::new(engine, 0, watch::channel(false).1);
+    let (engine, headers) = (&worker.engine, &mut HeaderMap::new());
     let replies = [
-        to_the_end(verbs::take(bytes, headers, &post)),
+        to_the_end(verbs::take(bytes, headers, &worker)),
         to_the_end(verbs::peek(bytes, headers, engine)),
         to_the_end(verbs::adjust(bytes, engine)),
         to_the_end(verbs::reset(bytes, engine)),

@@ -10,6 +10,8 @@ use hyper::http::request::Parts;
 
 /// Returns true if a request names only an address or `localhost`. A request without `Host` does not come from a
 /// browser.
+///
+/// Checks the authority of an absolute URI as well, and every `Host` field if there are several.
 #[inline]
 pub(super) fn is_of_this_machine(head: &Parts) -> bool {
     let authority = head.uri.authority().map(|authority| authority.as_str().as_bytes());

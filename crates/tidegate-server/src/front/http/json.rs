@@ -1,4 +1,7 @@
 //! The JSON bodies of requests.
+//!
+//! Bodies are strict: an unknown member, a repeated one or a wrong type is an error with its line and column. A
+//! misspelled `cost` must not count as 1. Texts are borrowed from the body unless they contain escapes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,20 +15,29 @@ use super::problem::Problem;
 use crate::settings::MAX_KEY_BYTES;
 
 /// The body of `/v1/take` and `/v1/peek`.
+///
+/// ```text
+/// {"key": "user123", "limit": "30/60s burst 16", "cost": 2, "max_wait_ms": 500}
+/// ```
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TakeBody<'a> {
+    /// The key to count by.
     #[serde(borrow)]
     pub(super) key: Cow<'a, str>,
+    /// The text of the limit.
     #[serde(borrow)]
     pub(super) limit: Cow<'a, str>,
+    /// The cost; 1 if it is missing.
     #[serde(default)]
     cost: Units,
+    /// The longest acceptable delay; 0 if it is missing.
     #[serde(default)]
     max_wait_ms: Milliseconds,
 }
 
 impl TakeBody<'_> {
+    /// Returns the ask with this cost and maximum wait.
     #[inline]
     pub(super) fn ask(&self) -> Ask {
         Ask::new(self.cost.0).max_wait(self.max_wait_ms.0)
@@ -33,6 +45,10 @@ impl TakeBody<'_> {
 }
 
 /// The body of `/v1/adjust`.
+///
+/// ```text
+/// {"key": "user123", "limit": "30/60s burst 16", "amount": -3}
+/// ```
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdjustBody<'a> {
@@ -40,10 +56,15 @@ pub(super) struct AdjustBody<'a> {
     pub(super) key: Cow<'a, str>,
     #[serde(borrow)]
     pub(super) limit: Cow<'a, str>,
+    /// The units to charge, or to refund if negative.
     pub(super) amount: Amount,
 }
 
 /// The body of `/v1/reset`.
+///
+/// ```text
+/// {"key": "user123"}
+/// ```
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ResetBody<'a> {
@@ -58,6 +79,7 @@ pub(super) struct ResetBody<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PermitBody<'a> {
+    /// The text of the permit, as a reply contained it.
     #[serde(borrow)]
     pub(super) permit: Cow<'a, str>,
 }
@@ -69,6 +91,9 @@ pub(super) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem>
 }
 
 /// Reads a body that has the form of this example.
+///
+/// An array of the values is rejected, although serde would accept it: its meaning would depend on the order of
+/// fields in this program.
 #[inline]
 pub(super) fn read_like<'a, T: Deserialize<'a>>(example: &str, body: &'a [u8]) -> Result<T, Problem> {
     // serde would also accept an array of the values.
@@ -78,6 +103,7 @@ pub(super) fn read_like<'a, T: Deserialize<'a>>(example: &str, body: &'a [u8]) -
     serde_json::from_slice(body).map_err(|error| Problem::bad_request(format!("body: {error}")))
 }
 
+/// Returns the problem of a body that is not an object, with the example.
 #[cold]
 fn no_object(example: &str, body: &[u8]) -> Problem {
     let what = if body.trim_ascii().is_empty() { "the body is empty" } else { "the body is no JSON object" };
@@ -112,7 +138,9 @@ const MAX_EXACT: f64 = 4_294_967_296.0;
 
 /// A visitor that reads a whole number and converts it.
 struct Number<T> {
+    /// The description in errors.
     expected: &'static str,
+    /// Converts the number; `None` if it is out of range.
     read: fn(i128) -> Option<T>,
 }
 
@@ -185,7 +213,7 @@ fn cost(number: i128) -> Option<Cost> {
 mod tests {
     use super::*;
 
-    fn refused(body: &str) -> String {
+    fn rejected(body: &str) -> String {
         format!("{:?}", read::<TakeBody<'_>>(body.as_bytes()).unwrap_err())
     }
 
@@ -222,8 +250,8 @@ mod tests {
             (r#"["ana","1/s",1,0]"#, "the body is no JSON object"),
             ("  ", "the body is empty"),
         ] {
-            let told = refused(body);
-            assert!(told.contains(said), "{body} -> {told}");
+            let error = rejected(body);
+            assert!(error.contains(said), "{body} -> {error}");
         }
         let no_text = read::<TakeBody<'_>>(b"{\"key\":\"\xff\"}");
         assert!(format!("{:?}", no_text.unwrap_err()).contains("invalid unicode code point"));

@@ -1,4 +1,7 @@
 //! A cache of parsed limits: most callers repeat a few texts.
+//!
+//! Parsing a limit takes longer than deciding under it. The cache is bounded, per thread, and keyed by the exact
+//! text, so two spellings of one limit have two entries and one state.
 
 use std::cell::RefCell;
 
@@ -15,6 +18,7 @@ pub(super) const ADHOC: &str = "adhoc";
 /// A parsed limit, and the header field of every response about it.
 #[derive(Clone, Debug)]
 pub(super) struct KnownLimit {
+    /// The limit, prepared for the engine.
     pub(super) limit: PreparedLimit,
     /// The value of `RateLimit-Policy`.
     pub(super) policy: HeaderValue,
@@ -40,6 +44,8 @@ pub(super) fn known(engine: &Engine, text: &str) -> Result<KnownLimit, Problem> 
 }
 
 /// Parses a limit. The error contains the column.
+///
+/// The column counts characters from 1.
 pub(super) fn parsed(text: &str) -> Result<Limit, Problem> {
     text.parse().map_err(|error: LimitError| {
         Problem::bad_request(format!("{error} (at character {})", error.column()))

@@ -3,6 +3,31 @@
 //! `wire` is the socket of a connection. hyper parses requests and writes responses. `service` finds the route, `verbs`
 //! asks the store, `admit` asks the rules, and `reply` is the response. `watch` enforces the timeouts of a connection.
 //! `link` is the state that they share.
+//!
+//! ```text
+//!   TcpStream --PrereadBytes--> Wire --> hyper --> service --> route --> verbs, admit, rules, overrides
+//!                                 ^                   |
+//!                                 '------ Reply <-----'          Watch: one timer for the connection
+//! ```
+//!
+//! Every request is answered with JSON, errors as problems of RFC 9457. An unauthenticated client is read by
+//! `PrereadBytes` first, so that it cannot make hyper allocate buffers.
+//!
+//! ```text
+//! POST   /v1/take         takes under a limit that comes with the request
+//! POST   /v1/peek         decides like a take, and spends nothing
+//! POST   /v1/adjust       charges or refunds units afterwards
+//! POST   /v1/reset        removes the state of a key
+//! POST   /v1/release      releases a permit            POST /v1/renew  renews its lease
+//! POST   /v1/admit        decides by the rules         POST /v1/admit/batch  many requests at once
+//! POST   /v1/explain      explains a decision of the rules
+//! GET    /v1/top          the keys with the most denials
+//! GET    /v1/rules        the rules with their counts  PUT replaces them
+//! GET    /v1/overrides    the overrides                PUT and DELETE change one
+//! GET    /livez /readyz   health checks, without a token
+//! GET    /metrics         for Prometheus
+//! GET    /openapi.json    the description of this interface
+//! ```
 
 mod admit;
 mod batch;
@@ -13,10 +38,10 @@ mod fields;
 pub(crate) mod fuzz;
 mod host;
 mod json;
-mod keeper;
 mod limits;
 mod link;
 mod metrics;
+mod operator;
 mod overrides;
 mod preread;
 mod problem;
@@ -68,21 +93,24 @@ const MAX_HEAD_BYTES: usize = 16 << 10;
 const MAX_BUFFERED_BYTES: usize = 32 << 10;
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(stream: TcpStream, post: Arc<WorkerContext>, scope: Scope) {
-    post.meter().http_connections.add(1);
-    let link = Arc::new(Link::new(post, scope));
+///
+/// A connection for health checks has a timeout as a whole, since it is above the connection limit.
+pub(super) async fn serve(stream: TcpStream, worker: Arc<WorkerContext>, scope: Scope) {
+    worker.meter().http_connections.add(1);
+    let link = Arc::new(Link::new(worker, scope));
     match scope {
         Scope::All => serve_requests(stream, &link).await,
         Scope::Health => {
-            let longest = link.post.engine.settings().bounds.health;
+            let longest = link.worker.engine.settings().bounds.health;
             if timeout(longest, serve_requests(stream, &link)).await.is_err() {
-                link.post.meter().cut_off.add(1);
+                link.worker.meter().cut_off.add(1);
             }
         }
     }
-    link.post.meter().closed.add(1);
+    link.worker.meter().closed.add(1);
 }
 
+/// Reads the first bytes of a client that has to authenticate, and hands the connection to hyper.
 async fn serve_requests(mut stream: TcpStream, link: &Arc<Link>) {
     let opening = match link.is_unauthenticated() {
         true => PrereadBytes::read(&mut stream, link).await,
@@ -94,6 +122,7 @@ async fn serve_requests(mut stream: TcpStream, link: &Arc<Link>) {
     }
 }
 
+/// Serves all requests of the connection, and closes it.
 async fn serve_by_hyper(wire: Wire, link: &Arc<Link>) {
     let asked = |request: Request<Incoming>| {
         link.enter(Stage::Body);
@@ -121,13 +150,15 @@ async fn serve_by_hyper(wire: Wire, link: &Arc<Link>) {
 
 /// Serves a connection until it ends or a timeout expires. When the server stops, requests that have begun are
 /// finished.
+///
+/// A request of which only a part of the head has arrived counts as begun.
 async fn run<S>(connection: &mut http1::Connection<Wire, S>, link: &Link) -> HttpEnd
 where
     S: HttpService<Incoming, ResBody = reply::Body, Error = Infallible>,
     http1::Connection<Wire, S>: Future<Output = hyper::Result<()>> + Unpin,
 {
-    let mut stopped = pin!(link.post.stopped());
-    let (mut is_asked, mut is_told) = (false, false);
+    let mut stopped = pin!(link.worker.stopped());
+    let (mut is_asked, mut is_draining) = (false, false);
     let mut watch = Watch::new(link);
     poll_fn(|cx: &mut Context<'_>| {
         if !is_asked {
@@ -136,8 +167,8 @@ where
             let _ = stopped.as_mut().poll(cx);
         }
         // The connection waits for a head that has begun to arrive; its response closes the connection.
-        if !is_told && link.post.engine.is_stopping() && link.stage() != Stage::Head {
-            is_told = true;
+        if !is_draining && link.worker.engine.is_stopping() && link.stage() != Stage::Head {
+            is_draining = true;
             Pin::new(&mut *connection).graceful_shutdown();
         }
         loop {

@@ -1,4 +1,14 @@
 //! `/v1/overrides`: limits or decisions for single keys that replace those of their rule until a date.
+//!
+//! An override needs no change of the rules file, and ends by itself after at most 366 days. It is the tool for one
+//! customer for one evening. Each has an entity tag, and a replacement names it.
+//!
+//! ```text
+//! PUT /v1/overrides     {"rule":"api","key":{"ip":"192.0.2.7"},"limit":"100/s","for":"2h"}
+//! GET /v1/overrides     {"overrides":[{"rule":"api","key":{"ip":"192.0.2.7"},"limit":"100/s",
+//!                         "decision":null,"until":"2026-11-15T14:00:00Z","etag":"\"...\""}]}
+//! DELETE /v1/overrides  {"rule":"api","key":{"ip":"192.0.2.7"}}
+//! ```
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +21,7 @@ use serde::de::{self, Deserializer, Visitor};
 use tidegate_rules::{Instead, Override, OverrideError, PutOverride};
 use tidegate_support::{ceil_seconds, positive};
 
-use super::keeper::{tag_reply, unmet};
+use super::operator::{tag_reply, unmet};
 use super::problem::Problem;
 use super::reply::Reply;
 use super::request::Named;
@@ -24,22 +34,29 @@ use crate::precondition::{Precondition, Tag, Unmet};
 /// The farthest end of an override, in seconds from now.
 const MAX_AHEAD_SECONDS: i64 = 366 * 24 * 3600;
 
+/// The example in errors about the body.
 const EXAMPLE: &str = r#"{"rule":"api","key":{"ip":"192.0.2.7"},"limit":"100/s","for":"2h"}"#;
 
 /// The body that puts an override in force.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Put<'a> {
+    /// The name of the rule.
     #[serde(borrow)]
     rule: Cow<'a, str>,
+    /// The key parts by name.
     #[serde(borrow)]
     key: Named<'a>,
+    /// The limit in place of the rule's; either this or `decision`.
     #[serde(default, borrow)]
     limit: Option<Cow<'a, str>>,
+    /// The static verdict in place of the rule's limit.
     #[serde(default)]
     decision: Option<Word>,
+    /// The length, as in `2h`; either this or `until`.
     #[serde(default, borrow, rename = "for")]
     span: Option<Cow<'a, str>>,
+    /// The end, as a date or as seconds since 1970.
     #[serde(default)]
     until: Option<Until>,
 }
@@ -54,6 +71,7 @@ struct Delete<'a> {
     key: Named<'a>,
 }
 
+/// The words for a static verdict.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Word {
@@ -65,11 +83,16 @@ enum Word {
 #[derive(Clone, Copy, Debug)]
 struct Until(i64);
 
+/// Returns all overrides in force, each with its tag.
 pub(super) fn list(engine: &Engine) -> Reply {
     let all = engine.gate().overrides();
     Reply::of(&BTreeMap::from([("overrides", all.iter().map(tagged).collect::<Vec<_>>())]))
 }
 
+/// Puts an override in force, or replaces one. Warnings are in the reply and in the log.
+///
+/// The check of the precondition and the replacement are one step in the gate. Two operators therefore cannot both
+/// replace the same version. Replies 404 for an unknown rule, and 409 if there are too many overrides.
 pub(super) fn put(
     body: &[u8],
     named: &Precondition,
@@ -91,6 +114,9 @@ pub(super) fn put(
     Ok(Reply::of(&Shown { warnings: Some(warnings), ..tagged(&put) }))
 }
 
+/// Removes an override. The reply says if there was one.
+///
+/// Without `If-Match` it removes whatever is there, since the request names the key.
 pub(super) fn delete(body: &[u8], named: &Precondition, engine: &Engine) -> Result<Reply, Problem> {
     let asked: Delete<'_> = json::read_like(r#"{"rule":"api","key":{"ip":"192.0.2.7"}}"#, body)?;
     has_these_parts(&asked.rule, &asked.key, engine)?;
@@ -99,16 +125,20 @@ pub(super) fn delete(body: &[u8], named: &Precondition, engine: &Engine) -> Resu
     Ok(Reply::json(format!(r#"{{"removed":{removed}}}"#)))
 }
 
+/// Returns the problem of a change whose preconditions are not met.
 fn not_met(why: Unmet) -> Problem {
     unmet(why, "the override of this key", "/v1/overrides")
 }
 
 /// Returns the tag of an override: the tag of its JSON.
+///
+/// The tag does not depend on warnings, which are only in the reply to the change.
 fn tag(one: &Override) -> Tag {
     Tag::of(&Reply::of(&Shown::from(one)).body)
 }
 
 impl Put<'_> {
+    /// Returns what replaces the rule's limit. Exactly one of limit and decision has to be present.
     fn instead(&self) -> Result<Instead, Problem> {
         match (&self.limit, self.decision) {
             (Some(limit), None) => limits::parsed(limit).map(Instead::Limit),
@@ -162,6 +192,7 @@ fn has_these_parts(rule: &str, key: &Named<'_>, engine: &Engine) -> Result<(), P
     }
 }
 
+/// Converts the error of the gate: 404 for an unknown rule, 409 above a bound, else 400.
 impl From<OverrideError> for Problem {
     fn from(error: OverrideError) -> Problem {
         let status = match error {
@@ -176,11 +207,13 @@ impl From<OverrideError> for Problem {
 /// An override as JSON.
 #[derive(serde::Serialize)]
 struct Shown<'a> {
+    /// The name of the rule.
     rule: &'a str,
     key: Parts<'a, String>,
     limit: Option<String>,
     decision: Option<&'static str>,
     until: String,
+    /// The entity tag. It is left out where the tag itself is computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     etag: Option<String>,
     /// Warnings about an override that was put: likely mistakes.
@@ -190,7 +223,7 @@ struct Shown<'a> {
 
 impl<'a> From<&'a Override> for Shown<'a> {
     fn from(one: &'a Override) -> Shown<'a> {
-        let Override { rule, key, instead, until } = one;
+        let Override { rule, key, instead, until, .. } = one;
         let (limit, decision) = match instead {
             Instead::Limit(limit) => (Some(limit.to_string()), None),
             Instead::Allow => (None, Some("allow")),
@@ -209,10 +242,13 @@ impl<'a> From<&'a Override> for Shown<'a> {
 }
 
 /// Returns an override with its tag.
+///
+/// Both the list and the reply to a change contain it.
 fn tagged(one: &Override) -> Shown<'_> {
     Shown { etag: Some(tag(one).to_string()), ..one.into() }
 }
 
+/// The visitor of a date: text or a number.
 struct Date;
 
 impl Visitor<'_> for Date {

@@ -22,8 +22,11 @@ pub(super) const MAX_UNAUTHENTICATED_BYTES: usize = MAX_HEAD_BYTES;
 const READ_BYTES: usize = 4 << 10;
 
 /// Bytes that were read and not yet passed to hyper.
+///
+/// At most [`MAX_UNAUTHENTICATED_BYTES`]; the capacity is not larger than the content.
 #[derive(Debug, Default)]
 pub(super) struct PrereadBytes {
+    /// The bytes, without empty lines before the request.
     bytes: Vec<u8>,
     /// The number of bytes that were searched without a result.
     searched: usize,
@@ -33,12 +36,14 @@ pub(super) struct PrereadBytes {
 
 impl PrereadBytes {
     /// Reads until hyper can decide, or the stream ends.
+    ///
+    /// Returns an end if the client is too slow, or if the server stops before the first byte.
     pub(super) async fn read(
         stream: &mut (impl AsyncRead + Unpin),
         link: &Link,
     ) -> Result<PrereadBytes, HttpEnd> {
         let mut opening = PrereadBytes::default();
-        let mut stopped = pin!(link.post.stopped());
+        let mut stopped = pin!(link.worker.stopped());
         let (mut is_asked, mut watch) = (false, Watch::new(link));
         poll_fn(|cx: &mut Context<'_>| {
             if !is_asked {
@@ -54,7 +59,7 @@ impl PrereadBytes {
                     link.enter(Stage::Head);
                 }
             }
-            if opening.bytes.is_empty() && link.post.engine.is_stopping() {
+            if opening.bytes.is_empty() && link.worker.engine.is_stopping() {
                 return Poll::Ready(Err(HttpEnd::Well));
             }
             watch.poll(link, cx).map(|stage| Err(HttpEnd::TooSlow(stage)))
@@ -104,6 +109,8 @@ impl PrereadBytes {
     }
 
     /// Moves at most `room` bytes. Returns how many were moved.
+    ///
+    /// The memory is freed with the last byte.
     pub(super) fn take(&mut self, room: usize, mut put: impl FnMut(&[u8])) -> usize {
         let count = room.min(self.bytes.len());
         put(&self.bytes[..count]);
@@ -115,6 +122,7 @@ impl PrereadBytes {
         count
     }
 
+    /// Returns true if all bytes were moved.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -168,7 +176,7 @@ mod tests {
     fn a_head_in_any_pieces_is_as_decisive_as_the_whole() {
         let head = "\r\n\r\nGET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n";
         let bench = Bench::new(Settings::default());
-        let link = Link::new(bench.post.clone(), Scope::All);
+        let link = Link::new(bench.worker.clone(), Scope::All);
         bench.runtime.block_on(async {
             for size in 1..=head.len() {
                 let (mut stream, mut client) = connected().await;
@@ -187,7 +195,7 @@ mod tests {
         assert_eq!(MAX_UNAUTHENTICATED_BYTES, 16 << 10);
         let bounds = Bounds { request_timeout: Duration::from_secs(3600), ..Bounds::default() };
         let bench = Bench::new(Settings { token: Token::new("sesame"), bounds, ..Settings::default() });
-        let link = Arc::new(Link::new(bench.post.clone(), Scope::All));
+        let link = Arc::new(Link::new(bench.worker.clone(), Scope::All));
         let head = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(MAX_UNAUTHENTICATED_BYTES - 20));
         bench.runtime.block_on(async {
             let (mut stream, mut client) = connected().await;

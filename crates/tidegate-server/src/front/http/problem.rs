@@ -1,4 +1,7 @@
 //! An error response, as `application/problem+json` (RFC 9457).
+//!
+//! A detail has the shape "place: fault; remedy" and is written for the person who reads the log of the client.
+//! Programs use the status and the type.
 
 use std::borrow::Cow;
 
@@ -12,11 +15,15 @@ use super::service::CLOSE;
 /// An error response to a request.
 #[derive(Debug)]
 pub(super) struct Problem {
+    /// The status code.
     pub(super) status: StatusCode,
+    /// The explanation.
     detail: Cow<'static, str>,
+    /// One more header field, such as `Retry-After` or `Allow`.
     field: Option<(HeaderName, HeaderValue)>,
     /// One more member of the object: its name, and its JSON.
     member: Option<Box<(&'static str, String)>>,
+    /// True if the connection is closed after the response.
     is_last: bool,
 }
 
@@ -26,6 +33,7 @@ impl Problem {
         Problem { status, detail: detail.into(), field: None, member: None, is_last: false }
     }
 
+    /// Returns a problem with status 400.
     pub(super) fn bad_request(detail: impl Into<Cow<'static, str>>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, detail)
     }
@@ -67,6 +75,7 @@ impl Problem {
         .into_bytes()
     }
 
+    /// Returns the body.
     fn json(&self) -> String {
         let mut json = String::new();
         let kind = tidegate_support::ProblemKind::Plain;
@@ -95,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_finds_no_connection_left_gets_a_problem_too() {
+    fn a_client_above_the_connection_limit_gets_a_problem_too() {
         let (head, body) = std::str::from_utf8(TOO_MANY).unwrap().split_once("\r\n\r\n").unwrap();
         assert!(head.ends_with(&format!("content-length: {}", body.len())), "{head}, {}", body.len());
         let body: serde_json::Value = serde_json::from_str(body).unwrap();

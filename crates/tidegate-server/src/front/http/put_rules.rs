@@ -1,4 +1,7 @@
 //! `PUT /v1/rules`: writes the rules file and puts its rules in force.
+//!
+//! The reply has the differences to the rules before, in the words of the log, and the warnings. The new rules
+//! decide from the next request on, on all workers.
 
 use std::sync::Arc;
 
@@ -9,7 +12,7 @@ use serde_json::json;
 use tidegate_support::MAX_COMPLAINTS;
 use tokio::task::spawn_blocking;
 
-use super::keeper::{tag_reply, unmet};
+use super::operator::{tag_reply, unmet};
 use super::problem::Problem;
 use super::reply::Reply;
 use crate::engine::Engine;
@@ -21,6 +24,9 @@ use crate::settings::{ComplaintRecord, SettingsError};
 const MAX_ERRORS: usize = MAX_COMPLAINTS;
 
 /// Writes the file and puts its rules in force, on a thread that may block on disk I/O.
+///
+/// Replies 422 with every error if the text is invalid, 412 or 428 if a precondition is not met, and 409 if the
+/// file on disk was edited. In each case neither the file nor the rules change.
 pub(super) async fn put(
     body: Bytes,
     named: Precondition,
@@ -38,11 +44,13 @@ pub(super) async fn put(
     Ok(Reply::of(&json!({"differences": differences, "warnings": warnings})))
 }
 
+/// Returns the problem of a body that is not UTF-8.
 fn no_text(error: &std::str::Utf8Error) -> Problem {
     let byte = error.valid_up_to() + 1;
     Problem::bad_request(format!("body: it is no UTF-8 text from byte {byte} on; send the file as it is"))
 }
 
+/// Returns the problem of a file that was not written.
 fn not_written(error: NotWritten, engine: &Engine) -> Problem {
     match error {
         NotWritten::Rejected(error) => rejected(&error),
@@ -54,8 +62,8 @@ fn not_written(error: NotWritten, engine: &Engine) -> Problem {
         NotWritten::Changed => {
             let file = engine.rules().file().unwrap_or_default();
             let detail = format!(
-                "{file}: has another text than the rules in force: somebody has changed it and it was not read yet, or \
-                 does not hold (/v1/rules says so in status); look at it and try again, or send If-Match: * to write over it"
+                "{file}: differs from the rules in force: it was edited and not read yet, or \
+                 is invalid (see status of /v1/rules); check it and try again, or send If-Match: * to overwrite it"
             );
             Problem::new(StatusCode::CONFLICT, detail)
         }
@@ -78,11 +86,11 @@ fn rejected(error: &SettingsError) -> Problem {
         all.map(|(complaint, shown)| ComplaintRecord::new(complaint, text, Some(shown))).collect();
     let count = complaints.len();
     let what = match count {
-        1 => "1 thing is".to_owned(),
+        1 => "1 error".to_owned(),
         // The last one contains only the number of further errors.
-        _ if count > MAX_ERRORS => format!("more than {MAX_ERRORS} things are"),
-        _ => format!("{count} things are"),
+        _ if count > MAX_ERRORS => format!("more than {MAX_ERRORS} errors"),
+        _ => format!("{count} errors"),
     };
-    let detail = format!("{what} wrong with these rules, and those before stay in force");
+    let detail = format!("{what} in these rules; the previous rules stay in force");
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).and("errors", &errors)
 }

@@ -1,4 +1,7 @@
 //! Replies: a status, header fields and a body of known length.
+//!
+//! The body has a known length, so responses are never chunked. Most bodies are written into a block of memory that
+//! the thread reuses.
 
 use std::cell::RefCell;
 
@@ -17,8 +20,11 @@ pub(super) type Response = hyper::Response<Body>;
 /// A response without its header fields.
 #[derive(Debug)]
 pub(super) struct Reply {
+    /// The status code.
     pub(super) status: StatusCode,
+    /// The value of `Content-Type`.
     pub(super) kind: &'static str,
+    /// The body.
     pub(super) body: Bytes,
     /// The permits that the body contains.
     pub(super) permits: Vec<Permits>,
@@ -36,6 +42,7 @@ impl Reply {
         Reply::new(StatusCode::OK, JSON, body)
     }
 
+    /// Returns a reply without permits.
     pub(super) fn new(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Reply {
         Reply { status, kind, body: body.into(), permits: Vec::new() }
     }
@@ -72,6 +79,8 @@ thread_local! {
 }
 
 /// Writes a body into the thread's block, usually without an allocation of its own.
+///
+/// The closure has to split off its body: the next one is appended to the same block.
 pub(super) fn written<R>(write: impl FnOnce(&mut BytesMut) -> R) -> R {
     BLOCK.with_borrow_mut(|block| {
         if block.capacity() < USUAL_BYTES {

@@ -1,4 +1,7 @@
 //! A request as a caller describes it: attributes by name, cost, and max wait.
+//!
+//! Attributes are `ip`, `path`, `method`, `host`, `user`, `header.NAME`, `cookie.NAME`, `query.NAME`, and any other
+//! name that a rule uses. A value is text, or a list of texts where a request has several.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,18 +19,27 @@ use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 pub(super) const EXAMPLE: &str = r#"{"attributes":{"ip":"192.0.2.7","path":"/api/x"}}"#;
 
 /// The body of `/v1/admit` and `/v1/explain`.
+///
+/// ```text
+/// {"attributes": {"ip": "192.0.2.7", "path": "/login", "header.accept": ["text/html", "*/*"]},
+///  "cost": 2, "max_wait_ms": 500}
+/// ```
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request<'a> {
+    /// The attributes by name.
     #[serde(borrow)]
     attributes: Named<'a>,
+    /// The cost of the request, which the cost of a rule multiplies.
     #[serde(default)]
     cost: Units,
+    /// The longest acceptable delay; the rule's own if it is missing.
     #[serde(default)]
     max_wait_ms: Option<Milliseconds>,
 }
 
 impl<'a> Request<'a> {
+    /// Returns the request in the form that rules decide about.
     pub(super) fn into_attributes(self) -> Attributes<'a> {
         let attributes = self.attributes.0.cost(self.cost.0);
         match self.max_wait_ms {
@@ -38,6 +50,9 @@ impl<'a> Request<'a> {
 }
 
 /// Attributes, each name once; an array has several values of a name.
+///
+/// At most [`MAX_ATTRIBUTES`] names, and [`MAX_KEY_BYTES`] bytes of names and values together. A name that occurs
+/// twice is an error with a remedy, since JSON parsers disagree about which one counts.
 #[derive(Debug)]
 pub(super) struct Named<'a>(pub(super) Attributes<'a>);
 
@@ -45,6 +60,7 @@ pub(super) struct Named<'a>(pub(super) Attributes<'a>);
 #[derive(Deserialize)]
 struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);
 
+/// The visitor of an object of attributes. It bounds their number, and the bytes of all together.
 struct Names;
 
 impl<'de> Visitor<'de> for Names {
@@ -79,15 +95,19 @@ impl<'de> Visitor<'de> for Names {
 /// The maximum number of characters of a name that an error repeats.
 const MAX_SHOWN: usize = 128;
 /// The maximum number of values of one name.
+/// A longer list is an error.
 const MAX_VALUES: usize = 64;
 
 /// The value or values of a name.
 enum Values<'a> {
+    /// A text.
     One(Cow<'a, str>),
+    /// A list of texts, which may be empty.
     Several(Vec<JsonText<'a>>),
 }
 
 impl<'a> Values<'a> {
+    /// Returns the bytes of all values.
     fn bytes(&self) -> usize {
         match self {
             Values::One(value) => value.len(),
@@ -95,6 +115,7 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Inserts the values under a name. The error starts with the name.
     #[expect(clippy::ptr_arg, reason = "a name that is borrowed is not copied for each of its values")]
     fn put(self, attributes: &mut Attributes<'a>, name: &Cow<'a, str>) -> Result<(), String> {
         let put = match self {
@@ -112,6 +133,7 @@ impl<'a> Values<'a> {
     }
 }
 
+/// The visitor of a value.
 struct TextOrList;
 
 impl<'de> Visitor<'de> for TextOrList {
@@ -154,9 +176,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Named<'a> {
 }
 
 /// A JSON object. serde would also accept an array of the values.
+///
+/// Used for the members of a list, where [`json::read_like`](super::json::read_like) cannot check the first byte.
 #[derive(Debug)]
 pub(super) struct Object<T>(pub(super) T);
 
+/// The visitor of an object.
 struct Members<T>(std::marker::PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {

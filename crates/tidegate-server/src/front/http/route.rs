@@ -1,4 +1,7 @@
 //! The routes: paths, methods, and the content that they take.
+//!
+//! A path has one route per method. Everything that a request has to fulfil before it is executed derives from its
+//! route: content type, length of the body, token.
 
 use hyper::Method;
 
@@ -8,36 +11,58 @@ use crate::engine::Engine;
 /// An operation of the HTTP interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
+    /// Takes from a limit that comes with the request.
     Take,
+    /// Decides like a take, and spends nothing.
     Peek,
+    /// Charges or refunds units afterwards.
     Adjust,
+    /// Removes the state of a key.
     Reset,
+    /// Releases a permit.
     Release,
+    /// Renews the lease of a permit.
     Renew,
+    /// Decides by the rules.
     Admit,
+    /// Decides many requests by the rules.
     AdmitBatch,
+    /// Explains a decision of the rules.
     Explain,
+    /// Lists the keys with the most denials.
     Top,
+    /// Lists the rules with their counts.
     Rules,
     /// The rules as the text of the file.
     RulesText,
+    /// Replaces the rules file.
     PutRules,
+    /// Lists the overrides.
     Overrides,
+    /// Puts an override in force.
     PutOverride,
+    /// Removes an override.
     DeleteOverride,
+    /// Liveness: the process replies.
     Live,
+    /// Readiness, without details.
     Ready,
     /// Readiness with details, for an authorized client.
     ReadyInDetail,
+    /// Metrics for Prometheus.
     Metrics,
+    /// The description of this interface.
     OpenApi,
 }
 
 /// The content that a request has to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
+    /// No body.
     None,
+    /// A JSON object.
     Json,
+    /// The text of a rules file.
     Toml,
 }
 
@@ -91,6 +116,7 @@ impl Route {
         }
     }
 
+    /// Returns the content that the route takes.
     #[inline]
     pub(super) fn content(self) -> Content {
         match self {

@@ -1,4 +1,15 @@
 //! `GET /v1/rules`: the rules in force, with their counts.
+//!
+//! With `Accept: application/toml` the reply is the text of the file, which `PUT /v1/rules` takes back with its
+//! entity tag.
+//!
+//! ```text
+//! {"file": "tidegate.toml",
+//!  "rules": [{"name": "api", "when": ["path = \"/api/{*rest}\""], "key": ["ip"], "limit": "10/s burst 20",
+//!             "mode": "enforce", ..., "counts": {"allowed": 12, "denied": 3, ...}}],
+//!  "zones": [{"name": "logins", "bytes": 16777216, "bytes_in_use": 16777216}],
+//!  "status": {"replaced": 0, "rejected": 0, "wrong": null}}
+//! ```
 
 use std::collections::HashMap;
 
@@ -9,30 +20,40 @@ use tidegate::{OnStoreFailure, WhenFull, WithoutStore};
 use tidegate_rules::{NamedZone, OnMissing, OnRepeated, Rule, RuleCounts, Scheduled, ShadowCounts};
 use tidegate_support::ceil_ms;
 
-use super::keeper::tag_reply;
+use super::operator::tag_reply;
 use super::problem::Problem;
 use super::reply::{Reply, TOML};
 use crate::engine::Engine;
 use crate::explained::{decision, mode};
 use crate::rules::Status;
 
+/// The page as JSON.
 #[derive(Serialize)]
 struct RulesPage<'a> {
+    /// The path of the file; `None` if the rules come from no file.
     file: Option<String>,
+    /// The rules in the order of the file.
     rules: Vec<RuleFields<'a>>,
+    /// The named zones of the file.
     zones: Vec<Zone<'a>>,
+    /// The outcome of all reloads, with the complaint about the current file.
     status: Status,
 }
 
+/// One rule: its settings as in the file, and its counts since the start.
 #[derive(Serialize)]
 struct RuleFields<'a> {
     name: &'a str,
+    /// The conditions as in the file, all of which have to be met.
     when: Vec<String>,
+    /// The names of the key parts; an empty key counts all requests together.
     key: Vec<&'a str>,
     limit: Option<String>,
+    /// `enforce`, `shadow` or `candidate`. A schedule window can have another mode.
     mode: &'static str,
     decision: Option<&'static str>,
     candidate_for: Option<&'a str>,
+    /// The cost of a request, multiplied by the cost that the request states.
     cost: Option<u64>,
     max_wait_ms: Option<u64>,
     on_missing: Option<&'static str>,
@@ -42,11 +63,14 @@ struct RuleFields<'a> {
     zone: Option<&'a str>,
     ipv4_prefix: Option<u8>,
     ipv6_prefix: Option<u8>,
+    /// The schedule windows in the order of the file.
     schedule: Vec<Window>,
+    /// The counts of the rule, which survive reloads.
     #[serde(with = "Counts")]
     counts: RuleCounts,
 }
 
+/// One schedule window of a rule.
 #[derive(Serialize)]
 struct Window {
     window: String,
@@ -56,15 +80,20 @@ struct Window {
     max_wait_ms: Option<u64>,
 }
 
+/// The counts of a rule.
 #[derive(Serialize)]
 #[serde(remote = "RuleCounts")]
 struct Counts {
     allowed: u64,
     denied: u64,
     impossible: u64,
+    /// Requests that were denied because the store had no room for another key.
     store_full: u64,
+    /// Allowed requests that left at most a fifth of the limit.
     near: u64,
+    /// For a candidate: requests that it would allow and its rule denied.
     looser: u64,
+    /// For a candidate: requests that it would deny and its rule allowed.
     stricter: u64,
     /// For a rule in shadow mode or a candidate: requests that it did not decide, since the store was down.
     unmeasured: u64,
@@ -76,6 +105,7 @@ struct Counts {
     without_store: WithoutStore,
 }
 
+/// The decisions while the remote store was down, by policy.
 #[derive(Serialize)]
 #[serde(remote = "WithoutStore")]
 struct FallbackFields {
@@ -86,6 +116,7 @@ struct FallbackFields {
     closed: u64,
 }
 
+/// The decisions in shadow mode.
 #[derive(Serialize)]
 #[serde(remote = "ShadowCounts")]
 struct ShadowFields {
@@ -96,6 +127,7 @@ struct ShadowFields {
     near: u64,
 }
 
+/// One named zone.
 #[derive(Serialize)]
 struct Zone<'a> {
     name: &'a str,
@@ -106,6 +138,8 @@ struct Zone<'a> {
 }
 
 /// Returns the rules in force, with their counts.
+///
+/// The tag is read before the rules, so it is never newer than what the client sees.
 pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
     tag_reply(headers, engine.rules().tag());
     let counts = engine.gate().counts();
@@ -116,7 +150,7 @@ pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
     engine.gate().with_policy(|policy| {
         let sizes: HashMap<_, _> =
             engine.gate().zones().into_iter().map(|(name, zone)| (name, zone.bytes())).collect();
-        let zones = policy.zones().iter().map(|NamedZone { name, bytes }| {
+        let zones = policy.zones().iter().map(|NamedZone { name, bytes, .. }| {
             let bytes_in_use = sizes.get(&**name).copied().unwrap_or(*bytes);
             Zone { name, bytes: *bytes, bytes_in_use }
         });
@@ -130,6 +164,7 @@ pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
 }
 
 impl<'a> RuleFields<'a> {
+    /// Creates the fields of a rule. `candidate_for` is the name of the rule that a candidate is measured beside.
     fn new(rule: &'a Rule, candidate_for: Option<&'a str>, counts: RuleCounts) -> RuleFields<'a> {
         // Settings about counting are `None` for a rule without a limit.
         let limit = rule.limit();
@@ -172,9 +207,10 @@ impl<'a> RuleFields<'a> {
     }
 }
 
+/// Formats a schedule window as in the file.
 impl From<Scheduled<'_>> for Window {
     fn from(then: Scheduled<'_>) -> Window {
-        let Scheduled { window, limit, mode: of, cost, max_wait } = then;
+        let Scheduled { window, limit, mode: of, cost, max_wait, .. } = then;
         Window { window, limit: limit.to_string(), mode: mode(of), cost, max_wait_ms: max_wait.map(ceil_ms) }
     }
 }

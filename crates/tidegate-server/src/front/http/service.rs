@@ -1,4 +1,13 @@
 //! The service: from a request to its response.
+//!
+//! ```text
+//!   head --admitted--> Route --body--> (Route, Bytes) --reply_to--> Reply --> Response
+//!             |                  |                          |
+//!             '------------------+--------- Problem --------'
+//! ```
+//!
+//! The checks of a head are ordered from cheap to expensive, and from the connection to the route: connection
+//! limit, lengths, path, method, `Host`, token, content type.
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
@@ -12,7 +21,7 @@ use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
 use super::{
-    TOO_MANY_DETAIL, admit, batch, body, host, keeper, metrics, overrides, ready, rules, top, verbs,
+    TOO_MANY_DETAIL, admit, batch, body, host, metrics, operator, overrides, ready, rules, top, verbs,
 };
 use crate::engine::Engine;
 use crate::front::Scope;
@@ -24,6 +33,7 @@ pub(super) const MAX_URI_BYTES: usize = 2 << 10;
 /// The maximum number of header fields of a request.
 const MAX_FIELDS: usize = 64;
 
+/// The value of `Connection` in the last response.
 pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
 /// The error of a change on a server without a token: any local process could make it.
@@ -32,9 +42,12 @@ const NO_TOKEN: &str = "this changes what holds for others, and the server has n
 /// The error of a foreign `Host`: by DNS rebinding a malicious page could read the responses through a browser.
 const OTHER_HOST: &str = "this server has no token, so it is asked by its address or as localhost only, and Host says \
     something else; use the address, or start the server with TIDEGATE_TOKEN or --token-file";
+/// The error of a request without the token.
 const UNAUTHENTICATED: &str = "this server has a token; send it as Authorization: Bearer TOKEN";
+/// The error of a body that is not declared as JSON.
 const NO_JSON: &str =
     "the body has to be JSON and to say so; send content-type: application/json (curl does with --json)";
+/// The error of a body that is not declared as TOML.
 const NO_TOML: &str = "the body has to be TOML and to say so; send content-type: application/toml \
     (curl does with -H 'content-type: application/toml')";
 
@@ -42,16 +55,21 @@ const NO_TOML: &str = "the body has to be TOML and to say so; send content-type:
 pub(super) const OPENAPI: &str = include_str!("openapi.json");
 
 /// Answers one request.
+///
+/// Never fails: every error is a response. A store in memory replies within this call, without a boxed future.
+///
+/// Health checks, metrics and rules are answered from memory. A take on a remote store is awaited; other
+/// connections of the worker run meanwhile.
 pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response {
-    let meter = link.post.meter();
+    let meter = link.worker.meter();
     meter.http_requests.add(1);
     let (mut head, body) = request.into_parts();
-    if link.is_unauthenticated() && knows_token(&head, &link.post.engine) {
+    if link.is_unauthenticated() && knows_token(&head, &link.worker.engine) {
         link.authenticate();
     }
     let asked = asked(&head, body, link).await;
     let named = match &asked {
-        Ok((route, _)) if route.needs_admin() => keeper::precondition(&head.headers),
+        Ok((route, _)) if route.needs_admin() => operator::precondition(&head.headers),
         _ => Ok(Precondition::default()),
     };
     // The header map of the request is reused for the response: one allocation less.
@@ -59,9 +77,9 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     headers.clear();
     let replied = match asked {
         Ok((route, body)) if route.needs_admin() => {
-            keeper::change(route, body, named, &mut headers, &link.post.engine).await
+            operator::change(route, body, named, &mut headers, &link.worker.engine).await
         }
-        Ok((route, body)) if route.is_awaited(&link.post.engine) => {
+        Ok((route, body)) if route.is_awaited(&link.worker.engine) => {
             // Its future is much larger; boxed, it does not enlarge that of replies from memory.
             Box::pin(reply_to(route, &body, &mut headers, link)).await
         }
@@ -73,7 +91,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         meter.bad_requests.add(u64::from(problem.status.is_client_error()));
         problem.reply(&mut headers)
     });
-    if link.post.engine.is_stopping() || link.serves_one_request() {
+    if link.worker.engine.is_stopping() || link.serves_one_request() {
         headers.insert(header::CONNECTION, CLOSE);
     }
     link.tell_of(std::mem::take(&mut reply.permits));
@@ -81,6 +99,8 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
 }
 
 /// Returns the route and the whole body; for a route without a body, the query of the URI.
+///
+/// The body of a rejected request is not read here; see [`without_body`].
 #[inline]
 async fn asked(head: &Parts, body: Incoming, link: &Link) -> Result<(Route, Bytes), Problem> {
     match admitted(head, link) {
@@ -94,6 +114,9 @@ async fn asked(head: &Parts, body: Incoming, link: &Link) -> Result<(Route, Byte
 
 /// Returns the same for a request whose body is not used. The body is read all the same, or the client could not read
 /// the response, and the start of the next request would be unknown.
+///
+/// The connection is closed if the rest cannot be read: after `Expect: 100-continue`, from an unauthenticated
+/// client, or above the bound of ignored bytes.
 #[cold]
 async fn without_body(
     admitted: Result<Route, Problem>,
@@ -113,14 +136,18 @@ async fn without_body(
     Err(admitted.map_or_else(|problem| problem, |_| unwanted()).and_close())
 }
 
+/// Returns the query of the URI; empty if there is none.
 fn query(head: &Parts) -> Bytes {
     head.uri.query().map_or_else(Bytes::new, |query| Bytes::copy_from_slice(query.as_bytes()))
 }
 
 /// Returns the route of a request that may be served, after all checks of its head.
+///
+/// A missing or wrong token is status 401, a foreign `Host` and a change without a token are 403. An unknown path
+/// is 404, and a wrong method 405 with `Allow`.
 #[inline]
 fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
-    let engine = &*link.post.engine;
+    let engine = &*link.worker.engine;
     if link.scope == Scope::Health && !is_health(head.uri.path()) {
         return Err(too_many_connections(link));
     }
@@ -156,6 +183,7 @@ fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
     }
 }
 
+/// Returns true for the paths of health checks.
 fn is_health(path: &str) -> bool {
     matches!(Route::of(path), Some(Route::Live | Route::Ready))
 }
@@ -163,40 +191,48 @@ fn is_health(path: &str) -> bool {
 /// Returns the response to all requests but health checks above the connection limit.
 #[cold]
 fn too_many_connections(link: &Link) -> Problem {
-    link.post.meter().cut_off.add(1);
+    link.worker.meter().cut_off.add(1);
     let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, TOO_MANY_DETAIL);
     problem.with(header::RETRY_AFTER, "1").and_close()
 }
 
+/// Returns the length of a URI in bytes.
 fn length(uri: &Uri) -> usize {
     let path = uri.path_and_query().map_or(0, |path| path.as_str().len());
     path + uri.authority().map_or(0, |authority| authority.as_str().len())
 }
 
+/// Returns the problem of a URI that is too long.
 #[cold]
 pub(super) fn uri_too_long() -> Problem {
     let detail = format!("the URI has more than {MAX_URI_BYTES} bytes; what is asked goes into the body");
     Problem::new(StatusCode::URI_TOO_LONG, detail)
 }
 
+/// Returns the problem of a head with too many fields.
 #[cold]
 fn too_many_fields(count: usize) -> Problem {
     let detail = format!("{count} header fields; send at most {MAX_FIELDS}");
     Problem::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, detail)
 }
 
+/// Returns the problem of a method that the path does not take.
 #[cold]
 fn not_taken(place: Route, head: &Parts) -> Problem {
     let detail = format!("{} takes {}, not {}", head.uri.path(), place.methods(), head.method);
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail).with(header::ALLOW, place.methods())
 }
 
+/// Returns the problem of an unknown path.
 #[cold]
 fn no_such_route(path: &str) -> Problem {
     let detail = format!("there is nothing at {path}; /openapi.json lists what there is");
     Problem::new(StatusCode::NOT_FOUND, detail)
 }
 
+/// Returns true if the request has the token, or the server has none.
+///
+/// The scheme `Bearer` is compared in any case, the token in constant time.
 #[inline]
 fn knows_token(head: &Parts, engine: &Engine) -> bool {
     let Some(token) = engine.token() else { return true };
@@ -206,6 +242,8 @@ fn knows_token(head: &Parts, engine: &Engine) -> bool {
 }
 
 /// Returns true if a client may use guarded routes.
+///
+/// Used for the details of readiness, which name files and addresses.
 fn is_welcome(head: &Parts, engine: &Engine) -> bool {
     match engine.token() {
         Some(_) => knows_token(head, engine),
@@ -214,15 +252,17 @@ fn is_welcome(head: &Parts, engine: &Engine) -> bool {
 }
 
 /// Returns the reply of a route. It may take a while if a remote store is asked, or a batch yields.
+///
+/// Routes that change something are executed by the module `operator`, which needs the preconditions as well.
 async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> Result<Reply, Problem> {
-    let engine = &*link.post.engine;
+    let engine = &*link.worker.engine;
     match route {
         Route::Live => Ok(Reply::json(r#"{"live":true}"#)),
         Route::Ready => ready::page(engine, ready::ReadyDetail::InShort),
         Route::ReadyInDetail => ready::page(engine, ready::ReadyDetail::InDetail),
         Route::Metrics => Ok(metrics::page(engine)),
         Route::OpenApi => Ok(Reply::json(OPENAPI)),
-        Route::Take => verbs::take(body, headers, &link.post).await,
+        Route::Take => verbs::take(body, headers, &link.worker).await,
         Route::Peek => verbs::peek(body, headers, engine).await,
         Route::Adjust => verbs::adjust(body, engine).await,
         Route::Reset => verbs::reset(body, engine).await,
@@ -236,7 +276,7 @@ async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Lin
         Route::RulesText => rules::text(headers, engine),
         Route::Overrides => Ok(overrides::list(engine)),
         Route::PutRules | Route::PutOverride | Route::DeleteOverride => {
-            unreachable!("what changes something has conditions, and is made by the keeper")
+            unreachable!("changes are made by `operator::change`")
         }
     }
 }
@@ -248,6 +288,7 @@ fn is_said(head: &Parts, kind: &[u8]) -> bool {
     head.headers.get(header::CONTENT_TYPE).is_some_and(|said| is_of_type(said.as_bytes(), kind))
 }
 
+/// Returns true if a media type equals `kind`, in any case, with or without parameters.
 #[inline]
 fn is_of_type(said: &[u8], kind: &[u8]) -> bool {
     said.split_at_checked(kind.len()).is_some_and(|(said, rest)| {
@@ -256,6 +297,8 @@ fn is_of_type(said: &[u8], kind: &[u8]) -> bool {
 }
 
 /// Returns true if `Accept` prefers the text of the file to JSON: the first known type decides.
+///
+/// Weights (`q=`) are not evaluated.
 fn wants_text(head: &Parts) -> bool {
     const KINDS: [(&[u8], bool); 5] = [
         (b"application/toml", true),

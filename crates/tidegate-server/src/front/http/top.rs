@@ -1,4 +1,7 @@
 //! `/v1/top`: the keys with the most denials.
+//!
+//! The counts come from a bounded table, so they are estimates with a known error. They are the answer to
+//! "which client hits the limit" without a log of denials.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,9 +22,13 @@ const USUAL_KEYS: usize = 10;
 
 #[derive(Serialize)]
 struct TopKey {
+    /// The name of the rule.
     rule: String,
+    /// The key parts, as text.
     key: Vec<String>,
+    /// The number of requests of the key, approximately.
     asked: u64,
+    /// The number of denials of the key, approximately.
     refused: u64,
     /// The maximum error of the counts: they may be too high by so much.
     error: u64,
@@ -30,10 +37,13 @@ struct TopKey {
 /// The parameters in the query of the URI.
 #[derive(Debug, PartialEq, Eq)]
 struct TopQuery<'a> {
+    /// The rule to list keys of; all rules if it is missing.
     rule: Option<Cow<'a, str>>,
+    /// The number of keys to list.
     keys: usize,
 }
 
+/// Returns the keys, those with the most denials first.
 pub(super) fn top(query: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked = TopQuery::read(query).map_err(Problem::bad_request)?;
     let gate = engine.gate();
@@ -56,6 +66,7 @@ pub(super) fn top(query: &[u8], engine: &Engine) -> Result<Reply, Problem> {
 }
 
 impl<'a> TopQuery<'a> {
+    /// Parses the query. An unknown parameter is an error.
     fn read(query: &'a [u8]) -> Result<TopQuery<'a>, String> {
         let query = std::str::from_utf8(query).map_err(|_| "the query is no text".to_owned())?;
         let mut asked = TopQuery { rule: None, keys: USUAL_KEYS };

@@ -1,4 +1,7 @@
 //! The verbs of a store over HTTP.
+//!
+//! Each verb reads a body, asks the engine, and writes the decision fields. Keys and limits come with the request;
+//! rules are not involved.
 
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
@@ -17,17 +20,19 @@ use crate::permit::{Lease, Permits};
 use crate::worker::WorkerContext;
 
 /// Decides, and spends if allowed.
+///
+/// A denial is status 429. It has `Retry-After`, unless it can never pass; the dialect decides about the other fields.
 pub(super) async fn take(
     body: &[u8],
     headers: &mut HeaderMap,
-    post: &WorkerContext,
+    worker: &WorkerContext,
 ) -> Result<Reply, Problem> {
     let asked: TakeBody<'_> = json::read(body)?;
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
-    let known = limits::known(&post.engine, &asked.limit)?;
-    let decided = post.engine.take(key.as_bytes(), &known.limit, ask).await?;
-    post.meter().decided(&decided.decision);
-    let dialect = post.engine.settings().headers;
+    let known = limits::known(&worker.engine, &asked.limit)?;
+    let decided = worker.engine.take(key.as_bytes(), &known.limit, ask).await?;
+    worker.meter().decided(&decided.decision);
+    let dialect = worker.engine.settings().headers;
     Ok(reply::written(|out| {
         let Decided { decision, by } = decided;
         // With fail-open nothing is counted, so there is no remaining quota to report; a denial still has its reason.
@@ -54,6 +59,8 @@ fn status<'a>(known: &'a KnownLimit, decision: &'a Decision) -> LimitStatus<'a> 
 }
 
 /// Decides like a take, and spends nothing.
+///
+/// Replies 200 also for a denial, since nothing was denied yet.
 pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let asked: TakeBody<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
@@ -69,6 +76,8 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
 }
 
 /// Charges or refunds, and reports the remaining quota.
+///
+/// The decision fields describe an ask of cost 1 after the adjustment.
 pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked: AdjustBody<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
@@ -85,6 +94,8 @@ pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Proble
 }
 
 /// Removes the state of a key under one limit, or under all.
+///
+/// The reply says if there was any state.
 pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked: ResetBody<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
     let key = Key::new(json::key(&asked.key)?);
@@ -105,6 +116,8 @@ fn not_reset(error: StoreError) -> Problem {
 }
 
 /// Releases permits, or renews their leases.
+///
+/// The reply is false if one of the permits was not in flight any more.
 pub(super) async fn lease(body: &[u8], lease: Lease, engine: &Engine) -> Result<Reply, Problem> {
     let name = match lease {
         Lease::Release => "released",
@@ -113,6 +126,7 @@ pub(super) async fn lease(body: &[u8], lease: Lease, engine: &Engine) -> Result<
     Ok(word(name, permits(body)?.change(lease, engine).await?))
 }
 
+/// Parses the permits of a body.
 fn permits(body: &[u8]) -> Result<Permits, Problem> {
     let asked: PermitBody<'_> = json::read(body)?;
     Permits::parse(asked.permit.as_bytes()).ok_or_else(|| {

@@ -15,24 +15,32 @@ use tokio::net::TcpStream;
 use super::link::{Link, Stage};
 use super::preread::PrereadBytes;
 
+/// The socket, with the stages of its connection.
 #[derive(Debug)]
 pub(super) struct Wire {
+    /// The socket, with the traits of hyper.
     stream: TokioIo<TcpStream>,
     /// Bytes that were read before hyper got the socket.
     opening: PrereadBytes,
+    /// The state that reads and writes are recorded in.
     link: Arc<Link>,
 }
 
 impl Wire {
+    /// Wraps a socket. `opening` has the bytes that were read from it already.
     pub(super) fn new(stream: TcpStream, opening: PrereadBytes, link: Arc<Link>) -> Wire {
         Wire { stream: TokioIo::new(stream), opening, link }
     }
 
+    /// Returns the socket, after hyper is done with it.
     pub(super) fn into_stream(self) -> TcpStream {
         self.stream.into_inner()
     }
 
     /// Returns true if these bytes are hyper's own error response, since the service has given none.
+    ///
+    /// hyper writes such a response before any request was passed to the service, so the stage is one without a
+    /// request.
     fn is_unasked(&self, bytes: &[u8]) -> bool {
         matches!(self.link.stage(), Stage::Fresh | Stage::Idle | Stage::Head)
             && bytes.starts_with(b"HTTP/1.1 4")
@@ -73,6 +81,7 @@ impl Write for Wire {
         Poll::Ready(Ok(written))
     }
 
+    /// Does nothing: the socket has no buffer of its own.
     #[inline]
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))

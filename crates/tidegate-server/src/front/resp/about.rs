@@ -1,4 +1,7 @@
 //! `INFO` and `CONFIG`: the server's state and settings, in the form that Redis tools expect.
+//!
+//! Tools such as redis-cli, redis-benchmark and exporters ask for both on connect. The fields have the names of
+//! Redis where one fits, and the prefix `tidegate_` otherwise.
 
 use super::reply::echo;
 use super::session::{Call, CommandResult};
@@ -9,7 +12,7 @@ const REDIS_VERSION: &str = "7.0.0";
 
 /// `INFO [section…]`: always all sections, since the reply is short.
 pub(super) fn info(call: &mut Call<'_, '_>) -> CommandResult {
-    let engine = &call.post.engine;
+    let engine = &call.worker.engine;
     let sum = |which: fn(&Meter) -> &Count| engine.meters().sum(which);
     let opened = sum(|meter| &meter.resp_connections) + sum(|meter| &meter.http_connections);
     // The counters of several threads are not read at one instant: a close may be counted before its open.
@@ -48,8 +51,8 @@ pub(super) fn config(call: &mut Call<'_, '_>) -> CommandResult {
             echo(&subcommand.to_ascii_uppercase())
         ));
     }
-    let most = call.post.engine.settings().bounds.max_connections.to_string();
-    let idle = call.post.engine.settings().bounds.idle_timeout.as_secs().to_string();
+    let most = call.worker.engine.settings().bounds.max_connections.to_string();
+    let idle = call.worker.engine.settings().bounds.idle_timeout.as_secs().to_string();
     let known = [
         ("appendonly", "no"),
         ("maxclients", &most),

@@ -1,4 +1,7 @@
 //! `TG.ADMIT`: the decision of the rules about a request.
+//!
+//! A request is a list of attributes, as over HTTP: `TG.ADMIT path /login method POST ip 192.0.2.7`. A header
+//! field, cookie or query parameter may be repeated.
 
 use std::mem;
 use std::time::Duration;
@@ -16,13 +19,16 @@ use crate::attribute::{self, Wrong};
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// `TG.ADMIT [COST n] [MAXWAIT ms] attribute value …`: decides by the rules, and spends if allowed.
+///
+/// The attributes of a command are read into memory that the thread reuses. A store in memory decides without a
+/// copy of them; for a remote store they are copied.
 pub(super) fn admit(call: &mut Call<'_, '_>) -> CommandResult {
     let mut attributes: Attributes<'_> = mem::take(call.attributes);
     read(call.words, &mut attributes)?;
     // If the reply is ready, the attributes need not outlive this call.
-    if let Some(admission) = call.post.engine.rules().admit_at_once(&attributes) {
+    if let Some(admission) = call.worker.engine.rules().admit_at_once(&attributes) {
         let permits = fields::admission(&mut call.replies, &admission);
-        call.session.untold.note(permits, &call.post.engine);
+        call.session.unsent.note(permits, &call.worker.engine);
         *call.attributes = attributes.cleared();
         return Ok(());
     }
@@ -31,16 +37,21 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// Asks a remote store.
+///
+/// The attributes are copied, since the input of the connection is reused while the reply is pending.
 #[cold]
 fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
     call.ask(
         CommandOrder::Together,
-        |post| async move { post.engine.rules().admit(&attributes).await },
+        |worker| async move { worker.engine.rules().admit(&attributes).await },
         |replies, admission| fields::admission(replies, &admission),
     );
 }
 
 /// Reads the options and attributes after the name of the command.
+///
+/// An attribute whose name is `COST` or `MAXWAIT` can only follow another attribute. Names and values have at most
+/// [`MAX_KEY_BYTES`] bytes together.
 fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> CommandResult {
     let mut at = 1;
     // Options come first. After the first attribute the same words are names of attributes.
@@ -82,6 +93,7 @@ fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> CommandResult 
     Ok(())
 }
 
+/// Returns the error about an attribute. An invalid address is repeated, shortened and escaped.
 #[cold]
 fn not_put(name: &[u8], value: &[u8], wrong: Wrong) -> String {
     let not = match wrong {

@@ -1,4 +1,7 @@
 //! `TG.TAKE` and the other commands about one key under one limit.
+//!
+//! The commands read a key, a limit and options, and leave the order of replies to [`Call::ask`]. A limit is parsed
+//! once per text and thread.
 
 use tidegate::{Adjustment, Ask, Cost, Key, PreparedLimit, StoreError};
 use tokio::task::yield_now;
@@ -18,8 +21,11 @@ use crate::settings::MAX_KEY_BYTES;
 /// A parsed ask: the key and the text of the limit as they were sent, with the options.
 #[derive(Debug)]
 pub(super) struct ParsedAsk<'a> {
+    /// The key: any bytes.
     pub(super) key: &'a [u8],
+    /// The text of the limit.
     pub(super) text: &'a [u8],
+    /// The cost and the longest acceptable wait.
     pub(super) ask: Ask,
     /// The number of words that were read.
     pub(super) words: usize,
@@ -28,19 +34,25 @@ pub(super) struct ParsedAsk<'a> {
 /// The options that are accepted after the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Options {
+    /// `COST` and `MAXWAIT`, in any order.
     CostAndMaxWait,
+    /// `COST` only: an all-or-none take cannot wait.
     Cost,
 }
 
 /// `TG.TAKE key LIMIT text [COST n] [MAXWAIT ms]`: decides, and spends if allowed.
+///
+/// The take is batched with those after it, if the store is in memory.
 pub(super) fn take(call: &mut Call<'_, '_>) -> CommandResult {
     let asked = only(call)?;
-    call.takes.limit_of_text(asked.text, &call.post.engine)?;
+    call.takes.limit_of_text(asked.text, &call.worker.engine)?;
     call.take(1, asked.ask, Style::Fields);
     Ok(())
 }
 
 /// `TG.PEEK key LIMIT text [COST n] [MAXWAIT ms]`: decides like `TG.TAKE`, and spends nothing.
+///
+/// The reply has the fields of `TG.TAKE`, without a permit.
 pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
     let asked = only(call)?;
     let limit = limit_of(call, asked.text)?;
@@ -48,7 +60,7 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
     let looked_at = Key::new(&key);
     call.ask(
         CommandOrder::Alone,
-        move |post| async move { post.engine.peek(&looked_at, &limit, ask).await },
+        move |worker| async move { worker.engine.peek(&looked_at, &limit, ask).await },
         move |replies, looked| {
             decided(replies, &looked, &of, &key);
             None
@@ -58,6 +70,8 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// `TG.ADJUST key LIMIT text n`: charges a positive number, refunds a negative one. Rejects 0.
+///
+/// The reply has the fields of an ask of cost 1 afterwards, and `adjusted`: `whole`, `capped` or `needs-permit`.
 pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
     let (key, text) = under(call.words.from(1))?;
     let number = call.words.get(4).unwrap_or_default();
@@ -72,7 +86,7 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
     let (limit, key) = (limit_of(call, text)?, Key::new(key));
     call.ask(
         CommandOrder::Alone,
-        move |post| async move { post.engine.adjust(&key, &limit, adjustment).await },
+        move |worker| async move { worker.engine.adjust(&key, &limit, adjustment).await },
         |replies, (went, left)| {
             adjusted(replies, left.into(), went);
             None
@@ -82,17 +96,22 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// `TG.RELEASE permit` and `TG.RENEW permit`: reply 1 if all of its leases were still valid, else 0.
+///
+/// An invalid text is an error. A permit that has expired is not: the reply is 0.
 pub(super) fn lease(call: &mut Call<'_, '_>, lease: Lease) -> CommandResult {
     let permits = permits(call.words)?;
     call.ask(
         CommandOrder::Alone,
-        move |post| async move { permits.change(lease, &post.engine).await },
+        move |worker| async move { permits.change(lease, &worker.engine).await },
         integer,
     );
     Ok(())
 }
 
 /// `TG.RESET key [LIMIT text]`: replies 1 if the key had state, under this limit or under any, else 0.
+///
+/// With a remote store, a reset under all limits needs their list. While the store has not read it, the reply is an
+/// error that names `TG.RESET key LIMIT text`.
 pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     if call.words.len() == 2 {
         return delete(call);
@@ -104,7 +123,7 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     let (limit, key) = (limit_of(call, text)?, Key::new(key));
     call.ask(
         CommandOrder::Alone,
-        move |post| async move { post.engine.reset_limit(&key, &limit).await },
+        move |worker| async move { worker.engine.reset_limit(&key, &limit).await },
         integer,
     );
     Ok(())
@@ -118,6 +137,8 @@ fn integer(replies: &mut Replies<'_>, is_so: bool) -> Option<Permits> {
 
 /// `DEL key …`: replies the number of keys that had state. The keys are deleted a stretch at a time; other connections
 /// are served between two stretches.
+///
+/// The first error is the reply; the other keys are deleted all the same.
 pub(super) fn delete(call: &mut Call<'_, '_>) -> CommandResult {
     let keys = call.words.from(1);
     if let Some(long) = keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
@@ -130,7 +151,7 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> CommandResult {
     }
     let held_bytes = bytes.capacity() + ends.capacity() * size_of::<usize>();
     call.session.stretch.visit(keys.len().min(STRETCH_KEYS));
-    let (post, protocol) = (call.post.clone(), call.session.protocol);
+    let (worker, protocol) = (call.worker.clone(), call.session.protocol);
     call.session.answer_when_known(&mut call.replies, CommandOrder::Alone, async move {
         let (mut known, mut begin) = (Ok(0), 0);
         for (nth, end) in ends.into_iter().enumerate() {
@@ -142,7 +163,7 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> CommandResult {
             }
             let key = Key::new(&bytes[begin..end]);
             begin = end;
-            known = match (known, post.engine.reset(&key).await) {
+            known = match (known, worker.engine.reset(&key).await) {
                 (Ok(known), Ok(was_known)) => Ok(known + i64::from(was_known)),
                 (Err(error), _) | (_, Err(error)) => Err(error),
             };
@@ -158,6 +179,8 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// Returns the error about keys that were not deleted.
+///
+/// If the store cannot list all limits of a key, the error names the command that resets one limit.
 fn not_deleted(error: &StoreError) -> String {
     let how = if error.is_unfit() { ": TG.RESET key LIMIT text" } else { "" };
     format!("ERR {}{how}", not_available(error))
@@ -166,10 +189,12 @@ fn not_deleted(error: &StoreError) -> String {
 /// Returns the limit of this text, prepared for the engine. Fails if the text is invalid or the engine does not support
 /// it.
 fn limit_of(call: &mut Call<'_, '_>, text: &[u8]) -> Result<PreparedLimit, String> {
-    call.takes.limit_of_text(text, &call.post.engine).cloned()
+    call.takes.limit_of_text(text, &call.worker.engine).cloned()
 }
 
 /// Reads an ask that has to be the whole command.
+///
+/// A word that is left over is an error: a misspelled option must not be ignored.
 fn only<'a>(call: &Call<'a, '_>) -> Result<ParsedAsk<'a>, String> {
     let words = call.words.from(1);
     let asked = asked(words, Options::CostAndMaxWait)?;
@@ -182,6 +207,8 @@ fn only<'a>(call: &Call<'a, '_>) -> Result<ParsedAsk<'a>, String> {
 }
 
 /// Reads an ask from the beginning of these words. Stops at the first word that is not an option.
+///
+/// `COST` has to be at least 1. Options may be repeated; the last one counts.
 pub(super) fn asked(words: Words<'_>, options: Options) -> Result<ParsedAsk<'_>, String> {
     let (key, text) = under(words)?;
     let mut asked = ParsedAsk { key, text, ask: Ask::ONE, words: 3 };
@@ -202,6 +229,8 @@ pub(super) fn asked(words: Words<'_>, options: Options) -> Result<ParsedAsk<'_>,
 }
 
 /// Returns the key and the text of the limit at the beginning of these words.
+///
+/// The error shows the expected form, since `LIMIT` is the word that is forgotten most easily.
 fn under(words: Words<'_>) -> Result<(&[u8], &[u8]), String> {
     match (words.get(0), words.get(1), words.get(2)) {
         (Some(key), _, _) if key.len() > MAX_KEY_BYTES => Err(too_long(key)),
@@ -214,14 +243,17 @@ fn under(words: Words<'_>) -> Result<(&[u8], &[u8]), String> {
     }
 }
 
+/// Parses the permits of a command.
 fn permits(words: Words<'_>) -> Result<Permits, String> {
     let text = words.get(1).unwrap_or_default();
     Permits::parse(text).ok_or_else(|| {
-        format!("ERR '{}' is no permit; one is told by TG.TAKE under a concurrency limit", echo(text))
+        format!("ERR '{}' is no permit; TG.TAKE under a concurrency limit returns one", echo(text))
     })
 }
 
 /// Parses a whole number of at least 0.
+///
+/// `what` says in the error which number is expected.
 pub(super) fn unsigned(word: &[u8], what: &str) -> Result<u64, String> {
     let text = std::str::from_utf8(word).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     text.and_then(|text| text.parse().ok()).ok_or_else(|| format!("ERR {what}, not '{}'", echo(word)))

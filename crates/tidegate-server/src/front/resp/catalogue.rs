@@ -1,4 +1,7 @@
 //! `COMMAND`: the list of commands, for clients that look up key positions and for shells with completion.
+//!
+//! Cluster clients look up key positions with `COMMAND INFO`, and redis-cli its completion with `COMMAND DOCS`. Key
+//! positions are those of [`Keys`]; the list is the table of [`COMMANDS`].
 
 use std::sync::LazyLock;
 
@@ -17,14 +20,19 @@ static ALL_INFO: LazyLock<Vec<u8>> = LazyLock::new(|| {
         COMMANDS.iter().for_each(|spec| info(replies, spec));
     })
 });
+/// `COMMAND DOCS` in version 2 of the protocol.
 static ALL_DOCS_2: LazyLock<Vec<u8>> = LazyLock::new(|| all_docs(Protocol::Resp2));
+/// `COMMAND DOCS` in version 3 of the protocol.
 static ALL_DOCS_3: LazyLock<Vec<u8>> = LazyLock::new(|| all_docs(Protocol::Resp3));
 
+/// Encodes the documentation of all commands.
 fn all_docs(protocol: Protocol) -> Vec<u8> {
     written(protocol, |replies| docs(replies, &COMMANDS.iter().collect::<Vec<_>>()))
 }
 
 /// `COMMAND [COUNT|LIST|INFO name…|DOCS name…]`: an unknown name is null in `INFO`, and left out in `DOCS`.
+///
+/// Not allowed in a transaction, since the full reply is long.
 pub(super) fn command(call: &mut Call<'_, '_>) -> CommandResult {
     let subcommand = call.words.get(1).unwrap_or_default().to_ascii_uppercase();
     if call.words.len() > 2 + MAX_NAMES {
@@ -62,6 +70,7 @@ pub(super) fn command(call: &mut Call<'_, '_>) -> CommandResult {
     Ok(())
 }
 
+/// Writes the ten fields of one command, as Redis 7 has them.
 fn info(replies: &mut Replies<'_>, spec: &Spec) {
     let (first, last, step) = match spec.keys {
         Keys::None => (0, 0, 0),
@@ -79,6 +88,7 @@ fn info(replies: &mut Replies<'_>, spec: &Spec) {
     (0..4).for_each(|_| replies.array(0));
 }
 
+/// Writes the summary and the group of these commands.
 fn docs(replies: &mut Replies<'_>, specs: &[&Spec]) {
     replies.map(specs.len());
     for spec in specs {

@@ -1,4 +1,7 @@
 //! The table of commands: names, arity, keys and summaries.
+//!
+//! Commands of Redis have the names, arities and errors of Redis, so that stock clients work unchanged. Commands of
+//! this server begin with `TG.`, and their errors show the usage. `CL.THROTTLE` is that of redis-cell.
 
 use tidegate_support::nearest;
 
@@ -29,17 +32,21 @@ pub(super) enum Run {
     EndsQueue(Execute),
 }
 
+/// The function of a command. Its error is the text of the error reply.
 type Execute = fn(&mut Call<'_, '_>) -> CommandResult;
 
 /// The description of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spec {
+    /// The function, and its order among other commands.
     pub(super) run: Run,
+    /// The name in lower case.
     pub(super) name: &'static str,
     /// The number of words including the name; if negative, the minimum.
     pub(super) arity: i64,
     /// The positions of its keys.
     pub(super) keys: Keys,
+    /// The summary in `COMMAND DOCS`: a verb in the third person, without a full stop.
     pub(super) summary: &'static str,
     /// The arguments, for commands that only this server has; empty for commands of Redis.
     usage: &'static str,
@@ -50,8 +57,11 @@ pub(super) struct Spec {
 /// The words of a command that are keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keys {
+    /// No word is a key.
     None,
+    /// The first argument is a key.
     First,
+    /// All arguments are keys.
     All,
 }
 
@@ -68,17 +78,11 @@ pub(super) const COMMANDS: [Spec; 24] = [
         "Decides by the rules, and spends if allowed",
     )
     .usage("[COST n] [MAXWAIT ms] attribute value ..."),
-    spec(Run::Here(greet::ping), "ping", -1, Keys::None, "Answers PONG"),
+    spec(Run::Here(greet::ping), "ping", -1, Keys::None, "Replies PONG"),
     spec(Run::Alone(ask::peek), "tg.peek", -4, Keys::First, "Decides like TG.TAKE without spending")
         .usage("key LIMIT text [COST n] [MAXWAIT ms]"),
-    spec(
-        Run::Alone(ask::adjust),
-        "tg.adjust",
-        5,
-        Keys::First,
-        "Charges what was more, gives back what was less",
-    )
-    .usage("key LIMIT text n"),
+    spec(Run::Alone(ask::adjust), "tg.adjust", 5, Keys::First, "Charges or refunds units afterwards")
+        .usage("key LIMIT text n"),
     spec(
         Run::Together(several::take_all),
         "tg.takeall",
@@ -92,7 +96,7 @@ pub(super) const COMMANDS: [Spec; 24] = [
         "tg.release",
         2,
         Keys::None,
-        "Gives a permit back",
+        "Releases a permit",
     )
     .usage("permit"),
     spec(
@@ -100,41 +104,42 @@ pub(super) const COMMANDS: [Spec; 24] = [
         "tg.renew",
         2,
         Keys::None,
-        "Starts the lease of a permit anew",
+        "Renews the lease of a permit",
     )
     .usage("permit"),
-    spec(Run::Alone(ask::reset), "tg.reset", -2, Keys::First, "Forgets a key under one limit, or under all")
+    spec(Run::Alone(ask::reset), "tg.reset", -2, Keys::First, "Resets a key under one limit, or under all")
         .usage("key [LIMIT text]"),
-    spec(Run::Alone(ask::delete), "del", -2, Keys::All, "Forgets keys under all limits"),
-    spec(Run::Here(greet::echo), "echo", 2, Keys::None, "Answers what it is told"),
-    spec(Run::Connection(greet::hello), "hello", -1, Keys::None, "Chooses the protocol, and shows the token")
+    spec(Run::Alone(ask::delete), "del", -2, Keys::All, "Resets keys under all limits"),
+    spec(Run::Here(greet::echo), "echo", 2, Keys::None, "Replies the message"),
+    spec(Run::Connection(greet::hello), "hello", -1, Keys::None, "Selects the protocol, and authenticates")
         .unauthenticated(),
-    spec(Run::Connection(greet::auth), "auth", -2, Keys::None, "Shows the token").unauthenticated(),
-    spec(Run::Here(greet::select), "select", 2, Keys::None, "Chooses the database; there is number 0"),
-    spec(Run::Connection(greet::client), "client", -2, Keys::None, "Names a connection, and tells about it"),
+    spec(Run::Connection(greet::auth), "auth", -2, Keys::None, "Authenticates the connection")
+        .unauthenticated(),
+    spec(Run::Here(greet::select), "select", 2, Keys::None, "Selects the database; only 0 exists"),
+    spec(Run::Connection(greet::client), "client", -2, Keys::None, "Names the connection, and describes it"),
     spec(Run::Connection(catalogue::command), "command", -1, Keys::None, "Lists all commands"),
-    spec(Run::Connection(about::info), "info", -1, Keys::None, "Tells how the server is"),
-    spec(Run::Connection(about::config), "config", -2, Keys::None, "Tells settings that clients ask for"),
-    spec(Run::EndsQueue(transaction::multi), "multi", 1, Keys::None, "Has what follows wait for EXEC"),
+    spec(Run::Connection(about::info), "info", -1, Keys::None, "Reports the state of the server"),
+    spec(Run::Connection(about::config), "config", -2, Keys::None, "Reports settings that clients request"),
+    spec(
+        Run::EndsQueue(transaction::multi),
+        "multi",
+        1,
+        Keys::None,
+        "Queues the following requests for EXEC",
+    ),
     spec(
         Run::EndsQueue(transaction::exec),
         "exec",
         1,
         Keys::None,
-        "Does everything since MULTI, each by itself",
+        "Executes the queued requests, each by itself",
     ),
-    spec(
-        Run::EndsQueue(transaction::discard),
-        "discard",
-        1,
-        Keys::None,
-        "Does nothing of what came since MULTI",
-    ),
-    spec(Run::EndsQueue(greet::quit), "quit", -1, Keys::None, "Ends the connection").unauthenticated(),
-    spec(Run::EndsQueue(greet::reset), "reset", 1, Keys::None, "Makes the connection like a new one")
-        .unauthenticated(),
+    spec(Run::EndsQueue(transaction::discard), "discard", 1, Keys::None, "Drops the queued requests"),
+    spec(Run::EndsQueue(greet::quit), "quit", -1, Keys::None, "Closes the connection").unauthenticated(),
+    spec(Run::EndsQueue(greet::reset), "reset", 1, Keys::None, "Resets the connection").unauthenticated(),
 ];
 
+/// Creates a command of Redis that needs authentication.
 const fn spec(run: Run, name: &'static str, arity: i64, keys: Keys, summary: &'static str) -> Spec {
     Spec { run, name, arity, keys, summary, usage: "", is_unauthenticated: false }
 }
@@ -151,15 +156,19 @@ impl Run {
 }
 
 impl Spec {
+    /// Sets the arguments, for a command that only this server has.
     const fn usage(self, usage: &'static str) -> Spec {
         Spec { usage, ..self }
     }
 
+    /// Allows the command to unauthenticated clients.
     const fn unauthenticated(self) -> Spec {
         Spec { is_unauthenticated: true, ..self }
     }
 
     /// Returns the command with this name, in any case.
+    ///
+    /// A linear search: the most frequent commands come first, and the very first is compared without a search.
     #[inline]
     pub(super) fn named(name: &[u8]) -> Option<&'static Spec> {
         if name == b"CL.THROTTLE" {
@@ -184,6 +193,8 @@ impl Spec {
     }
 
     /// Returns the command that was probably meant by an unknown name.
+    ///
+    /// A name without its prefix is recognised as well: `TAKE` for `TG.TAKE`.
     pub(super) fn nearest(name: &[u8]) -> Option<String> {
         let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= MAX_NEAREST_BYTES)?;
         let names = || COMMANDS.iter().map(|spec| spec.name);

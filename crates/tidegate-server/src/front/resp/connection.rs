@@ -2,6 +2,15 @@
 //!
 //! A thread has one pair of buffers for all of its connections. The connection itself keeps only an incomplete request
 //! and replies that could not be written. An idle connection keeps no buffer.
+//!
+//! ```text
+//!   poll: write the rest --> replies of the store --> read --> session.run --> write
+//!                  ^                                                           |
+//!                  '------ has_more: yield to other connections first <--------'
+//! ```
+//!
+//! No request is executed before the socket has accepted all earlier replies. A client
+//! that does not read its replies stops being read, so its memory is bounded by one turn.
 
 use std::cell::RefCell;
 use std::mem;
@@ -33,16 +42,26 @@ thread_local! {
 
 /// The buffers of a thread, used by one connection at a time.
 struct Buffers {
+    /// The bytes of one read.
     input: Box<[u8]>,
+    /// The replies of one turn.
     output: Vec<u8>,
-    desk: Scratch,
+    /// The reusable memory of sessions.
+    scratch: Scratch,
+    /// True while a connection is served. Still true afterwards if serving it panicked.
     is_in_use: bool,
 }
 
 impl Buffers {
+    /// Allocates the buffers. A thread does so once, unless a panic replaces them.
     fn new() -> Buffers {
         let input = vec![0; READ_BYTES].into_boxed_slice();
-        Buffers { input, output: Vec::with_capacity(WRITE_BYTES), desk: Scratch::default(), is_in_use: false }
+        Buffers {
+            input,
+            output: Vec::with_capacity(WRITE_BYTES),
+            scratch: Scratch::default(),
+            is_in_use: false,
+        }
     }
 
     /// Serves one connection. Replaces the buffers if serving another connection panicked, so that none of its data is
@@ -60,9 +79,16 @@ impl Buffers {
 }
 
 /// A future that serves one client and resolves when the connection has ended.
+///
+/// It owns everything that one client makes the server hold. Dropping it closes the socket, returns its share of
+/// the bytes of unfinished requests, and releases the permits of unwritten replies. It is polled by one task, and
+/// never moves to another thread.
 pub(super) struct Connection {
+    /// The socket.
     stream: TcpStream,
-    post: Arc<WorkerContext>,
+    /// The worker that serves the connection.
+    worker: Arc<WorkerContext>,
+    /// The state of the client.
     session: Session,
     /// Input that is not executed yet: an incomplete request, or requests that wait until earlier replies are sent.
     input: Vec<u8>,
@@ -72,20 +98,25 @@ pub(super) struct Connection {
     needed: usize,
     /// Replies that are not written yet, from `written` on.
     output: Vec<u8>,
+    /// The number of bytes of `output` that are written.
     written: usize,
+    /// The end that follows once all replies are written.
     ending: Option<ConnectionEnd>,
     /// True if more input may be available and the connection yields to others first.
     has_more: bool,
     /// True if `input` is executed again before the next read, even if it is empty: replies of the store have arrived.
     goes_on: bool,
+    /// The timer of the client's current timeout.
     timer: Pin<Box<Sleep>>,
     /// True if the timer wakes this task; one poll is enough for that.
     is_timer_set: bool,
+    /// The step that the timeout is for.
     waits_for: ClientWait,
     /// True if a request was answered, or all replies were written, since the timer was set.
     is_active: bool,
     /// Resolves when the server stops; `None` after that.
     stopped: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// True if the stop signal wakes this task.
     is_stop_awaited: bool,
 }
 
@@ -112,20 +143,22 @@ enum ClientWait {
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream, post: &Arc<WorkerContext>) -> Connection {
-        let session = Session::new(post);
+    /// Creates a connection. The timeout of its first step starts now, and it allocates no buffers before the first
+    /// incomplete request.
+    pub(super) fn new(stream: TcpStream, worker: &Arc<WorkerContext>) -> Connection {
+        let session = Session::new(worker);
         // A client of a server with a token has to authenticate within the request timeout.
-        let first = if post.engine.token().is_some() { ClientWait::Token } else { ClientWait::Request };
+        let first = if worker.engine.token().is_some() { ClientWait::Token } else { ClientWait::Request };
         Connection {
             stream,
-            timer: Box::pin(sleep(client_timeout(post, first))),
+            timer: Box::pin(sleep(client_timeout(worker, first))),
             is_timer_set: false,
-            stopped: Some(Box::pin(post.stopped())),
+            stopped: Some(Box::pin(worker.stopped())),
             is_stop_awaited: false,
-            post: post.clone(),
+            worker: worker.clone(),
             session,
             input: Vec::new(),
-            share: post.engine.unfinished().share(),
+            share: worker.engine.unfinished().share(),
             needed: 0,
             output: Vec::new(),
             written: 0,
@@ -138,6 +171,9 @@ impl Connection {
     }
 
     /// Writes the replies that could not be written before.
+    ///
+    /// A write of 0 bytes counts as a closed connection. The buffer is freed once it is written, since idle
+    /// connections keep none.
     fn poll_write_rest(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectionEnd>> {
         while self.written < self.output.len() {
             let rest = &self.output[self.written..];
@@ -150,12 +186,15 @@ impl Connection {
             self.output = Vec::new();
             self.written = 0;
             self.is_active = true;
-            self.session.untold.sent();
+            self.session.unsent.sent();
         }
         Poll::Ready(Ok(()))
     }
 
     /// Reads once, and answers all complete requests.
+    ///
+    /// If nothing was kept before, requests are parsed in the buffer of the thread, and only the incomplete rest is
+    /// copied. If the read filled the buffer, more input is assumed, and the connection yields first.
     fn poll_read_and_answer(
         &mut self,
         context: &mut Context<'_>,
@@ -172,8 +211,8 @@ impl Connection {
         }
         self.has_more = bytes == room;
         if self.input.is_empty() {
-            let Buffers { input, output, desk, .. } = buffers;
-            let rest = self.answer(&input[..bytes], desk, output);
+            let Buffers { input, output, scratch, .. } = buffers;
+            let rest = self.answer(&input[..bytes], scratch, output);
             self.keep(&input[bytes - rest..bytes]);
         } else {
             self.keep(&buffers.input[..bytes]);
@@ -196,6 +235,8 @@ impl Connection {
 
     /// Keeps bytes of an unfinished request. The buffer doubles, but grows by at most one read; for an unauthenticated
     /// client it grows by exactly these bytes.
+    ///
+    /// Doubling keeps the cost of copying linear in the length of the request.
     fn keep(&mut self, bytes: &[u8]) {
         if self.input.capacity() - self.input.len() < bytes.len() {
             let growth = match self.session.caller {
@@ -228,12 +269,14 @@ impl Connection {
     }
 
     /// Answers the complete requests in `input`.
+    ///
+    /// Does nothing while the input is shorter than the parser asked for: it could not contain a complete request.
     fn answer_kept(&mut self, buffers: &mut Buffers) {
         if self.input.len() < self.needed {
             return;
         }
         let kept = mem::take(&mut self.input);
-        let rest = self.answer(&kept, &mut buffers.desk, &mut buffers.output);
+        let rest = self.answer(&kept, &mut buffers.scratch, &mut buffers.output);
         self.input = match rest {
             0 => Vec::new(),
             all if all == kept.len() => kept,
@@ -242,8 +285,10 @@ impl Connection {
     }
 
     /// Answers the complete requests. Returns how many bytes are left.
-    fn answer(&mut self, input: &[u8], desk: &mut Scratch, output: &mut Vec<u8>) -> usize {
-        let progress = self.session.run(input, &self.post, desk, output);
+    ///
+    /// After the end of the session the rest of the input is dropped.
+    fn answer(&mut self, input: &[u8], scratch: &mut Scratch, output: &mut Vec<u8>) -> usize {
+        let progress = self.session.run(input, &self.worker, scratch, output);
         self.is_active |= progress.bytes > 0;
         self.needed = 0;
         match progress.next {
@@ -260,6 +305,8 @@ impl Connection {
     }
 
     /// Writes the thread's replies, and keeps the bytes that the socket does not accept now.
+    ///
+    /// In the usual case the socket accepts everything, and nothing is copied.
     fn poll_write(
         &mut self,
         context: &mut Context<'_>,
@@ -268,7 +315,7 @@ impl Connection {
         let mut written = 0;
         let result = loop {
             if written == output.len() {
-                self.session.untold.sent();
+                self.session.unsent.sent();
                 break Poll::Ready(Ok(()));
             }
             match Pin::new(&mut self.stream).poll_write(context, &output[written..]) {
@@ -286,6 +333,9 @@ impl Connection {
     }
 
     /// Reads, answers and writes until it has to wait for the socket or the store, or its turn is over.
+    ///
+    /// One turn executes at most one read of input. A connection with more input lets the other tasks of the thread
+    /// run first, so that one fast client cannot starve the others.
     fn poll_serve(&mut self, context: &mut Context<'_>) -> Poll<ConnectionEnd> {
         loop {
             if let Err(end) = ready!(self.poll_write_rest(context)) {
@@ -300,7 +350,7 @@ impl Connection {
                     // The remote store has a deadline. A client that closes its side meanwhile is noticed after that:
                     // it may have sent all of its requests, and still read the replies.
                     ready!(self.session.later.poll(context));
-                    self.session.untold.append(self.session.later.tell(&mut buffers.output));
+                    self.session.unsent.append(self.session.later.tell(&mut buffers.output));
                 } else if mem::take(&mut self.goes_on) {
                     self.answer_kept(buffers);
                 } else if self.input.is_empty() || self.input.len() < self.needed {
@@ -326,6 +376,10 @@ impl Connection {
     }
 
     /// Resolves when the client's current timeout has expired.
+    ///
+    /// A request that is complete, or replies that are written, count as activity and start the timeout anew.
+    /// Single bytes of a request do not: a client cannot extend its request timeout by sending slowly. The timeout
+    /// of authentication is never extended.
     fn poll_time(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let waits_for = match () {
             () if self.session.caller == Caller::Unauthenticated => ClientWait::Token,
@@ -335,17 +389,18 @@ impl Connection {
         };
         if waits_for != self.waits_for {
             self.waits_for = waits_for;
-            self.rest_timer();
+            self.reset_timer();
         }
         while self.poll_timer(context).is_ready() {
             if !self.is_active || self.waits_for == ClientWait::Token {
                 return Poll::Ready(());
             }
-            self.rest_timer();
+            self.reset_timer();
         }
         Poll::Pending
     }
 
+    /// Resolves when the timer has expired. Usually it costs one comparison.
     #[inline]
     fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.is_timer_set && !self.timer.is_elapsed() {
@@ -356,17 +411,20 @@ impl Connection {
         self.timer.as_mut().poll(context)
     }
 
-    fn rest_timer(&mut self) {
+    /// Starts the timeout of the current step anew.
+    fn reset_timer(&mut self) {
         self.is_active = false;
         self.is_timer_set = false;
-        let until = Instant::now() + client_timeout(&self.post, self.waits_for);
+        let until = Instant::now() + client_timeout(&self.worker, self.waits_for);
         self.timer.as_mut().reset(until);
     }
 
     /// Resolves when the server stops. One poll is enough to be woken then.
+    ///
+    /// Afterwards the connection closes as soon as its requests are answered.
     fn poll_stop(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if let Some(stopped) = &mut self.stopped {
-            if self.is_stop_awaited && !self.post.engine.is_stopping() {
+            if self.is_stop_awaited && !self.worker.engine.is_stopping() {
                 return Poll::Pending;
             }
             self.is_stop_awaited = true;
@@ -403,8 +461,8 @@ impl Future for Connection {
 }
 
 /// Returns the client's timeout for a step.
-fn client_timeout(post: &WorkerContext, wait: ClientWait) -> Duration {
-    let bounds = &post.engine.settings().bounds;
+fn client_timeout(worker: &WorkerContext, wait: ClientWait) -> Duration {
+    let bounds = &worker.engine.settings().bounds;
     match wait {
         ClientWait::Request => bounds.idle_timeout,
         ClientWait::Token | ClientWait::Rest => bounds.request_timeout,

@@ -1,4 +1,7 @@
 //! A decision as a RESP reply: five integers as in redis-cell, or named fields.
+//!
+//! In version 3 of the protocol named fields are a map, in version 2 a flat array of names and values. Times are
+//! milliseconds in named fields, and seconds in the five integers. -1 stands for no value.
 
 use tidegate::{Adjusted, Decision, Limit};
 use tidegate_rules::Admission;
@@ -13,6 +16,8 @@ use crate::permit::Permits;
 const FIELDS: usize = 8;
 
 /// Writes limited, limit, remaining, retry after and reset after; times in whole seconds, rounded up.
+///
+/// Rounding seconds up never lets a client retry too early; a wait of 1 ms is shown as 1.
 #[inline]
 pub(super) fn throttled(replies: &mut Replies<'_>, decision: &Decision) {
     replies.five([
@@ -25,6 +30,8 @@ pub(super) fn throttled(replies: &mut Replies<'_>, decision: &Decision) {
 }
 
 /// Writes the same five integers for a quantity of 0, which is never limited.
+///
+/// redis-cell replies the same way: a quantity of 0 asks for the current state.
 pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
     let reset_after = in_seconds(decision.reset_after_in_ticks());
     replies.five([
@@ -37,6 +44,8 @@ pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
 }
 
 /// Writes all fields, and the permit if there is one. Returns the permits that the reply contains.
+///
+/// The caller keeps the permits until the reply is written, and releases them if it never is.
 pub(super) fn decided(
     replies: &mut Replies<'_>,
     decided: &Decided,
@@ -52,13 +61,14 @@ pub(super) fn admission(replies: &mut Replies<'_>, admission: &Admission) -> Opt
     with_permit(replies, admission.into(), Permits::of(admission))
 }
 
+/// Writes all fields, and the permit if there is one.
 fn with_permit(
     replies: &mut Replies<'_>,
-    told: DecisionFields<'_>,
+    decision: DecisionFields<'_>,
     permit: Option<Permits>,
 ) -> Option<Permits> {
     replies.map(FIELDS + usize::from(permit.is_some()));
-    fields(replies, told);
+    fields(replies, decision);
     if let Some(permit) = &permit {
         replies.bulk(b"permit");
         replies.bulk(permit.to_string().as_bytes());
@@ -67,39 +77,44 @@ fn with_permit(
 }
 
 /// Writes all fields of the remaining quota, and the result of the adjustment.
-pub(super) fn adjusted(replies: &mut Replies<'_>, told: DecisionFields<'_>, adjusted: Adjusted) {
+///
+/// `allowed` and the times describe an ask of cost 1 after the adjustment.
+pub(super) fn adjusted(replies: &mut Replies<'_>, decision: DecisionFields<'_>, adjusted: Adjusted) {
     replies.map(FIELDS + 1);
-    fields(replies, told);
+    fields(replies, decision);
     replies.bulk(b"adjusted");
     replies.bulk(crate::decision_fields::adjusted(adjusted).as_bytes());
 }
 
 /// Writes all fields of the binding decision, and its index.
-pub(super) fn binding(replies: &mut Replies<'_>, told: DecisionFields<'_>, index: usize) {
+///
+/// The index counts the limits of the command from 0.
+pub(super) fn binding(replies: &mut Replies<'_>, decision: DecisionFields<'_>, index: usize) {
     replies.map(FIELDS + 1);
-    fields(replies, told);
+    fields(replies, decision);
     replies.bulk(b"binding");
     replies.integer(saturated(index as u64));
 }
 
-fn fields(replies: &mut Replies<'_>, told: DecisionFields<'_>) {
+/// Writes the eight fields of every decision, in this order.
+fn fields(replies: &mut Replies<'_>, decision: DecisionFields<'_>) {
     replies.bulk(b"allowed");
-    replies.integer(i64::from(told.is_allowed));
+    replies.integer(i64::from(decision.is_allowed));
     replies.bulk(b"limit");
-    replies.integer_or_none(told.limit);
+    replies.integer_or_none(decision.limit);
     replies.bulk(b"remaining");
-    replies.integer_or_none(told.remaining);
+    replies.integer_or_none(decision.remaining);
     replies.bulk(b"retry_after");
-    replies.integer_or_none(told.retry_after_ms);
+    replies.integer_or_none(decision.retry_after_ms);
     replies.bulk(b"reset_after");
-    replies.integer_or_none(told.reset_after_ms);
+    replies.integer_or_none(decision.reset_after_ms);
     replies.bulk(b"delay");
-    replies.integer_or_none(told.delay_ms);
+    replies.integer_or_none(decision.delay_ms);
     replies.bulk(b"rule");
-    match told.rule {
+    match decision.rule {
         Some(rule) => replies.bulk(rule.as_bytes()),
         None => replies.null(),
     }
     replies.bulk(b"decided_by");
-    replies.bulk(told.decided_by.as_str().as_bytes());
+    replies.bulk(decision.decided_by.as_str().as_bytes());
 }

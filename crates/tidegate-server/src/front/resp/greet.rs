@@ -1,4 +1,7 @@
 //! The commands that stock clients send when they connect and disconnect: `HELLO`, `AUTH`, `CLIENT`, `QUIT` and others.
+//!
+//! The errors are those of Redis, word for word: clients compare them. The server has no users, so user names are
+//! accepted and ignored.
 
 use super::parse::{Caller, Words};
 use super::reply::{Protocol, Replies, echo as shown};
@@ -7,8 +10,10 @@ use super::session::{Call, CommandResult};
 /// The longest name of a connection, in bytes.
 const MAX_NAME_BYTES: usize = 256;
 
+/// The error of `AUTH` on a server without a token, as in Redis.
 const NO_TOKEN: &str = "ERR AUTH <password> called without any password configured for the default user. \
     Are you sure your configuration is correct?";
+/// The error of a wrong token, as in Redis.
 const WRONG_TOKEN: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
 /// `PING [message]`: replies the message, or `PONG`.
@@ -28,6 +33,8 @@ pub(super) fn echo(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// `AUTH [username] token`: authenticates the client. The username is ignored.
+///
+/// After several wrong tokens the connection is cut off.
 pub(super) fn auth(call: &mut Call<'_, '_>) -> CommandResult {
     let secret = match call.words.len() {
         2 => call.words.get(1),
@@ -39,14 +46,23 @@ pub(super) fn auth(call: &mut Call<'_, '_>) -> CommandResult {
     Ok(())
 }
 
+/// Authenticates the client, or returns the error.
 fn show_token(call: &mut Call<'_, '_>, secret: &[u8]) -> CommandResult {
-    if call.post.engine.token().is_none() {
+    if call.worker.engine.token().is_none() {
         return Err(NO_TOKEN.to_owned());
     }
-    if call.session.knows(call.post, secret) { Ok(()) } else { Err(WRONG_TOKEN.to_owned()) }
+    if call.session.knows(call.worker, secret) { Ok(()) } else { Err(WRONG_TOKEN.to_owned()) }
 }
 
 /// `HELLO [version [AUTH username token] [SETNAME name]]`: selects the protocol version, and describes the server.
+///
+/// Name and version change only if all options are valid; a right token takes effect at once. The reply is a map in
+/// the new version of the protocol.
+///
+/// ```text
+/// HELLO 3 AUTH default open-sesame SETNAME worker-1
+/// %7  server tidegate  version 0.1.0  proto 3  id 17  mode standalone  role master  modules *0
+/// ```
 pub(super) fn hello(call: &mut Call<'_, '_>) -> CommandResult {
     let protocol = match call.words.get(1) {
         None => call.session.protocol,
@@ -87,6 +103,7 @@ pub(super) fn hello(call: &mut Call<'_, '_>) -> CommandResult {
     Ok(())
 }
 
+/// Writes the description of the server, with the fields of Redis.
 fn introduce(call: &mut Call<'_, '_>) {
     let (id, replies) = (call.session.id, &mut call.replies);
     let protocol = if call.session.protocol == Protocol::Resp3 { 3 } else { 2 };
@@ -108,6 +125,8 @@ fn introduce(call: &mut Call<'_, '_>) {
 }
 
 /// `SELECT index`: accepts database 0 only.
+///
+/// Clients with a database in their URL send it on connect.
 pub(super) fn select(call: &mut Call<'_, '_>) -> CommandResult {
     match call.words.get(1) {
         Some(b"0") => call.replies.ok(),
@@ -118,6 +137,9 @@ pub(super) fn select(call: &mut Call<'_, '_>) -> CommandResult {
 
 /// `CLIENT SETNAME|GETNAME|SETINFO|ID|INFO|LIST|NO-EVICT|NO-TOUCH|TRACKING|REPLY …`: the subcommands that stock clients
 /// send.
+///
+/// Subcommands without an effect here, such as `NO-EVICT`, are accepted because clients treat their errors as a
+/// failed connection. `TRACKING ON` and `REPLY OFF` would change the protocol, and are errors.
 pub(super) fn client(call: &mut Call<'_, '_>) -> CommandResult {
     let words = call.words;
     let subcommand = words.get(1).unwrap_or_default().to_ascii_uppercase();
@@ -152,6 +174,7 @@ fn set_info(words: Words<'_>, replies: &mut Replies<'_>) -> CommandResult {
     Ok(())
 }
 
+/// Accepts a switch that has no effect here.
 fn on_or_off(words: Words<'_>, replies: &mut Replies<'_>) -> CommandResult {
     if !is(words.get(2), "ON") && !is(words.get(2), "OFF") {
         return Err("ERR syntax error".to_owned());
@@ -161,6 +184,8 @@ fn on_or_off(words: Words<'_>, replies: &mut Replies<'_>) -> CommandResult {
 }
 
 /// Returns one line about this connection.
+///
+/// `CLIENT LIST` has this line as well: a client sees no other connections.
 fn about(call: &Call<'_, '_>) -> Vec<u8> {
     let resp = if call.session.protocol == Protocol::Resp3 { 3 } else { 2 };
     let mut line = format!("id={} name=", call.session.id).into_bytes();
@@ -170,6 +195,8 @@ fn about(call: &Call<'_, '_>) -> Vec<u8> {
 }
 
 /// `QUIT`: closes the connection after the reply.
+///
+/// Requests that were sent after it are not executed.
 pub(super) fn quit(call: &mut Call<'_, '_>) -> CommandResult {
     call.session.ends = true;
     call.replies.ok();
@@ -177,12 +204,15 @@ pub(super) fn quit(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// `RESET`: resets the session; a client of a server with a token has to authenticate again.
+///
+/// A transaction is dropped. Wrong tokens stay counted.
 pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
-    call.session.reset(call.post);
+    call.session.reset(call.worker);
     call.replies.simple("RESET");
     Ok(())
 }
 
+/// Compares a word in any case.
 fn is(word: Option<&[u8]>, expected: &str) -> bool {
     word.is_some_and(|word| word.eq_ignore_ascii_case(expected.as_bytes()))
 }

@@ -3,6 +3,23 @@
 //! ```text
 //!   bytes --parse--> words --command, ask, throttle--> the engine --fields, reply--> bytes
 //! ```
+//!
+//! `parse` splits bytes into words, `command` finds the command, and `session` executes it. `takes` batches takes,
+//! `pending` keeps the order of replies from a remote store, and `stretch` splits long requests. `connection` does
+//! the I/O of one client.
+//!
+//! ```text
+//! CL.THROTTLE key max_burst count period [quantity]        a token bucket, as in redis-cell
+//! TG.TAKE     key LIMIT text [COST n] [MAXWAIT ms]         any algorithm
+//! TG.PEEK     key LIMIT text [COST n] [MAXWAIT ms]         the same without spending
+//! TG.TAKEALL  n key LIMIT text [COST c] ...                several limits, all or none
+//! TG.ADJUST   key LIMIT text n                             charges or refunds afterwards
+//! TG.ADMIT    [COST n] [MAXWAIT ms] attribute value ...    by the rules
+//! TG.RELEASE  permit        TG.RENEW permit                permits of a concurrency limit
+//! TG.RESET    key [LIMIT text]        DEL key ...          removes state
+//! ```
+//!
+//! The other commands are those that stock clients send: `AUTH`, `HELLO`, `PING`, `CLIENT`, `MULTI` and so on.
 
 mod about;
 mod admit;
@@ -36,11 +53,13 @@ use connection::{Connection, ConnectionEnd};
 pub(super) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// Serves one connection until the client or the server ends it.
-pub(super) async fn serve(stream: TcpStream, post: Arc<WorkerContext>) {
-    post.meter().resp_connections.add(1);
-    let end = Connection::new(stream, &post).await;
+///
+/// The meters count it as opened and closed, and as cut off if the server ended it.
+pub(super) async fn serve(stream: TcpStream, worker: Arc<WorkerContext>) {
+    worker.meter().resp_connections.add(1);
+    let end = Connection::new(stream, &worker).await;
     if end == ConnectionEnd::CutOff {
-        post.meter().cut_off.add(1);
+        worker.meter().cut_off.add(1);
     }
-    post.meter().closed.add(1);
+    worker.meter().closed.add(1);
 }

@@ -3,6 +3,10 @@
 //!
 //! No announced length causes an allocation: the parser waits until the bytes have arrived. Every length has an upper
 //! bound.
+//!
+//! The input is parsed from its beginning each time. A [`Step::More`] names the length that is needed next, so that
+//! a long word is not parsed again for each of its segments. Memory is proportional to the bytes that arrived,
+//! never to the numbers in them.
 
 use std::ops::Range;
 
@@ -21,13 +25,14 @@ const MAX_DIGITS: usize = 20;
 const MAX_SAFE_DIGITS: usize = 18;
 
 /// The maximum number of words of one unauthenticated request: enough for `AUTH` and `HELLO`.
-pub(super) const MAX_STRANGER_ARGUMENTS: usize = 10;
+pub(super) const MAX_UNAUTHENTICATED_ARGUMENTS: usize = 10;
 /// The maximum number of bytes of one unauthenticated request, inline or not.
 pub(super) const MAX_UNAUTHENTICATED_REQUEST_BYTES: usize = 14 << 10;
 
 /// The authentication state of the client that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
+    /// A client that may execute any command.
     Known,
     /// A client that has not authenticated yet.
     Unauthenticated,
@@ -45,8 +50,11 @@ pub(super) enum Step {
 /// The words of a request, as ranges of the input, or of `unquoted` if a line contained quotes.
 #[derive(Debug, Default)]
 pub(super) struct Arguments {
+    /// The ranges of the words.
     places: Vec<Range<usize>>,
+    /// The words of the last line with quotes, without separators.
     unquoted: Vec<u8>,
+    /// True if the ranges are those of `unquoted`.
     is_unquoted: bool,
 }
 
@@ -74,11 +82,12 @@ impl Arguments {
         }
     }
 
+    /// Parses an array of bulk strings.
     #[inline]
     fn array(&mut self, input: &[u8], caller: Caller) -> Result<Step, ProtocolError> {
         let max_arguments = match caller {
             Caller::Known => MAX_ARGUMENTS,
-            Caller::Unauthenticated => MAX_STRANGER_ARGUMENTS,
+            Caller::Unauthenticated => MAX_UNAUTHENTICATED_ARGUMENTS,
         };
         let Some((count, mut at)) = length(input, 1).ok_or(ProtocolError::ArrayLength)? else {
             return Ok(Step::More { bytes: input.len() + 1 });
@@ -87,7 +96,7 @@ impl Arguments {
             return Err(ProtocolError::ArrayLength);
         }
         if count > max_arguments as i64 {
-            return Err(ProtocolError::StrangersArrayLength);
+            return Err(ProtocolError::UnauthenticatedArrayLength);
         }
         for _ in 0..count {
             match input.get(at) {
@@ -114,6 +123,7 @@ impl Arguments {
         Ok(Step::Request { bytes: at })
     }
 
+    /// Parses an inline request, as typed into telnet. A line of HTTP is recognised and rejected.
     fn line(&mut self, input: &[u8], caller: Caller) -> Result<Step, ProtocolError> {
         let (max_bytes, too_long) = match caller {
             Caller::Known => (MAX_INLINE_BYTES, ProtocolError::InlineTooLong),
@@ -152,18 +162,22 @@ impl Arguments {
 /// The words of one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words<'a> {
+    /// The bytes that contain the words.
     bytes: &'a [u8],
+    /// The ranges of the words.
     places: &'a [Range<usize>],
     /// True if the ranges are those of the input.
     is_input: bool,
 }
 
 impl<'a> Words<'a> {
+    /// Returns the number of words, including the name of the command.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
+    /// Returns a word; `None` if there are fewer.
     #[inline]
     pub(super) fn get(&self, index: usize) -> Option<&'a [u8]> {
         self.places.get(index).map(|place| &self.bytes[place.clone()])
@@ -189,6 +203,7 @@ impl<'a> Words<'a> {
         Words { places: self.places.get(index..).unwrap_or_default(), ..*self }
     }
 
+    /// Returns the words in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes;
         self.places.iter().map(move |place| &bytes[place.clone()])
@@ -198,16 +213,27 @@ impl<'a> Words<'a> {
 /// A protocol error. The client gets an error reply and is cut off, since the start of its next request is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProtocolError {
+    /// The number of words is not a number, or is too large.
     ArrayLength,
-    StrangersArrayLength,
+    /// The number of words is too large for an unauthenticated client.
+    UnauthenticatedArrayLength,
+    /// The length of a word is not a number, negative, or too large.
     BulkLength,
+    /// Another byte where the `$` of a word belongs.
     NoBulk(u8),
+    /// A word is not followed by a line end.
     NoLineEnd,
+    /// An inline request has no line end within its bound.
     InlineTooLong,
+    /// The request is longer than its bound.
     RequestTooLong,
+    /// The request is longer than the bound of an unauthenticated client.
     UnauthenticatedRequestTooLong,
+    /// The quotes of an inline request are unbalanced.
     Quotes,
+    /// The client speaks HTTP.
     Http,
+    /// The client speaks TLS.
     Tls,
 }
 
@@ -243,6 +269,7 @@ fn length(input: &[u8], from: usize) -> Option<Option<(i64, usize)>> {
     }
 }
 
+/// Parses a number of more than two digits, or an incomplete or invalid one.
 fn long_length(input: &[u8], from: usize) -> Option<Option<(i64, usize)>> {
     let rest = &input[from.min(input.len())..];
     let Some(end) = rest.iter().take(MAX_DIGITS + 1).position(|byte| *byte == b'\r') else {
@@ -284,6 +311,7 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
     })
 }
 
+/// Returns true for a byte that separates the words of an inline request.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0)
 }
@@ -356,6 +384,7 @@ fn quoted<'a>(quote: u8, mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [
     }
 }
 
+/// Returns the value of a hexadecimal digit.
 fn hex(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',
@@ -363,6 +392,7 @@ fn hex(digit: u8) -> u8 {
     }
 }
 
+/// Returns the byte that an escape stands for. An unknown escape stands for its own letter.
 fn unescape(escaped: u8) -> u8 {
     match escaped {
         b'n' => b'\n',

@@ -4,6 +4,12 @@
 //! the reply keeps its position. Pipelined takes are sent together. A command that peeks or changes something waits for
 //! the replies of all commands before it, and those after it wait for its own. So a client sees its requests executed
 //! in order. No more input is read meanwhile, and the store has a deadline, so the wait and the memory are bounded.
+//!
+//! ```text
+//!   requests:  TAKE a   TAKE b   PEEK c   TAKE d      (a remote store)
+//!   sent:      together-------  alone    after c
+//!   replies:   a, b, c, d: in the order of the requests
+//! ```
 
 use std::fmt;
 use std::pin::Pin;
@@ -24,28 +30,33 @@ use crate::worker::WorkerContext;
 /// The maximum number of replies that are pending at once.
 pub(super) const MAX_WAITING: usize = 64;
 
+/// A reply that a store is asked for.
 type Coming = Pin<Box<dyn Future<Output = PendingReply> + Send>>;
 
 /// The bytes of a reply, and the permits that it contains.
 pub(super) struct PendingReply {
+    /// The encoded reply.
     bytes: Vec<u8>,
-    untold: UnsentPermits,
+    /// The permits in these bytes.
+    unsent: UnsentPermits,
 }
 
 impl PendingReply {
     /// Builds the reply from the store's result; an error becomes an error reply. `tell` returns the permits it wrote.
+    ///
+    /// If the reply is never written, dropping it releases the permits.
     pub(super) fn new<T>(
         answer: Result<T, StoreError>,
         protocol: Protocol,
         engine: &Arc<Engine>,
         tell: impl FnOnce(&mut Replies<'_>, T) -> Option<Permits>,
     ) -> PendingReply {
-        let mut untold = UnsentPermits::default();
+        let mut unsent = UnsentPermits::default();
         let bytes = written(protocol, |replies| match answer {
-            Ok(answer) => untold.note(tell(replies, answer), engine),
+            Ok(answer) => unsent.note(tell(replies, answer), engine),
             Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
         });
-        PendingReply { bytes, untold }
+        PendingReply { bytes, unsent }
     }
 
     /// Writes the reply. Returns the permits that it contains.
@@ -54,17 +65,21 @@ impl PendingReply {
             replies.error(UNDECIDED);
         }
         replies.append(&self.bytes);
-        self.untold
+        self.unsent
     }
 }
 
+/// Converts an encoded reply without permits.
 impl From<Vec<u8>> for PendingReply {
     fn from(bytes: Vec<u8>) -> PendingReply {
-        PendingReply { bytes, untold: UnsentPermits::default() }
+        PendingReply { bytes, unsent: UnsentPermits::default() }
     }
 }
 
 /// The pending replies of one client.
+///
+/// At most [`MAX_WAITING`] replies are pending. The bytes of complete replies between them are bounded by one turn
+/// of the connection.
 #[derive(Default)]
 pub(super) struct PendingReplies {
     /// Replies that are complete, before, between and after the pending ones.
@@ -77,8 +92,11 @@ pub(super) struct PendingReplies {
     held_bytes: usize,
 }
 
+/// The place of one pending reply.
 enum Slot {
+    /// The store has not replied yet.
     Coming(Coming),
+    /// The store has replied; earlier replies may still be pending.
     There(PendingReply),
 }
 
@@ -98,6 +116,8 @@ impl PendingReplies {
     }
 
     /// Counts bytes of memory that pending commands hold; 0 if none is pending.
+    ///
+    /// Key names of a long `DEL` are such bytes. They count as part of an unfinished request.
     pub(super) fn hold(&mut self, bytes: usize) {
         self.held_bytes = if self.is_waiting() { bytes } else { 0 };
     }
@@ -138,10 +158,10 @@ impl PendingReplies {
     pub(super) fn tell(&mut self, out: &mut Vec<u8>) -> UnsentPermits {
         let mut all = UnsentPermits::default();
         self.held_bytes = 0;
-        let (text, mut told) = (std::mem::take(&mut self.text), 0);
+        let (text, mut sent) = (std::mem::take(&mut self.text), 0);
         for (at, slot) in self.slots.drain(..) {
-            out.extend_from_slice(&text[told..at]);
-            told = at;
+            out.extend_from_slice(&text[sent..at]);
+            sent = at;
             // Errors are the same in both protocol versions.
             let replies = &mut Replies::new(out, Protocol::Resp2);
             match slot {
@@ -149,7 +169,7 @@ impl PendingReplies {
                 Slot::Coming(_) => replies.error(UNDECIDED),
             }
         }
-        out.extend_from_slice(&text[told..]);
+        out.extend_from_slice(&text[sent..]);
         all
     }
 }
@@ -168,6 +188,9 @@ impl Session {
     }
 
     /// Answers a command: at once if its reply is ready, else when it arrives.
+    ///
+    /// The future is polled once with a waker that does nothing. If it is pending, the connection polls it with its
+    /// own waker.
     pub(super) fn answer_when_known(
         &mut self,
         replies: &mut Replies<'_>,
@@ -176,7 +199,7 @@ impl Session {
     ) {
         let mut answer: Coming = Box::pin(answer);
         match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(reply) => self.untold.append(reply.write(replies)),
+            Poll::Ready(reply) => self.unsent.append(reply.write(replies)),
             Poll::Pending => self.later.put(replies.len(), way, answer),
         }
     }
@@ -192,10 +215,10 @@ impl Call<'_, '_> {
     ) where
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let (post, protocol) = (self.post.clone(), self.session.protocol);
-        let answer = question(post.clone());
+        let (worker, protocol) = (self.worker.clone(), self.session.protocol);
+        let answer = question(worker.clone());
         self.session.answer_when_known(&mut self.replies, way, async move {
-            PendingReply::new(answer.await, protocol, &post.engine, tell)
+            PendingReply::new(answer.await, protocol, &worker.engine, tell)
         });
     }
 }
@@ -234,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_stand_where_their_requests_did_whoever_is_first() {
+    fn replies_keep_the_order_of_their_requests() {
         let mut later = PendingReplies::default();
         let mut is_second = false;
         let slow = poll_fn(move |_| {

@@ -14,12 +14,16 @@ const MAX_DIGITS: usize = 20;
 /// The protocol version of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Protocol {
+    /// Version 2, which every client understands and starts with.
     #[default]
     Resp2,
+    /// Version 3, with maps and a null of its own, after `HELLO 3`.
     Resp3,
 }
 
 /// A writer that appends replies to a buffer.
+///
+/// It writes into memory and cannot fail. The connection sends the buffer once per turn.
 #[derive(Debug)]
 pub(super) struct Replies<'a> {
     out: &'a mut Vec<u8>,
@@ -28,6 +32,7 @@ pub(super) struct Replies<'a> {
 }
 
 impl<'a> Replies<'a> {
+    /// Creates a writer that appends to `out`.
     pub(super) fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Replies<'a> {
         Replies { out, protocol }
     }
@@ -42,6 +47,7 @@ impl<'a> Replies<'a> {
         self.out.extend_from_slice(written);
     }
 
+    /// Writes `OK`.
     pub(super) fn ok(&mut self) {
         self.simple("OK");
     }
@@ -53,6 +59,8 @@ impl<'a> Replies<'a> {
 
     /// Writes an error. The text may contain input of a client: line ends and other control bytes are escaped, and it
     /// is cut off after `MAX_ERROR_BYTES`.
+    ///
+    /// Redis clients take the first word as the kind of error: `ERR`, `NOAUTH`, `WRONGPASS` and others.
     pub(super) fn error(&mut self, text: &str) {
         self.out.push(b'-');
         let longest = self.out.len() + MAX_ERROR_BYTES;
@@ -71,6 +79,7 @@ impl<'a> Replies<'a> {
         self.out.extend_from_slice(b"\r\n");
     }
 
+    /// Writes an integer.
     pub(super) fn integer(&mut self, number: i64) {
         self.numbered(b':', number);
     }
@@ -99,12 +108,14 @@ impl<'a> Replies<'a> {
         self.integer(or_none(number));
     }
 
+    /// Writes a bulk string, which can contain any bytes.
     pub(super) fn bulk(&mut self, bytes: &[u8]) {
         self.header(b'$', bytes.len());
         self.out.extend_from_slice(bytes);
         self.out.extend_from_slice(b"\r\n");
     }
 
+    /// Writes the null of the protocol version.
     pub(super) fn null(&mut self) {
         self.out.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"$-1\r\n",
@@ -112,6 +123,7 @@ impl<'a> Replies<'a> {
         });
     }
 
+    /// Begins an array of this number of replies.
     pub(super) fn array(&mut self, length: usize) {
         self.header(b'*', length);
     }
@@ -124,16 +136,19 @@ impl<'a> Replies<'a> {
         }
     }
 
+    /// Writes a type byte and a length.
     fn header(&mut self, kind: u8, length: usize) {
         self.numbered(kind, saturated(length as u64));
     }
 
+    /// Writes a type byte and a number.
     fn numbered(&mut self, kind: u8, number: i64) {
         let mut digits = [0; MAX_DIGITS];
         let length = put_digits(&mut digits, number);
         self.line(kind, &digits[..length]);
     }
 
+    /// Writes a type byte, a text and a line end.
     fn line(&mut self, kind: u8, text: &[u8]) {
         self.out.push(kind);
         self.out.extend_from_slice(text);
@@ -154,6 +169,8 @@ pub(super) fn or_none(number: Option<u64>) -> i64 {
 }
 
 /// Returns a client's input as a part of an error: shortened to `MAX_ECHO_BYTES`, and escaped.
+///
+/// A long or binary input can neither fill a log nor confuse a terminal.
 pub(super) fn echo(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(MAX_ECHO_BYTES)];
     let dots = if shown.len() < bytes.len() { "..." } else { "" };
@@ -180,6 +197,7 @@ fn put_digits(text: &mut [u8; MAX_DIGITS], number: i64) -> usize {
     }
 }
 
+/// Writes a number of three digits or more, or a negative one.
 fn put_many_digits(text: &mut [u8; MAX_DIGITS], number: i64) -> usize {
     let (mut rest, mut at) = (number.unsigned_abs(), MAX_DIGITS);
     while rest > 0 {
@@ -218,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_puts_a_reply_into_an_error() {
+    fn no_input_puts_a_reply_into_an_error() {
         let error = written(Protocol::Resp2, |replies| replies.error("ERR a\r\n+OK\r\n\0\x1b\x7f"));
         assert_eq!(error, "-ERR a\\r\\n+OK\\r\\n\\x00\\x1b\\x7f\r\n");
         let long = written(Protocol::Resp2, |replies| replies.error(&"\n".repeat(1000)));

@@ -1,4 +1,8 @@
 //! One client's session: its state, and the execution of its commands.
+//!
+//! A session has no I/O: it gets bytes and appends replies, so that tests and fuzz targets drive it directly.
+//! [`Session::run`] executes requests until the input ends, the replies are long enough, the turn is over, or a
+//! remote store has to reply first.
 
 use std::mem;
 use std::sync::Arc;
@@ -37,30 +41,41 @@ const _: () =
 const MAX_WRONG_TOKENS: u32 = 8;
 
 /// The state of one client.
+///
+/// It lives as long as its connection. Everything that it can hold is bounded: the queue of a transaction, pending
+/// replies, and the rest of a long request.
 #[derive(Debug)]
 pub(super) struct Session {
+    /// The number of the connection, unique in the process; `CLIENT ID` returns it.
     pub(super) id: u64,
+    /// The protocol version that `HELLO` selected.
     pub(super) protocol: Protocol,
+    /// The authentication state.
     pub(super) caller: Caller,
+    /// The name that `CLIENT SETNAME` set.
     pub(super) name: Vec<u8>,
     /// Requests between `MULTI` and `EXEC`.
     pub(super) queue: Option<Queue>,
     /// Pending replies of a remote store.
     pub(super) later: PendingReplies,
     /// Permits of replies that are not written yet.
-    pub(super) untold: UnsentPermits,
+    pub(super) unsent: UnsentPermits,
     /// The rest of a request that is executed a stretch at a time.
     pub(super) stretch: Stretch,
+    /// The number of wrong tokens so far. A right one does not reset it.
     wrong_tokens: u32,
     /// True if other connections run before the next request, since this one took as long as thousands of takes.
     pub(super) pauses: bool,
+    /// True after `QUIT`.
     pub(super) ends: bool,
 }
 
 /// The reusable memory of a thread while it serves one client.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
+    /// The words of the current request.
     arguments: Arguments,
+    /// The batched takes, of which none is left after a turn, and the caches of limits.
     pub(super) takes: Takes,
     /// Always empty: keeps the allocation of the last request that the rules decided.
     attributes: Attributes<'static>,
@@ -71,6 +86,7 @@ pub(super) struct Scratch {
 pub(super) struct Progress {
     /// The number of bytes whose requests were executed.
     pub(super) bytes: usize,
+    /// The next step.
     pub(super) next: Next,
 }
 
@@ -90,16 +106,25 @@ pub(super) enum Next {
 }
 
 /// A command, with everything that it may change.
+///
+/// Commands get it instead of a list of parameters. They append exactly one reply, or return an error, from which
+/// the reply is made.
 pub(super) struct Call<'a, 'o> {
+    /// The session of the client.
     pub(super) session: &'a mut Session,
-    pub(super) post: &'a Arc<WorkerContext>,
+    /// The worker that serves the connection.
+    pub(super) worker: &'a Arc<WorkerContext>,
+    /// The batched takes.
     pub(super) takes: &'a mut Takes,
+    /// The reusable memory of `TG.ADMIT`.
     pub(super) attributes: &'a mut Attributes<'static>,
     /// All bytes that were read.
     pub(super) input: &'a [u8],
     /// The index in `input` at which this request begins.
     pub(super) begin: usize,
+    /// The words of the request.
     pub(super) words: Words<'a>,
+    /// The writer of replies.
     pub(super) replies: Replies<'o>,
 }
 
@@ -107,16 +132,17 @@ pub(super) struct Call<'a, 'o> {
 pub(super) type CommandResult = Result<(), String>;
 
 impl Session {
-    pub(super) fn new(post: &WorkerContext) -> Session {
+    /// Creates the session of a new connection.
+    pub(super) fn new(worker: &WorkerContext) -> Session {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Session {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             protocol: Protocol::default(),
-            caller: caller(post),
+            caller: caller(worker),
             name: Vec::new(),
             queue: None,
             later: PendingReplies::default(),
-            untold: UnsentPermits::default(),
+            unsent: UnsentPermits::default(),
             stretch: Stretch::default(),
             wrong_tokens: 0,
             pauses: false,
@@ -125,19 +151,22 @@ impl Session {
     }
 
     /// Answers all complete requests in these bytes.
+    ///
+    /// Replies are appended to `out` in the order of the requests. The caller removes the executed bytes from its
+    /// input.
     pub(super) fn run(
         &mut self,
         input: &[u8],
-        post: &Arc<WorkerContext>,
-        desk: &mut Scratch,
+        worker: &Arc<WorkerContext>,
+        scratch: &mut Scratch,
         out: &mut Vec<u8>,
     ) -> Progress {
         let (mut bytes, mut commands) = (0, 0);
-        let Scratch { arguments, takes, attributes } = desk;
+        let Scratch { arguments, takes, attributes } = scratch;
         self.stretch.begin();
         let next = loop {
             if self.stretch.is_open() {
-                match self.execute_stretch(post, takes, out) {
+                match self.execute_stretch(worker, takes, out) {
                     Executed::Whole => {}
                     Executed::Stretch => break Next::Send,
                     Executed::Waiting => break Next::Wait,
@@ -162,21 +191,30 @@ impl Session {
                     }
                     if words.len() > 0 {
                         commands += 1;
-                        Call { session: self, post, takes, attributes, input, begin: bytes, words, replies }
-                            .answer();
+                        Call {
+                            session: self,
+                            worker,
+                            takes,
+                            attributes,
+                            input,
+                            begin: bytes,
+                            words,
+                            replies,
+                        }
+                        .answer();
                     }
                     bytes += read;
                 }
                 Err(_) if self.is_waiting() => break Next::Wait,
                 Err(error) => {
-                    takes.settle(input, post, &mut Replies::new(out, self.protocol), self);
+                    takes.settle(input, worker, &mut Replies::new(out, self.protocol), self);
                     protocol_error(error, out);
                     break Next::CutOff;
                 }
             }
         };
-        takes.settle(input, post, &mut Replies::new(out, self.protocol), self);
-        post.meter().resp_commands.add(commands);
+        takes.settle(input, worker, &mut Replies::new(out, self.protocol), self);
+        worker.meter().resp_commands.add(commands);
         if self.is_waiting() {
             self.later.keep(out);
             return Progress { bytes, next: Next::Wait };
@@ -185,8 +223,10 @@ impl Session {
     }
 
     /// Authenticates the client if `secret` is the token, and counts a wrong token otherwise. Returns true if it is.
-    pub(super) fn knows(&mut self, post: &WorkerContext, secret: &[u8]) -> bool {
-        let knows = post.engine.token().is_some_and(|token| token.is(secret));
+    ///
+    /// The comparison takes constant time for a given token.
+    pub(super) fn knows(&mut self, worker: &WorkerContext, secret: &[u8]) -> bool {
+        let knows = worker.engine.token().is_some_and(|token| token.is(secret));
         if knows {
             self.caller = Caller::Known;
         } else {
@@ -195,6 +235,7 @@ impl Session {
         knows
     }
 
+    /// Returns the bytes of replies that end a turn.
     #[inline]
     fn enough_output(&self) -> usize {
         match self.caller {
@@ -211,20 +252,21 @@ impl Session {
     }
 
     /// Resets protocol, authentication, name and transaction to those of a new connection.
-    pub(super) fn reset(&mut self, post: &WorkerContext) {
+    pub(super) fn reset(&mut self, worker: &WorkerContext) {
         self.protocol = Protocol::default();
-        self.caller = caller(post);
+        self.caller = caller(worker);
         self.name.clear();
         self.queue = None;
     }
 }
 
 /// Returns the initial caller: unauthenticated if the server has a token.
-fn caller(post: &WorkerContext) -> Caller {
-    if post.engine.token().is_some() { Caller::Unauthenticated } else { Caller::Known }
+fn caller(worker: &WorkerContext) -> Caller {
+    if worker.engine.token().is_some() { Caller::Unauthenticated } else { Caller::Known }
 }
 
 impl Call<'_, '_> {
+    /// Executes the command. An error becomes an error reply, and breaks a transaction.
     #[inline]
     pub(super) fn answer(mut self) {
         if let Err(text) = self.execute() {
@@ -232,11 +274,14 @@ impl Call<'_, '_> {
             if let Some(queue) = &mut self.session.queue {
                 *queue = Queue::broken();
             }
-            self.post.meter().bad_requests.add(1);
+            self.worker.meter().bad_requests.add(1);
             self.replies.error(&text);
         }
     }
 
+    /// Checks the command and runs it.
+    ///
+    /// Checked in this order: the name, authentication, an open transaction, the number of words.
     #[inline]
     fn execute(&mut self) -> CommandResult {
         let name = self.words.get(0).unwrap_or_default();
@@ -267,6 +312,8 @@ impl Call<'_, '_> {
     }
 
     /// Queues a request for `EXEC`.
+    ///
+    /// A queued request gets the reply `QUEUED`. Its arguments are checked when it is executed.
     #[cold]
     fn put_into_queue(&mut self, spec: &Spec) -> CommandResult {
         if !spec.fits(self.words.len()) {
@@ -281,7 +328,7 @@ impl Call<'_, '_> {
 
     /// Answers all batched takes, so that the next reply follows theirs.
     pub(super) fn settle(&mut self) {
-        self.takes.settle(self.input, self.post, &mut self.replies, self.session);
+        self.takes.settle(self.input, self.worker, &mut self.replies, self.session);
     }
 
     /// Batches a take of the key in this word, to be decided together with later ones. The take is decided at once if
@@ -292,7 +339,7 @@ impl Call<'_, '_> {
         match self.words.place(key) {
             Some(place) => {
                 self.takes.put(self.begin + place.start..self.begin + place.end, ask, style);
-                if self.takes.are_many() || !self.post.engine.answers_at_once() {
+                if self.takes.are_many() || !self.worker.engine.answers_at_once() {
                     self.settle();
                 }
             }
@@ -300,7 +347,7 @@ impl Call<'_, '_> {
                 self.settle();
                 let key = self.words.get(key).unwrap_or_default();
                 self.takes.put(0..key.len(), ask, style);
-                self.takes.settle(key, self.post, &mut self.replies, self.session);
+                self.takes.settle(key, self.worker, &mut self.replies, self.session);
             }
         }
     }
@@ -310,6 +357,8 @@ impl Call<'_, '_> {
 const MAX_SHOWN_BYTES: usize = 128;
 
 /// Returns the error of Redis for an unknown command, with the most similar name.
+///
+/// The wording is that of Redis, which some clients parse. The hint in parentheses is an addition.
 #[cold]
 fn unknown(name: &[u8], words: Words<'_>) -> String {
     let mut shown = String::new();
@@ -327,10 +376,12 @@ fn unknown(name: &[u8], words: Words<'_>) -> String {
 }
 
 /// Writes the error reply to a protocol error, after which the connection is cut off.
+///
+/// A TLS client gets no bytes at all: any bytes would look like a broken TLS record.
 fn protocol_error(error: ProtocolError, out: &mut Vec<u8>) {
-    let told = match error {
+    let what = match error {
         ProtocolError::ArrayLength => "invalid multibulk length",
-        ProtocolError::StrangersArrayLength => "unauthenticated multibulk length",
+        ProtocolError::UnauthenticatedArrayLength => "unauthenticated multibulk length",
         ProtocolError::BulkLength => "invalid bulk length",
         ProtocolError::NoBulk(byte) => {
             let text = format!("ERR Protocol error: expected '$', got '{}'", byte.escape_ascii());
@@ -351,7 +402,7 @@ fn protocol_error(error: ProtocolError, out: &mut Vec<u8>) {
         ProtocolError::Http => return out.extend_from_slice(WRONG_PORT),
         ProtocolError::Tls => return,
     };
-    Replies::new(out, Protocol::Resp2).error(&format!("ERR Protocol error: {told}"));
+    Replies::new(out, Protocol::Resp2).error(&format!("ERR Protocol error: {what}"));
 }
 
 /// The reply to an HTTP client, such as a browser or curl.

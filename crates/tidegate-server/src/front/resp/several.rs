@@ -1,4 +1,7 @@
 //! `TG.TAKEALL`: several keys under several limits, all or none.
+//!
+//! The reply has the fields of the binding decision: the denial with the longest wait, or else the one with the
+//! smallest fraction remaining. Its index is in `binding`.
 
 use tidegate::{Algorithm, Decisions, Key};
 
@@ -18,19 +21,19 @@ pub(super) const MAX_TOGETHER: usize = 64;
 pub(super) fn take_all(call: &mut Call<'_, '_>) -> CommandResult {
     let asks = read(call)?;
     let mut prepare = |asked: &ask::ParsedAsk<'_>| {
-        let limit = call.takes.limit_of_text(asked.text, &call.post.engine)?.clone();
+        let limit = call.takes.limit_of_text(asked.text, &call.worker.engine)?.clone();
         Ok(TakeRequest { key: Key::new(asked.key), limit, ask: asked.ask })
     };
     let asks: Vec<_> = asks.iter().map(&mut prepare).collect::<Result<_, String>>()?;
     if asks.iter().any(|asked| asked.limit.limit().algorithm() == Algorithm::Concurrency) {
-        return Err("ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE".to_owned());
+        return Err("ERR TG.TAKEALL returns no permits; use TG.TAKE for a concurrency limit".to_owned());
     }
-    let post = call.post.clone();
+    let worker = call.worker.clone();
     call.ask(
         CommandOrder::Together,
-        |post| async move { post.engine.take_all(&asks).await },
+        |worker| async move { worker.engine.take_all(&asks).await },
         move |replies, decisions| {
-            tell(replies, &decisions, post.meter());
+            tell(replies, &decisions, worker.meter());
             None
         },
     );
@@ -38,6 +41,8 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// Writes the binding decision.
+///
+/// Without any decision it is an error: a command without a reply would shift those of later commands.
 fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
     let index = decisions.binding().unwrap_or(0);
     match Decided::at(index, decisions) {
@@ -49,6 +54,7 @@ fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
     }
 }
 
+/// Reads the limits of the command. The first word is their number.
 fn read<'a>(call: &Call<'a, '_>) -> Result<Vec<ask::ParsedAsk<'a>>, String> {
     let count =
         unsigned(call.words.get(1).unwrap_or_default(), "TG.TAKEALL begins with how many limits there are")?;

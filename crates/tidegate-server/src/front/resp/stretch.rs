@@ -32,6 +32,7 @@ pub(super) struct Stretch {
 /// The requests between `MULTI` and `EXEC` that are being executed.
 #[derive(Debug)]
 struct Queued {
+    /// The requests one after another, each as an array of bulk strings.
     bytes: Vec<u8>,
     /// The index at which the next request begins.
     begin: usize,
@@ -68,6 +69,8 @@ impl Stretch {
     }
 
     /// Counts keys that a request processes in this turn.
+    ///
+    /// A stretch ends after [`STRETCH_KEYS`] of them.
     pub(super) fn visit(&mut self, keys: usize) {
         self.visited = self.visited.saturating_add(keys);
     }
@@ -88,7 +91,7 @@ impl Session {
     /// Executes the rest of a long request, for one stretch at most.
     pub(super) fn execute_stretch(
         &mut self,
-        post: &Arc<WorkerContext>,
+        worker: &Arc<WorkerContext>,
         takes: &mut Takes,
         out: &mut Vec<u8>,
     ) -> Executed {
@@ -107,11 +110,11 @@ impl Session {
             }
             self.stretch.visit((words.len() / WORDS_PER_KEY).max(1));
             let replies = Replies::new(out, self.protocol);
-            Call { session: self, post, takes, attributes, input: &bytes, begin, words, replies }.answer();
+            Call { session: self, worker, takes, attributes, input: &bytes, begin, words, replies }.answer();
             begin += read;
         };
         // The keys of batched takes are ranges of these bytes.
-        takes.settle(&bytes, post, &mut Replies::new(out, self.protocol), self);
+        takes.settle(&bytes, worker, &mut Replies::new(out, self.protocol), self);
         if executed != Executed::Whole {
             self.stretch.queued = Some(Queued { bytes, begin });
         }

@@ -3,6 +3,9 @@
 //!
 //! Pipelines nearly always consist of takes under the same few limits. They are batched until another command follows,
 //! or all input is read.
+//!
+//! Parsing a limit takes longer than deciding under it. A limit is therefore compared byte by byte with the last
+//! one before it is parsed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,12 +27,18 @@ use crate::worker::WorkerContext;
 const MAX_PENDING: usize = 64;
 
 /// The batched takes, and the caches of recently parsed limits.
+///
+/// A batch ends when another command follows, when it is full, or when the input is used up. Its takes are decided
+/// in one pass over the zone. Replies are written in the order of the requests.
 #[derive(Debug, Default)]
 pub(super) struct Takes {
+    /// The batched takes, in order.
     pending: Vec<Pending>,
     /// The limits of the batched takes.
     limits: Vec<PreparedLimit>,
+    /// The last limit of `CL.THROTTLE`.
     numbers: Recent<(Vec<u8>, [usize; 2])>,
+    /// The last limit that was given as text.
     text: Recent<Vec<u8>>,
     /// Recently used limits of `CL.THROTTLE`, by their numbers.
     known_numbers: RecentCache<(ThrottleNumbers, PreparedLimit)>,
@@ -40,9 +49,13 @@ pub(super) struct Takes {
 /// A batched take.
 #[derive(Debug)]
 struct Pending {
+    /// The range of the key in the input.
     key: Range<usize>,
+    /// The index of the limit in `limits`.
     limit: usize,
+    /// The cost and the longest acceptable wait.
     ask: Ask,
+    /// The format of the reply.
     style: Style,
 }
 
@@ -58,13 +71,19 @@ pub(super) enum Style {
 impl Style {
     /// Writes the decision about a key under a limit. Returns the permits that the reply contains.
     #[inline]
-    fn write(self, replies: &mut Replies<'_>, told: &Decided, limit: &Limit, key: &[u8]) -> Option<Permits> {
+    fn write(
+        self,
+        replies: &mut Replies<'_>,
+        outcome: &Decided,
+        limit: &Limit,
+        key: &[u8],
+    ) -> Option<Permits> {
         match self {
             Style::Throttle => {
-                throttled(replies, &told.decision);
+                throttled(replies, &outcome.decision);
                 None
             }
-            Style::Fields => decided(replies, told, limit, key),
+            Style::Fields => decided(replies, outcome, limit, key),
         }
     }
 }
@@ -76,8 +95,11 @@ pub(super) type ThrottleNumbers = [u64; 3];
 /// first two), and its index in `limits`.
 #[derive(Debug, Default)]
 struct Recent<T> {
+    /// The bytes that the limit was parsed from.
     read: T,
+    /// The limit; `None` before the first.
     limit: Option<PreparedLimit>,
+    /// Its index in `limits`, if the current batch uses it.
     index: Option<usize>,
 }
 
@@ -107,6 +129,8 @@ impl Takes {
     }
 
     /// Returns the limit of this text, parsed only if it differs from the last one.
+    ///
+    /// Fails if the text is invalid, or the engine does not support the limit. The last limit stays then.
     pub(super) fn limit_of_text(&mut self, text: &[u8], engine: &Engine) -> Result<&PreparedLimit, String> {
         if self.text.limit.is_none() || self.text.read != text {
             let prepare = || Ok::<_, String>((text.into(), accepted(limit_of(text)?, engine)?));
@@ -138,24 +162,27 @@ impl Takes {
         self.pending.push(Pending { key, limit, ask, style });
     }
 
+    /// Returns true if the batch is full.
     #[inline]
     pub(super) fn are_many(&self) -> bool {
         self.pending.len() >= MAX_PENDING
     }
 
     /// Decides all batched takes, and writes the replies in order.
+    ///
+    /// `input` are the bytes that the keys are ranges of. With a remote store the replies become pending.
     #[inline]
     pub(super) fn settle(
         &mut self,
         input: &[u8],
-        post: &Arc<WorkerContext>,
+        worker: &Arc<WorkerContext>,
         replies: &mut Replies<'_>,
         session: &mut Session,
     ) {
         if self.pending.is_empty() {
             return;
         }
-        let (limits, meter) = (&self.limits, post.meter());
+        let (limits, meter) = (&self.limits, worker.meter());
         let key = |take: &Pending| &input[take.key.clone()];
         let asks = self.pending.iter().map(|take| DynamicAsk {
             key: key(take),
@@ -163,11 +190,11 @@ impl Takes {
             ask: take.ask,
         });
         let mut rest = self.pending.iter();
-        let is_decided = post.engine.take_each(asks, |decided| {
+        let is_decided = worker.engine.take_each(asks, |decided| {
             if let Some(take) = rest.next() {
                 meter.decided(&decided.decision);
                 let permits = take.style.write(replies, &decided, limits[take.limit].limit(), key(take));
-                session.untold.note(permits, &post.engine);
+                session.unsent.note(permits, &worker.engine);
             }
         });
         for take in rest {
@@ -175,11 +202,11 @@ impl Takes {
                 replies.error(UNDECIDED);
             } else {
                 let (key, limit) = (key(take).to_vec(), limits[take.limit].clone());
-                let (ask, style, post, protocol) = (take.ask, take.style, post.clone(), session.protocol);
+                let (ask, style, worker, protocol) = (take.ask, take.style, worker.clone(), session.protocol);
                 session.answer_when_known(replies, CommandOrder::Together, async move {
-                    let decided = post.engine.take(&key, &limit, ask).await;
-                    PendingReply::new(decided, protocol, &post.engine, |replies, decided| {
-                        post.meter().decided(&decided.decision);
+                    let decided = worker.engine.take(&key, &limit, ask).await;
+                    PendingReply::new(decided, protocol, &worker.engine, |replies, decided| {
+                        worker.meter().decided(&decided.decision);
                         style.write(replies, &decided, limit.limit(), &key)
                     })
                 });
@@ -197,6 +224,7 @@ fn accepted(limit: Limit, engine: &Engine) -> Result<PreparedLimit, String> {
     engine.accept(limit).map_err(|why| format!("ERR {why}"))
 }
 
+/// Builds the token bucket of a `CL.THROTTLE`.
 fn throttle_limit([burst, count, period]: ThrottleNumbers) -> Result<Limit, String> {
     let draft = LimitBuilder::new(Algorithm::TokenBucket, count, Duration::from_secs(period)).burst(burst);
     draft.build().map_err(|error| format!("ERR {error}"))

@@ -13,10 +13,14 @@ use super::session::{Call, CommandResult};
 use super::takes::{Style, ThrottleNumbers};
 use crate::settings::MAX_KEY_BYTES;
 
+/// The error of redis-cell about a wrong number of words.
 const USAGE: &str =
     "Cell error: Store error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
 
 /// `CL.THROTTLE key max_burst count period [quantity]`
+///
+/// The reply has five integers: limited (0 or 1), limit, remaining, seconds until a retry (-1 if allowed), and
+/// seconds until the quota is full.
 #[inline]
 pub(super) fn throttle(call: &mut Call<'_, '_>) -> CommandResult {
     let words = call.words;
@@ -27,7 +31,7 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> CommandResult {
     if key.len() > MAX_KEY_BYTES {
         return Err(too_long(key));
     }
-    call.takes.limit_of_numbers(words.from(2), &call.post.engine, numbers)?;
+    call.takes.limit_of_numbers(words.from(2), &call.worker.engine, numbers)?;
     match Cost::new(quantity) {
         Ok(cost) => call.take(1, Ask::new(cost), Style::Throttle),
         Err(_) => look(call, key)?,
@@ -39,11 +43,11 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> CommandResult {
 #[cold]
 fn look(call: &mut Call<'_, '_>, key: &[u8]) -> CommandResult {
     call.settle();
-    let limit = call.takes.limit_of_numbers(call.words.from(2), &call.post.engine, numbers)?.clone();
+    let limit = call.takes.limit_of_numbers(call.words.from(2), &call.worker.engine, numbers)?.clone();
     let key = Key::new(key);
     call.ask(
         CommandOrder::Together,
-        |post| async move { post.engine.peek(&key, &limit, Ask::ONE).await },
+        |worker| async move { worker.engine.peek(&key, &limit, Ask::ONE).await },
         |replies, looked| {
             looked_at(replies, &looked.decision);
             None

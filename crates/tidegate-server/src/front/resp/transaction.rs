@@ -16,6 +16,7 @@ pub(super) const MAX_QUEUED: usize = 4096;
 pub(super) struct Queue {
     /// The requests one after another, each as an array of bulk strings.
     bytes: Vec<u8>,
+    /// The number of queued requests.
     count: usize,
     /// True if a request was rejected: `EXEC` then executes none.
     pub(super) is_broken: bool,
@@ -23,6 +24,8 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Queues a request.
+    ///
+    /// Fails for a command of the connection itself, and above a bound; the transaction is broken then.
     pub(super) fn put(&mut self, spec: &Spec, words: Words<'_>) -> CommandResult {
         if matches!(spec.run, Run::Connection(_)) {
             return Err(format!("ERR '{}' is not allowed between MULTI and EXEC", spec.name));
@@ -59,6 +62,9 @@ impl Queue {
 }
 
 /// `MULTI`: queues the requests up to `EXEC`. Cannot be nested.
+///
+/// An error in one of them does not end the queueing: the client still gets a reply per request, and `EXECABORT` at
+/// `EXEC`.
 pub(super) fn multi(call: &mut Call<'_, '_>) -> CommandResult {
     if call.session.queue.is_some() {
         return Err("ERR MULTI calls can not be nested".to_owned());
@@ -76,6 +82,8 @@ pub(super) fn discard(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// `EXEC`: executes the queued requests. Replies `EXECABORT` and executes none if one of them was rejected.
+///
+/// The array header is written here; the replies follow as the requests are executed.
 pub(super) fn exec(call: &mut Call<'_, '_>) -> CommandResult {
     let queue = call.session.queue.take().ok_or("ERR EXEC without MULTI")?;
     if queue.is_broken {

@@ -2,6 +2,9 @@
 //!
 //! If the connection ends before the reply is written, its permits are released. The client does not have their text,
 //! and they would stay in flight until their leases expire.
+//!
+//! "Written" means that the socket has accepted all bytes of the replies so far. The client may still not have read
+//! them; then it can come back with the permit, or the lease expires.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +18,8 @@ pub(super) struct UnsentPermits(Vec<(Permits, Arc<Engine>)>);
 
 impl UnsentPermits {
     /// Adds the permits of a reply, if there are any.
+    ///
+    /// The engine is kept with them, since a drop has no other access to it.
     #[inline]
     pub(super) fn note(&mut self, permits: Option<Permits>, engine: &Arc<Engine>) {
         if let Some(permits) = permits {
@@ -42,6 +47,6 @@ impl Drop for UnsentPermits {
 
 impl fmt::Debug for UnsentPermits {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("Untold").field(&self.0.len()).finish()
+        out.debug_tuple("UnsentPermits").field(&self.0.len()).finish()
     }
 }

@@ -45,7 +45,7 @@ impl Looks {
 
     /// Triggers one look, and waits until it and the read that it may cause have ended.
     pub(super) fn look(&self) {
-        self.due.send(()).expect("somebody watches");
+        self.due.send(()).expect("the watcher runs");
         self.over.recv_timeout(TIMEOUT).expect("a look comes to an end");
     }
 }

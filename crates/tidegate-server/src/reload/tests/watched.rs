@@ -11,15 +11,15 @@ use crate::reload::look::{RESTS, RESTS_WITHOUT_TEXT};
 
 const FILE: &str = "tidegate.toml";
 const READ: &str = "rules: tidegate.toml was read again";
-const WRONG: &str = "rules: tidegate.toml does not hold; the rules before it stay in force";
-const MENDED: &str = "rules: tidegate.toml holds again";
+const WRONG: &str = "rules: tidegate.toml is invalid; the previous rules stay in force";
+const MENDED: &str = "rules: tidegate.toml is valid again";
 
 /// A server, its file, and the reports about it.
 struct Watching {
     server: Server,
     folder: Folder,
     looks: Looks,
-    told: Arc<Mutex<Vec<String>>>,
+    reports: Arc<Mutex<Vec<String>>>,
 }
 
 impl Watching {
@@ -32,16 +32,16 @@ impl Watching {
             Settings { resp: any_port, http: any_port, threads: NonZeroUsize::MIN, ..loaded.settings };
         let server = Server::start(settings, Zone::new(1 << 16)).expect("a free port can be had");
         let (pace, looks) = by_hand();
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let teller = told.clone();
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let sender = reports.clone();
         let tell = ReportListener::new(move |lines| {
-            teller.lock().unwrap_or_else(PoisonError::into_inner).push(lines.to_owned());
+            sender.lock().unwrap_or_else(PoisonError::into_inner).push(lines.to_owned());
         });
         server.read_rules_from(source, loaded.text, tell, pace);
-        let watching = Watching { server, folder, looks, told };
+        let watching = Watching { server, folder, looks, reports };
         watching.looks.begin();
         watching.look(RESTS);
-        assert_eq!(watching.told(), Vec::<String>::new(), "nothing has changed");
+        assert_eq!(watching.reports(), Vec::<String>::new(), "nothing has changed");
         watching
     }
 
@@ -50,24 +50,24 @@ impl Watching {
     }
 
     /// Returns the reports since the last call, without the folder.
-    fn told(&self) -> Vec<String> {
+    fn reports(&self) -> Vec<String> {
         let folder = self.folder.path("").display().to_string();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.drain(..).map(|lines| lines.replace(&folder, "")).collect()
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.drain(..).map(|lines| lines.replace(&folder, "")).collect()
     }
 
     /// Looks until a report comes: at the second look at the earliest, and after [`RESTS_WITHOUT_TEXT`] looks at the
     /// latest.
-    fn is_told(&self) -> String {
+    fn next_report(&self) -> String {
         self.look(1);
-        assert_eq!(self.told(), Vec::<String>::new(), "a writer may be at it");
+        assert_eq!(self.reports(), Vec::<String>::new(), "a writer may be at it");
         for _ in 1..RESTS_WITHOUT_TEXT {
             self.look(1);
-            if let [told] = &self.told()[..] {
-                return told.clone();
+            if let [report] = &self.reports()[..] {
+                return report.clone();
             }
         }
-        panic!("{RESTS_WITHOUT_TEXT} looks, and nothing is told");
+        panic!("{RESTS_WITHOUT_TEXT} looks, and no report");
     }
 
     fn write(&self, name: &str, text: impl AsRef<[u8]>) {
@@ -98,7 +98,7 @@ impl Watching {
 /// Sends a request on a new connection, and returns everything until the server closes it.
 fn ask(address: Option<SocketAddr>, request: &str) -> String {
     let mut client = TcpStream::connect(address.expect("it has both fronts")).expect("it listens");
-    client.set_read_timeout(Some(TIMEOUT)).expect("a socket can be told");
+    client.set_read_timeout(Some(TIMEOUT)).expect("the timeout can be set");
     client.write_all(request.as_bytes()).expect("it reads");
     let mut reply = String::new();
     client.read_to_string(&mut reply).expect("the server closes the connection");
@@ -124,11 +124,11 @@ type Change = (fn(&Watching), &'static str);
 const CHANGES: [Change; 23] = [
     (|it| it.write(FILE, text(2)), READ),
     (|it| it.folder.put(FILE, text(3)), READ),
-    (|it| it.folder.link(FILE, "elsewhere/one"), READ),
-    (|it| it.write("elsewhere/one", text(5)), READ),
-    (|it| it.folder.put("elsewhere/one", text(6)), READ),
-    (|it| it.folder.link(FILE, "elsewhere/two"), READ),
-    (|it| it.folder.link("elsewhere", "folder-2"), READ),
+    (|it| it.folder.link(FILE, "current/one"), READ),
+    (|it| it.write("current/one", text(5)), READ),
+    (|it| it.folder.put("current/one", text(6)), READ),
+    (|it| it.folder.link(FILE, "current/two"), READ),
+    (|it| it.folder.link("current", "folder-2"), READ),
     (|it| it.write(FILE, "no rules, no comment"), WRONG),
     (|it| it.write(FILE, text(9)), MENDED),
     (|it| it.remove("folder-2/two"), WRONG),
@@ -155,7 +155,7 @@ fn replace_by(program: &str, watching: &Watching) {
 }
 
 #[test]
-fn every_kind_of_change_is_seen_and_nobody_is_decided_about_wrongly() {
+fn every_kind_of_change_is_seen_and_no_decision_is_wrong() {
     let folder = Folder::new();
     for name in ["folder-1", "folder-2"] {
         fs::create_dir(folder.path(name)).unwrap();
@@ -163,13 +163,13 @@ fn every_kind_of_change_is_seen_and_nobody_is_decided_about_wrongly() {
     for (name, number) in [("folder-1/one", 4), ("folder-1/two", 7), ("folder-2/two", 8), (FILE, 1)] {
         fs::write(folder.path(name), text(number)).unwrap();
     }
-    symlink("folder-1", folder.path("elsewhere")).unwrap();
+    symlink("folder-1", folder.path("current")).unwrap();
     let watching = Watching::start(folder);
     assert_eq!(watching.admits("once", "ana"), [true, false]);
     for (number, (change, line)) in CHANGES.iter().enumerate() {
         change(&watching);
-        let told = watching.is_told();
-        assert!(told.starts_with(line), "change {number}: {told}");
+        let report = watching.next_report();
+        assert!(report.starts_with(line), "change {number}: {report}");
         assert_eq!(watching.admits("once", "ana"), [false, false], "after change {number}");
         let new = format!("user-{number}");
         assert_eq!(watching.admits("once", &new), [true, false], "after change {number}");
@@ -178,7 +178,7 @@ fn every_kind_of_change_is_seen_and_nobody_is_decided_about_wrongly() {
 }
 
 #[test]
-fn a_writer_that_pauses_after_a_rule_switches_nobody_off() {
+fn a_writer_that_pauses_after_a_rule_disables_no_rule() {
     let (shorter, folder) = (rule("other", "9/d"), Folder::new());
     let whole = shorter.clone() + &rule("once", "1/d");
     folder.put(FILE, &whole);
@@ -187,11 +187,11 @@ fn a_writer_that_pauses_after_a_rule_switches_nobody_off() {
     for (text, looks) in [(&shorter, RESTS_WITHOUT_TEXT - 1), (&whole, RESTS)] {
         watching.folder.put(FILE, text);
         watching.look(looks);
-        assert_eq!((watching.told(), watching.admits("once", "ana")), (Vec::new(), [false, false]));
+        assert_eq!((watching.reports(), watching.admits("once", "ana")), (Vec::new(), [false, false]));
     }
     watching.folder.put(FILE, &shorter);
     // A file that has been at rest for [`RESTS_WITHOUT_TEXT`] looks is taken as finished.
-    assert!(watching.is_told().starts_with(READ));
+    assert!(watching.next_report().starts_with(READ));
     assert_eq!(watching.admits("once", "ana"), [true, true], "the rule was taken away");
     watching.server.stop();
 }
@@ -204,12 +204,12 @@ fn a_rule_that_changes_too_often_for_its_counts_is_named() {
     for amount in 11..=15 {
         assert_eq!(watching.admits("often", "ana"), [true, true]);
         watching.folder.put(FILE, rule("often", &format!("{amount}/d")));
-        assert!(watching.is_told().starts_with(READ));
+        assert!(watching.next_report().starts_with(READ));
     }
     assert!(watching.admits("often", "ana")[0]);
     watching.look(1);
     assert_eq!(
-        watching.told(),
+        watching.reports(),
         ["rules: rule \"often\" has had more than 4 other limits that keys still have counts under; \
           the counts under the oldest of them are carried no more"]
     );

@@ -88,7 +88,7 @@ fn a_comment_replaces_all_rules() {
     let read = Read::from(&rule("once", "1/d"));
     read.becomes("# no rules");
     assert_eq!(
-        read.told(),
+        read.reports(),
         ["rules: tidegate.toml was read again\n  \
             - rule \"once\": its counts are not looked at any more\n  \
             ! no rules are in force now: nothing is limited by them"]
@@ -102,7 +102,7 @@ fn a_comment_replaces_all_rules() {
 }
 
 #[test]
-fn a_link_that_points_elsewhere_is_another_file() {
+fn a_link_to_another_target_is_another_file() {
     let folder = Folder::new();
     folder.put("one", rule("once", "1/d"));
     folder.put("two", rule("once", "2/d"));
@@ -116,7 +116,7 @@ fn a_link_that_points_elsewhere_is_another_file() {
 }
 
 #[test]
-fn a_folder_that_is_a_link_may_point_elsewhere_as_with_kubernetes() {
+fn a_folder_that_is_a_link_may_change_its_target_as_with_kubernetes() {
     let folder = Folder::new();
     for (name, limit) in [("..1", "1/d"), ("..2", "2/d")] {
         fs::create_dir(folder.path(name)).unwrap();
@@ -139,7 +139,7 @@ fn the_same_text_in_another_file_is_nothing_new() {
     let before = read.look();
     assert_eq!(read.becomes(rule("once", "1/d")), Reloaded::Same);
     assert_ne!(before, read.look());
-    assert_eq!((read.told(), read.status()), (Vec::new(), Status::default()));
+    assert_eq!((read.reports(), read.status()), (Vec::new(), Status::default()));
 }
 
 #[test]
@@ -150,10 +150,10 @@ fn a_pipe_at_the_start_is_read_once_and_never_again() {
     let writer = thread::spawn(move || fs::write(path, rule("once", "1/d")));
     let read = Read::within(folder);
     writer.join().unwrap().unwrap();
-    assert_eq!(read.rules.path(), None, "nobody watches it");
+    assert_eq!(read.rules.path(), None, "it is not watched");
     assert_eq!(read.asked(), Reloaded::Same);
     assert_eq!(
-        read.told(),
+        read.reports(),
         ["rules: cannot be read again, as they come from no regular file; restart the server to change them"]
     );
     assert!(read.admits("ana") && !read.admits("ana"));

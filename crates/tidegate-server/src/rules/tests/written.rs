@@ -21,25 +21,25 @@ fn on_disk(read: &Read) -> String {
 }
 
 #[test]
-fn a_text_that_holds_is_written_and_in_force_and_told() {
+fn a_valid_text_is_written_put_in_force_and_reported() {
     let read = Read::from(&rule("once", "1/d"));
     assert!(read.admits("ana"));
     assert!(write(&read, &rule("once", "1/2d")).is_ok());
     assert_eq!((on_disk(&read), read.rules.text()), (rule("once", "1/2d"), Some(rule("once", "1/2d"))));
     assert!(!read.admits("ana"), "counts stay");
-    assert_eq!(read.told(), ["rules: tidegate.toml was written\n  ~ rule \"once\": 1/d -> 1/2d"]);
-    assert_eq!(read.seen(), Reloaded::Same, "whoever watches finds nothing new");
-    assert_eq!((read.told(), read.status().replaced), (Vec::new(), 1));
+    assert_eq!(read.reports(), ["rules: tidegate.toml was written\n  ~ rule \"once\": 1/d -> 1/2d"]);
+    assert_eq!(read.seen(), Reloaded::Same, "the watcher finds nothing new");
+    assert_eq!((read.reports(), read.status().replaced), (Vec::new(), 1));
 }
 
 #[test]
-fn a_text_that_does_not_hold_is_not_written() {
+fn an_invalid_text_is_not_written() {
     let read = Read::from(&rule("once", "1/d"));
     for text in ["wrong", ""] {
         assert!(matches!(write(&read, text), Err(NotWritten::Rejected(_))), "{text:?}");
     }
     assert_eq!(on_disk(&read), rule("once", "1/d"));
-    assert_eq!((read.status(), read.told()), (Status::default(), Vec::new()), "the file is not wrong");
+    assert_eq!((read.status(), read.reports()), (Status::default(), Vec::new()), "the file is not wrong");
     assert_eq!(read.folder.names(), [FILE]);
 }
 
@@ -47,7 +47,7 @@ fn a_text_that_does_not_hold_is_not_written() {
 fn a_text_that_no_machine_has_the_memory_for_is_not_written_and_not_in_force() {
     let read = Read::from(&rule("once", "1/d"));
     let text = format!("[store]\nsize = '4000000GiB'\n[zone.z]\nsize = '1GiB'\n{}", rule("once", "2/d"));
-    let Err(NotWritten::Rejected(error)) = write(&read, &text) else { panic!("it is refused") };
+    let Err(NotWritten::Rejected(error)) = write(&read, &text) else { panic!("it is rejected") };
     let said = error.to_string();
     assert!(
         said.contains("tidegate.toml: a store of 4000000 GiB and zones of 1 GiB: this machine has"),
@@ -70,16 +70,16 @@ fn a_text_that_is_written_mends_the_file() {
 #[test]
 fn a_link_stays_a_link_and_its_target_changes() {
     let folder = Folder::new();
-    fs::create_dir(folder.path("elsewhere")).unwrap();
-    fs::write(folder.path("elsewhere/target"), rule("once", "1/d")).unwrap();
-    folder.link("hop", "elsewhere/target");
+    fs::create_dir(folder.path("other")).unwrap();
+    fs::write(folder.path("other/target"), rule("once", "1/d")).unwrap();
+    folder.link("hop", "other/target");
     folder.link(FILE, "hop");
     let read = Read::within(folder);
     assert!(write(&read, &rule("once", "2/d")).is_ok());
     assert_eq!(fs::read_link(read.folder.path(FILE)).unwrap().to_str(), Some("hop"));
-    assert_eq!(fs::read_link(read.folder.path("hop")).unwrap().to_str(), Some("elsewhere/target"));
-    assert_eq!(fs::read_to_string(read.folder.path("elsewhere/target")).unwrap(), rule("once", "2/d"));
-    assert_eq!(fs::read_dir(read.folder.path("elsewhere")).unwrap().count(), 1, "nothing is left behind");
+    assert_eq!(fs::read_link(read.folder.path("hop")).unwrap().to_str(), Some("other/target"));
+    assert_eq!(fs::read_to_string(read.folder.path("other/target")).unwrap(), rule("once", "2/d"));
+    assert_eq!(fs::read_dir(read.folder.path("other")).unwrap().count(), 1, "nothing is left behind");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn without_a_file_nothing_is_written() {
 }
 
 #[test]
-fn what_somebody_has_written_since_is_written_over_only_on_purpose() {
+fn a_file_that_was_edited_since_is_overwritten_only_with_if_match_any() {
     let edited = rule("once", "9/d");
     for theirs in [&b"wrong"[..], edited.as_bytes(), b"", b"\xff"] {
         let read = Read::from(&rule("once", "1/d"));

@@ -70,7 +70,7 @@ pub(super) fn holds(mut client: impl Client, mut place: Place, manner: Manner) {
     sends_any_key(&mut client, &place);
 
     let after = client.call_after(&mut || place.restart(), &words("CL.THROTTLE user123 15 30 60"));
-    assert_eq!(after, json!([0, 16, 15, -1, 2]), "another server knows nobody");
+    assert_eq!(after, json!([0, 16, 15, -1, 2]), "another server has no state of the key");
     speaks(&mut client, manner);
     client.leave();
 }

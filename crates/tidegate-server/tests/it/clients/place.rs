@@ -78,7 +78,7 @@ fn reserve() -> (OwnedFd, SocketAddr) {
     let any: SocketAddr = ([127, 0, 0, 1], 0).into();
     let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket can be had");
     // The server sets the same option on its socket, so that it can listen on the port.
-    sockopt::set_socket_reuseaddr(&socket, true).expect("a socket can be told");
+    sockopt::set_socket_reuseaddr(&socket, true).expect("a socket option can be set");
     net::bind(&socket, &any).expect("loopback has a free port");
     let address = net::getsockname(&socket).expect("it is bound");
     (socket, address.try_into().expect("it is an address of the internet"))

@@ -60,8 +60,8 @@ fn in_resp3_with_a_token() {
 fn a_wrong_number_of_words_is_an_error() {
     let ended = run(&Place::open(), &["-e", "TG.TAKE", "user123"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let told = "ERR wrong number of arguments for 'tg.take' command; usage: TG.TAKE key ";
-    assert!(ended.err.starts_with(told), "{ended:?}");
+    let usage = "ERR wrong number of arguments for 'tg.take' command; usage: TG.TAKE key ";
+    assert!(ended.err.starts_with(usage), "{ended:?}");
 }
 
 #[test]

@@ -47,12 +47,12 @@ impl Plain {
 
 impl Client for Plain {
     fn call(&mut self, words: &[&[u8]]) -> Value {
-        told(command(words).query(&mut self.connection))
+        value_of(command(words).query(&mut self.connection))
     }
 
     fn pipeline(&mut self, requests: &[Vec<&[u8]>]) -> Vec<Value> {
         let replies: RedisResult<Vec<_>> = pipeline(requests).query(&mut self.connection);
-        replies.expect("errors are replies").into_iter().map(told).collect()
+        replies.expect("errors are replies").into_iter().map(value_of).collect()
     }
 
     fn call_after(&mut self, restart: &mut dyn FnMut(), words: &[&[u8]]) -> Value {
@@ -83,13 +83,13 @@ impl Managed {
 
 impl Client for Managed {
     fn call(&mut self, words: &[&[u8]]) -> Value {
-        told(self.runtime.block_on(command(words).query_async(&mut self.manager)))
+        value_of(self.runtime.block_on(command(words).query_async(&mut self.manager)))
     }
 
     fn pipeline(&mut self, requests: &[Vec<&[u8]>]) -> Vec<Value> {
         let replies = pipeline(requests);
         let replies: RedisResult<Vec<_>> = self.runtime.block_on(replies.query_async(&mut self.manager));
-        replies.expect("errors are replies").into_iter().map(told).collect()
+        replies.expect("errors are replies").into_iter().map(value_of).collect()
     }
 
     fn call_after(&mut self, restart: &mut dyn FnMut(), words: &[&[u8]]) -> Value {
@@ -100,7 +100,7 @@ impl Client for Managed {
         if found.as_ref().is_err_and(|lost| lost.is_unrecoverable_error()) {
             found = self.runtime.block_on(command(words).query_async(&mut self.manager));
         }
-        told(found)
+        value_of(found)
     }
 
     fn leave(self) {}
@@ -123,7 +123,7 @@ fn pipeline(requests: &[Vec<&[u8]>]) -> Pipeline {
     pipeline
 }
 
-fn told(outcome: RedisResult<Reply>) -> Value {
+fn value_of(outcome: RedisResult<Reply>) -> Value {
     match outcome {
         Ok(reply) => shown(reply),
         Err(error) if error.code().is_some() => {

@@ -31,7 +31,7 @@ impl Script {
     pub(super) fn together(&mut self, way: &str, requests: &[Vec<&[u8]>]) -> Vec<Value> {
         let requests: Vec<_> = requests.iter().map(|words| texts(words)).collect();
         self.tell(&json!({ way: requests }));
-        match self.told() {
+        match self.reply() {
             Value::Array(replies) => replies,
             other => panic!("expected replies, got {other}"),
         }
@@ -41,7 +41,7 @@ impl Script {
         self.0.tell(format!("{line}\n").as_bytes());
     }
 
-    fn told(&mut self) -> Value {
+    fn reply(&mut self) -> Value {
         serde_json::from_str(&self.0.line()).expect("every line is JSON")
     }
 }
@@ -49,7 +49,7 @@ impl Script {
 impl Client for Script {
     fn call(&mut self, words: &[&[u8]]) -> Value {
         self.tell(&json!({ "call": texts(words) }));
-        self.told()
+        self.reply()
     }
 
     fn pipeline(&mut self, requests: &[Vec<&[u8]>]) -> Vec<Value> {
@@ -58,10 +58,10 @@ impl Client for Script {
 
     fn call_after(&mut self, restart: &mut dyn FnMut(), words: &[&[u8]]) -> Value {
         self.tell(&json!({ "restart": texts(words) }));
-        assert_eq!(self.told(), "restart?");
+        assert_eq!(self.reply(), "restart?");
         restart();
         self.tell(&json!("restarted"));
-        self.told()
+        self.reply()
     }
 
     fn leave(self) {

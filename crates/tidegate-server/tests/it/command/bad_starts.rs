@@ -29,7 +29,7 @@ struct Case {
 }
 
 #[test]
-fn what_is_said_is_what_is_stored() {
+fn messages_are_those_on_file() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/command/bad_starts");
     let mut wrong = Vec::new();
     let paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -80,8 +80,8 @@ impl Case {
 
 fn without_what_varies(said: &str, taken: u16) -> String {
     let own = format!("(process {})", std::process::id());
-    let without_owner = |line: &str| match line.split_once("taken by: ") {
-        Some((before, owner)) if owner.ends_with(&own) => format!("{before}taken by: {{owner}}\n"),
+    let without_owner = |line: &str| match line.split_once("used by: ") {
+        Some((before, owner)) if owner.ends_with(&own) => format!("{before}used by: {{owner}}\n"),
         _ => format!("{line}\n"),
     };
     let said: String = said.lines().map(without_owner).collect();

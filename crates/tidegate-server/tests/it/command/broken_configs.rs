@@ -46,16 +46,16 @@ fn what_check_says_is_what_is_stored() {
 }
 
 #[test]
-fn programs_are_told_the_same_in_order_and_nothing_twice() {
+fn json_has_the_same_findings_in_order_and_none_twice() {
     for case in cases() {
-        let (call, name) = call("told", &case);
-        let (told, said) = (call.run(&["check", "--json", &name]), call.run(&["check", &name]));
-        assert_eq!((told.err.as_str(), told.code), ("", said.code), "{name}");
-        let told: Value = serde_json::from_str(&told.out).expect("it is JSON");
-        assert_eq!(told["ok"], said.code == Some(0), "{name}");
-        assert_eq!(told["rules"].is_u64(), said.code == Some(0), "{name}");
+        let (call, name) = call("json", &case);
+        let (report, said) = (call.run(&["check", "--json", &name]), call.run(&["check", &name]));
+        assert_eq!((report.err.as_str(), report.code), ("", said.code), "{name}");
+        let report: Value = serde_json::from_str(&report.out).expect("it is JSON");
+        assert_eq!(report["ok"], said.code == Some(0), "{name}");
+        assert_eq!(report["rules"].is_u64(), said.code == Some(0), "{name}");
         let mut places = Vec::new();
-        for (kind, findings) in [("error", &told["errors"]), ("warning", &told["warnings"])] {
+        for (kind, findings) in [("error", &report["errors"]), ("warning", &report["warnings"])] {
             for finding in findings.as_array().expect("a list") {
                 let message = finding["message"].as_str().expect("text");
                 let line = format!("{kind}: {name}:{}:{}: {message}\n", finding["line"], finding["column"]);
@@ -72,7 +72,7 @@ fn programs_are_told_the_same_in_order_and_nothing_twice() {
 }
 
 #[test]
-fn a_server_does_not_start_with_what_check_refuses() {
+fn a_server_does_not_start_with_settings_that_check_rejects() {
     for case in cases().into_iter().step_by(7) {
         let (call, name) = call("served", &case);
         let checked = call.run(&["check", &name]);

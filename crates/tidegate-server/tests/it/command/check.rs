@@ -8,7 +8,7 @@ const GOOD: &str = "[zone.logins]\nsize = '1MiB'\n[[rule]]\nname = 'a'\nlimit = 
 const DUBIOUS: &str = "[[rule]]\nname = 'a'\nkey = ['header.x']\nlimit = '5/s'\n";
 
 #[test]
-fn a_file_that_would_do_is_told_in_one_line() {
+fn a_valid_file_is_reported_in_one_line() {
     let call = Call::from("check_good").file("tidegate.toml", GOOD).file("none.toml", "# no rules\n");
     for (arguments, out) in [
         (&["check"][..], "tidegate.toml: 1 rule, 1 zone: ok\n"),
@@ -22,7 +22,7 @@ fn a_file_that_would_do_is_told_in_one_line() {
 }
 
 #[test]
-fn warnings_count_only_for_those_who_are_strict() {
+fn warnings_fail_a_check_only_with_strict() {
     let call = Call::from("check_strict").file("tidegate.toml", DUBIOUS);
     assert_eq!(call.run(&["check"]).code, Some(0));
     let strict = call.run(&["check", "--strict"]);
@@ -32,9 +32,9 @@ fn warnings_count_only_for_those_who_are_strict() {
         "{}",
         strict.err
     );
-    let told = call.run(&["check", "--strict", "--json"]);
-    let json: serde_json::Value = serde_json::from_str(&told.out).expect("it is JSON");
-    assert_eq!((told.code, told.err.as_str()), (Some(1), ""));
+    let report = call.run(&["check", "--strict", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&report.out).expect("it is JSON");
+    assert_eq!((report.code, report.err.as_str()), (Some(1), ""));
     assert_eq!((&json["ok"], &json["rules"], &json["errors"]), (&json!(true), &json!(1), &json!([])));
     assert_eq!((&json["warnings"][0]["line"], &json["warnings"][0]["column"]), (&json!(2), &json!(8)));
 }
@@ -51,7 +51,7 @@ fn an_empty_file_is_warned_of() {
 }
 
 #[test]
-fn of_very_many_errors_and_warnings_the_first_are_told() {
+fn of_very_many_errors_and_warnings_the_first_are_printed() {
     let many =
         |rule: &str| (0..150).map(|n| format!("[[rule]]\nname = 'r{n}'\n{rule}\n")).collect::<String>();
     let dubious = many("key = ['header.x']\nlimit = '1/s'\ncost = 2");

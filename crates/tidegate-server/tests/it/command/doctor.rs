@@ -15,7 +15,7 @@ fn look(name: &str, url: &str, more: &[&str]) -> crate::process::Ended {
 }
 
 #[test]
-fn a_set_up_that_would_do_is_told_line_by_line() {
+fn a_valid_set_up_is_reported_line_by_line() {
     let redis = Redis::start(Flavour::Redis7);
     let ended = look("doctor_good", &redis.url(), &["--strict"]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
@@ -27,7 +27,7 @@ fn a_set_up_that_would_do_is_told_line_by_line() {
 }
 
 #[test]
-fn what_is_bad_is_told_with_what_would_do() {
+fn a_bad_finding_is_reported_with_its_remedy() {
     let settings =
         Settings::new(Flavour::Redis7).option("maxmemory", "50mb").option("maxmemory-policy", "allkeys-lru");
     let redis = Redis::with(&settings);
@@ -46,10 +46,10 @@ fn what_is_bad_is_told_with_what_would_do() {
 }
 
 #[test]
-fn nobody_there_is_told_at_once() {
+fn an_unreachable_redis_is_reported_at_once() {
     let redis = Redis::start(Flavour::Redis7);
     redis.kill();
-    let ended = look("doctor_nobody", &redis.url(), &[]);
+    let ended = look("doctor_unreachable", &redis.url(), &[]);
     assert_eq!(ended.code, Some(1));
     assert!(
         ended.out.contains("connection refused; start the server there, or correct the URL"),
@@ -59,14 +59,14 @@ fn nobody_there_is_told_at_once() {
 }
 
 #[test]
-fn a_wrong_url_is_told_before_anybody_is_reached() {
+fn an_invalid_url_is_reported_before_any_connection() {
     let ended = look("doctor_url", "http://127.0.0.1", &[]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.err.contains("\"http\" is not known; write redis://"), "{}", ended.err);
 }
 
 #[test]
-fn counts_in_memory_rely_on_nobody() {
+fn counts_in_memory_need_no_other_server() {
     let ended = Call::from("doctor_memory").run(&["doctor"]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert!(ended.out.contains("good     store: counts are in this server's own memory"), "{}", ended.out);

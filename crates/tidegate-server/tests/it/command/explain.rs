@@ -51,18 +51,18 @@ fn of_rule<'t>(text: &'t str, rule: &str) -> &'t str {
 }
 
 #[test]
-fn a_part_of_the_key_that_is_repeated_is_told_with_what_follows() {
-    let told = |on_repeated: &str| {
+fn a_repeated_part_of_the_key_is_explained_with_its_effect() {
+    let explained = |on_repeated: &str| {
         let text = format!(
             "[[rule]]\nname = 'a'\nkey = ['query.u']\nlimit = '2/h'\non_repeated = '{on_repeated}'\n"
         );
         let call = Call::from(&format!("explain_repeated_{on_repeated}")).file("tidegate.toml", &text);
         call.run(&["explain", "query.u=x", "query.u=y"]).out
     };
-    assert!(told("share").contains("query.u is repeated, so counted with all that repeat it"));
-    assert!(told("first").contains("query.u = x, the first of several"));
-    assert!(told("last").contains("query.u = y, the last of several"));
-    assert!(told("deny").contains("refused, because query.u is repeated and on_repeated is \"deny\""));
+    assert!(explained("share").contains("query.u is repeated, so counted with all that repeat it"));
+    assert!(explained("first").contains("query.u = x, the first of several"));
+    assert!(explained("last").contains("query.u = y, the last of several"));
+    assert!(explained("deny").contains("denied, because query.u is repeated and on_repeated is \"deny\""));
 }
 
 #[test]
@@ -86,7 +86,9 @@ fn the_answer_comes_first_and_then_why() {
     for (line, begin) in api.lines().zip(begins) {
         assert!(line.starts_with(begin), "{line:?} does not begin with {begin:?}");
     }
-    assert!(of_rule(&text, "api-tighter").contains("mode    candidate for \"api\": measured beside it"));
+    assert!(
+        of_rule(&text, "api-tighter").contains("mode    candidate for \"api\": measured and never enforced")
+    );
     assert!(of_rule(&text, "office").contains("✗ ip = \"10.0.0.0/8\", but it is \"192.0.2.7\""));
     assert!(of_rule(&text, "partner").contains("✗ user = \"shop-*\", but it is missing"));
     let (applies, not) = (text.find("\napplies:\n"), text.find("\ndoes not apply:\n"));
@@ -97,21 +99,21 @@ fn the_answer_comes_first_and_then_why() {
 #[test]
 fn a_decision_comes_before_all_limits() {
     let (_, text, _) = explain("explain_office", &["ip=::ffff:10.1.2.3", "path=/api/x", "method=GET"]);
-    assert_eq!(text.lines().next(), Some("allowed: rule \"office\" always says so"));
+    assert_eq!(text.lines().next(), Some("allowed: rule \"office\" always allows"));
     let passed = text.find("\nwould apply, but \"office\" decides first:\n").expect("a part of its own");
     assert!(place_of(&text, "office") < Some(passed) && Some(passed) < place_of(&text, "api"), "{text}");
 }
 
 #[test]
-fn what_can_never_pass_is_told_so() {
+fn a_cost_that_can_never_pass_is_reported_as_impossible() {
     let arguments = ["ip=192.0.2.7", "path=/api/x", "method=GET", "--cost", "11"];
     let (code, text, _) = explain("explain_cost", &arguments);
-    let refused = "refused by rule \"api\": it costs 22, and at most 20 can pass at once; no wait would help";
+    let refused = "denied by rule \"api\": it costs 22, and at most 20 can pass at once; no wait would help";
     assert_eq!((code, text.lines().next()), (Some(0), Some(refused)));
 }
 
 #[test]
-fn a_rule_that_skips_says_what_is_missing() {
+fn a_skipped_rule_names_the_missing_attribute() {
     let (_, text, _) = explain("explain_skip", &["user=shop-7"]);
     assert_eq!(text.lines().next(), Some("allowed: no rule applies"));
     assert!(
@@ -119,9 +121,9 @@ fn a_rule_that_skips_says_what_is_missing() {
             .ends_with("✗ header.x-partner is a part of the key and missing, and on_missing is \"skip\"")
     );
     let (_, text, _) = explain("explain_shadow", &["user=shop-7", "header.X-Partner=p"]);
-    assert_eq!(text.lines().next(), Some("allowed: those that apply refuse nobody"));
+    assert_eq!(text.lines().next(), Some("allowed: no rule that applies is enforced"));
     let partner = of_rule(&text, "partner");
-    assert!(partner.contains("mode    shadow: decides and counts, and refuses nobody"), "{partner}");
+    assert!(partner.contains("mode    shadow: decides and counts, and is not enforced"), "{partner}");
     assert!(partner.contains("most    5 at one instant, 5 in any 1s, 5 in any 1m"), "{partner}");
 }
 
@@ -147,10 +149,10 @@ fn without_a_request_every_rule_has_a_row() {
 #[test]
 fn programs_get_json() {
     let (code, text, _) = explain("explain_json", &["--json", "ip=192.0.2.7", "path=/api/x", "method=GET"]);
-    let told: Value = serde_json::from_str(&text).expect("it is JSON");
-    assert_eq!((code, &told["allowed"], &told["rule"]), (Some(0), &json!(true), &json!("api")));
-    assert_eq!(told["rules"].as_array().map(Vec::len), Some(4));
-    assert_eq!(told["rules"][1]["worst_case"]["instant"], 20);
+    let explained: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!((code, &explained["allowed"], &explained["rule"]), (Some(0), &json!(true), &json!("api")));
+    assert_eq!(explained["rules"].as_array().map(Vec::len), Some(4));
+    assert_eq!(explained["rules"][1]["worst_case"]["instant"], 20);
 }
 
 /// The arguments and the expected error.
@@ -165,7 +167,7 @@ ip=::1 ip=::1 | "ip=::1": ip is there twice; leave one of them out
 "#;
 
 #[test]
-fn questions_that_make_no_sense_are_told_what_would_do() {
+fn invalid_arguments_are_errors_with_a_remedy() {
     for [arguments, said] in conformance::rows(NO_QUESTIONS) {
         let (code, out, talk) = explain("explain_wrong", &arguments.split(' ').collect::<Vec<_>>());
         assert_eq!((code, out.as_str(), talk), (Some(2), "", format!("error: {said}\n")), "{arguments:?}");
@@ -179,7 +181,7 @@ fn a_slip_in_a_name_is_noticed() {
 }
 
 #[test]
-fn rules_that_do_not_hold_are_told_as_check_tells_them() {
+fn invalid_rules_are_reported_as_check_reports_them() {
     let call = Call::from("explain_broken").file("tidegate.toml", "[[rule]]\nname = 'a'\nlimit = '5/min'\n");
     let (checked, explained) = (call.run(&["check"]), call.run(&["explain", "ip=::1"]));
     assert_eq!((explained.code, explained.out.as_str()), (Some(2), ""));
@@ -211,13 +213,13 @@ fn every_algorithm_has_its_words_for_the_worst_case() {
         let rules = format!("[[rule]]\nname = 'a'\nlimit = '{limit}'\n");
         let call = Call::from("explain_worst").file("tidegate.toml", &rules).variable("TIDEGATE_CONFIG", "");
         let ended = call.run(&["explain", "ip=192.0.2.7"]);
-        let told = ended.out.lines().find_map(|line| line.strip_prefix("    most    "));
-        assert_eq!(told, Some(most), "{limit}: {}{}", ended.out, ended.err);
+        let reported = ended.out.lines().find_map(|line| line.strip_prefix("    most    "));
+        assert_eq!(reported, Some(most), "{limit}: {}{}", ended.out, ended.err);
     }
 }
 
 #[test]
-fn a_schedule_is_told_with_its_end() {
+fn a_scheduled_limit_is_explained_with_its_end() {
     let rules = "[[rule]]\nname = 'a'\nlimit = '10/s'\n\
                  schedule = [{ from = '11-11T00:00', to = '11-12T00:00', timezone = 'Asia/Shanghai', limit = '50/s' }]\n";
     let call = Call::from("explain_schedule").file("tidegate.toml", rules);

@@ -35,12 +35,12 @@ fn what_is_written_holds_and_is_what_is_printed() {
 }
 
 #[test]
-fn what_it_tells_to_try_works() {
+fn the_suggested_commands_work() {
     let call = Call::from("init_tried");
     for line in call.run(&["init"]).err.lines().filter_map(|line| line.strip_prefix("  tidegate explain ")) {
         let ended = call.run(&[&["explain"], &line.split(' ').collect::<Vec<_>>()[..]].concat());
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{line}");
-        assert!(ended.out.starts_with("allowed: those that apply refuse nobody\n"), "{}", ended.out);
+        assert!(ended.out.starts_with("allowed: no rule that applies is enforced\n"), "{}", ended.out);
     }
     let named = call.run(&["init", "other.toml"]).err;
     assert!(named.contains("  tidegate serve --config other.toml\n"), "{named}");
@@ -95,11 +95,11 @@ fn the_defaults_that_it_shows_are_the_defaults() {
     for (name, flag) in [("resp", "--resp"), ("http", "--http"), ("size", "--store-size")] {
         let line = text.lines().find(|line| line.starts_with(&format!("#{name} = "))).expect("it is shown");
         let value = line.split('"').nth(1).expect("it is in quotes");
-        let told = help
+        let shown = help
             .split(&format!("{flag} <"))
             .nth(1)
             .and_then(|rest| rest.split("[default: ").nth(1))
             .expect("a default");
-        assert!(told.starts_with(&format!("{value}]")), "{line}: {told}");
+        assert!(shown.starts_with(&format!("{value}]")), "{line}: {shown}");
     }
 }

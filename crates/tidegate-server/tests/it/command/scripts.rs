@@ -27,7 +27,7 @@ fn the_manual_page_has_every_command_flag_and_variable() {
     for command in COMMANDS {
         assert!(page.contains(&format!(".SH \"TIDEGATE {}\"", command.to_uppercase())), "{command}");
     }
-    for word in ["--max-connections", "TIDEGATE_MAX_CONNECTIONS", "--store-file", "--max_wait", "--json"] {
+    for word in ["--max-connections", "TIDEGATE_MAX_CONNECTIONS", "--store-file", "--max-wait", "--json"] {
         assert!(page.contains(word), "{word}");
     }
 }

@@ -46,7 +46,7 @@ fn people_get_a_line_to_copy_for_each_front() {
 }
 
 #[test]
-fn a_line_to_copy_has_the_token_and_does_not_tell_it() {
+fn a_line_to_copy_refers_to_the_token_and_does_not_print_it() {
     let said = |call: Call, more: &[&str]| {
         let (process, _) = call.serve(more);
         process.signal(Signal::TERM);
@@ -67,7 +67,8 @@ fn without_settings_only_this_machine_can_ask() {
     if line.starts_with("error: ") {
         // If another process uses the port, the error names the same address.
         assert!(
-            line.contains("127.0.0.1:6380 is taken") || line.contains("127.0.0.1:8380 is taken"),
+            line.contains("127.0.0.1:6380: address already in use")
+                || line.contains("127.0.0.1:8380: address already in use"),
             "{line}"
         );
         return;

@@ -14,13 +14,13 @@ fn resp_of(call: &Call, arguments: &[&str]) -> (String, String) {
 
 #[test]
 fn a_flag_counts_before_a_variable_before_the_file() {
-    let told = |address: &str, origin: &str| (address.to_owned(), origin.to_owned());
+    let address_from = |address: &str, origin: &str| (address.to_owned(), origin.to_owned());
     let file = Call::from("precedence").file("tidegate.toml", FILE);
-    assert_eq!(resp_of(&file, &[]), told("127.0.0.2", "./tidegate.toml"));
+    assert_eq!(resp_of(&file, &[]), address_from("127.0.0.2", "./tidegate.toml"));
     let variable = file.variable("TIDEGATE_RESP", "127.0.0.3:0");
-    assert_eq!(resp_of(&variable, &[]), told("127.0.0.3", "./tidegate.toml, TIDEGATE_RESP"));
+    assert_eq!(resp_of(&variable, &[]), address_from("127.0.0.3", "./tidegate.toml, TIDEGATE_RESP"));
     let flag = ["--resp", "127.0.0.4:0"];
-    assert_eq!(resp_of(&variable, &flag), told("127.0.0.4", "./tidegate.toml, --resp"));
+    assert_eq!(resp_of(&variable, &flag), address_from("127.0.0.4", "./tidegate.toml, --resp"));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn every_key_about_redis_has_a_variable_and_a_flag() {
         ("store_deadline", "50ms"),
         ("store_prefix", "x:"),
         ("store_denial_cache", "false"),
-        ("store_on_failure", "open"),
+        ("store_on_store_failure", "open"),
         ("store_size", "8MiB"),
     ];
     let store =

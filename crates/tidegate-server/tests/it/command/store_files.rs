@@ -54,9 +54,9 @@ fn check_fails_where_files_do_not_fit_and_not_where_they_are_absent() {
         let ended = call.run(&["check"]);
         assert_eq!((ended.code, ended.out.as_str()), (Some(2), "tidegate.toml: 1 error\n"), "{ended:?}");
         assert!(ended.err.starts_with(wrong), "{}", ended.err);
-        let told: Value = serde_json::from_str(&call.run(&["check", "--json"]).out).expect("it is JSON");
-        assert_eq!((&told["ok"], &told["errors"][0]["line"]), (&json!(false), &Value::Null));
-        let message = told["errors"][0]["message"].as_str().expect("text");
+        let report: Value = serde_json::from_str(&call.run(&["check", "--json"]).out).expect("it is JSON");
+        assert_eq!((&report["ok"], &report["errors"][0]["line"]), (&json!(false), &Value::Null));
+        let message = report["errors"][0]["message"].as_str().expect("text");
         assert!(wrong.ends_with(message.split(';').next().expect("a part")), "{message}");
     }
 }
@@ -270,14 +270,14 @@ fn a_start_says_that_a_state_file_was_missing() {
 #[test]
 fn explain_says_the_bytes_on_disk_if_there_is_a_store_file() {
     let call = Call::from("explain_disk").file("tidegate.toml", &settings("64KiB", "64KiB"));
-    let told = call.run(&["explain", "user=ana"]).out;
-    assert_eq!(told.matches("\n    disk    256 bytes per key").count(), 2, "{told}");
+    let explained = call.run(&["explain", "user=ana"]).out;
+    assert_eq!(explained.matches("\n    disk    256 bytes per key").count(), 2, "{explained}");
     let json: Value =
         serde_json::from_str(&call.run(&["explain", "user=ana", "--json"]).out).expect("it is JSON");
     assert_eq!(json["rules"][0]["worst_case"]["disk_bytes_per_key"], 256);
     let text = settings("64KiB", "64KiB").replace("file = 'zone.tg'\n", "");
-    let told = call.file("tidegate.toml", &text).run(&["explain", "user=ana"]).out;
-    assert!(told.contains("    memory  ") && !told.contains("    disk  "), "{told}");
+    let explained = call.file("tidegate.toml", &text).run(&["explain", "user=ana"]).out;
+    assert!(explained.contains("    memory  ") && !explained.contains("    disk  "), "{explained}");
 }
 
 #[test]

@@ -33,27 +33,27 @@ impl Asked {
     }
 }
 
-fn told(code: i32, line: &str) -> (Option<i32>, String) {
+fn ended(code: i32, line: &str) -> (Option<i32>, String) {
     (Some(code), format!("{line}\n"))
 }
 
 #[test]
-fn what_is_left_is_told_until_it_is_refused() {
+fn the_remaining_quota_is_printed_until_a_take_is_denied() {
     let asked = Asked::new("take");
     let take = ["ana", "--limit", "2/h burst 2"];
-    assert_eq!(asked.take(&take), told(0, "allowed, 1 of 2 left"));
-    assert_eq!(asked.take(&take), told(0, "allowed, 0 of 2 left"));
+    assert_eq!(asked.take(&take), ended(0, "allowed, 1 of 2 left"));
+    assert_eq!(asked.take(&take), ended(0, "allowed, 0 of 2 left"));
     let (code, line) = asked.take(&take);
     assert_eq!(code, Some(3));
-    assert!(line.starts_with("refused, try again in ") && line.contains(" min "), "{line}");
+    assert!(line.starts_with("denied, try again in ") && line.contains(" min "), "{line}");
 }
 
 #[test]
-fn a_cost_that_can_never_pass_is_refused_for_good() {
+fn a_cost_that_can_never_pass_is_denied_for_good() {
     let asked = Asked::new("impossible");
-    let refused = told(3, "refused, and no wait would help: at most 2 can pass at once");
+    let refused = ended(3, "denied, and no wait would help: at most 2 can pass at once");
     assert_eq!(asked.take(&["ana", "--limit", "2/h", "--cost", "3"]), refused);
-    assert_eq!(asked.take(&["ana", "--limit", "2/h", "--cost", "2"]), told(0, "allowed, 0 of 2 left"));
+    assert_eq!(asked.take(&["ana", "--limit", "2/h", "--cost", "2"]), ended(0, "allowed, 0 of 2 left"));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn max_wait_takes_a_delay() {
     let take = ["ana", "--limit", "1/h leaky-bucket queue 1"];
     assert_eq!(asked.take(&take).0, Some(0));
     assert_eq!(asked.take(&take).0, Some(3));
-    let (code, line) = asked.take(&[&take[..], &["--max_wait", "2h"]].concat());
+    let (code, line) = asked.take(&[&take[..], &["--max-wait", "2h"]].concat());
     assert_eq!(code, Some(0));
     assert!(line.starts_with("allowed after a wait of "), "{line}");
 }
@@ -71,13 +71,13 @@ fn max_wait_takes_a_delay() {
 fn programs_get_the_same_fields_as_over_http() {
     let asked = Asked::new("take_json");
     let (code, line) = asked.take(&["ana", "--limit", "1/h", "--json"]);
-    let mut told: Value = serde_json::from_str(&line).unwrap();
-    assert!(told["reset_after_ms"].take().as_u64().unwrap() <= 3_600_000);
+    let mut reply: Value = serde_json::from_str(&line).unwrap();
+    assert!(reply["reset_after_ms"].take().as_u64().unwrap() <= 3_600_000);
     let expected = json!({
         "allowed": true, "limit": 1, "remaining": 0, "retry_after_ms": null, "reset_after_ms": null, "delay_ms": 0,
         "rule": null, "decided_by": "memory",
     });
-    assert_eq!((code, told), (Some(0), expected));
+    assert_eq!((code, reply), (Some(0), expected));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn counts_in_a_file_survive_a_restart() {
 }
 
 #[test]
-fn who_speaks_something_else_is_named() {
+fn another_protocol_is_named() {
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = stranger.local_addr().unwrap().to_string();
     thread::spawn(move || {

@@ -24,7 +24,7 @@ fn said(call: &Call) -> String {
 /// Only root can change the owner of a file, so without root the test is skipped.
 #[test]
 fn a_server_does_not_start_on_the_file_of_another_user_which_root_can_try() {
-    const NOBODY: u32 = 65_534;
+    const OTHER_USER: u32 = 65_534;
     if !geteuid().is_root() {
         println!(
             "skipped: a_server_does_not_start_on_the_file_of_another_user_which_root_can_try needs root"
@@ -34,7 +34,7 @@ fn a_server_does_not_start_on_the_file_of_another_user_which_root_can_try() {
     let call = Call::from("file_of_another_user");
     said(&call);
     let file = call.folder().join("zone.tg");
-    chown(&file, Some(NOBODY), None).expect("root may");
+    chown(&file, Some(OTHER_USER), None).expect("root may");
     let ended = call.run(&[&["serve", "--resp", "127.0.0.1:0", "--http", "off"], &FILE[..]].concat());
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert_eq!(

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use conformance::arm::{Answer, Arm, Take};
 use tidegate::{Adjusted, Adjustment, Ask, Clock as _, Limit, PermitId, Ticks, Timestamp};
 
-use super::told::{RESOLUTION, Told};
+use super::front::{FrontClient, RESOLUTION};
 use crate::wire::Running;
 
 /// The number of pipelined takes that the server decides at one instant.
@@ -20,7 +20,7 @@ pub(crate) struct OverWire<T> {
     permits: HashMap<(String, PermitId), String>,
 }
 
-impl<T: Told> OverWire<T> {
+impl<T: FrontClient> OverWire<T> {
     pub(crate) fn new() -> OverWire<T> {
         let running = Running::start();
         let client = T::connect(&running);
@@ -35,7 +35,7 @@ impl<T> OverWire<T> {
     }
 }
 
-impl<T: Told> Arm for OverWire<T> {
+impl<T: FrontClient> Arm for OverWire<T> {
     fn name(&self) -> &str {
         T::NAME
     }
@@ -59,8 +59,8 @@ impl<T: Told> Arm for OverWire<T> {
     }
 
     fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
-        let told = self.client.take(key.as_bytes(), &self.limit, ask);
-        self.note(key, told)
+        let reply = self.client.take(key.as_bytes(), &self.limit, ask);
+        self.note(key, reply)
     }
 
     fn tick(&mut self, step: Ticks) -> bool {
@@ -74,8 +74,8 @@ impl<T: Told> Arm for OverWire<T> {
         // Each group is decided at its own instant; here all have the instant of the batch.
         for group in takes.chunks(GROUP) {
             self.running.clock.set(now);
-            let told = self.client.take_each(group, &self.limit);
-            answers.extend(group.iter().zip(told).map(|(take, told)| self.note(take.key, told)));
+            let replies = self.client.take_each(group, &self.limit);
+            answers.extend(group.iter().zip(replies).map(|(take, reply)| self.note(take.key, reply)));
         }
         answers
     }

@@ -11,7 +11,7 @@ use tidegate::{
     Adjusted, Adjustment, Ask, Decision, PermitId, Receipt, State, Subject, Ticks, Timestamp, Verdict, Zone,
 };
 
-use super::told::{RESOLUTION, Told};
+use super::front::{FrontClient, RESOLUTION};
 use crate::wire::Running;
 
 /// The store, the server, and the server's permit for each permit of the store. Each draws its own numbers.
@@ -22,7 +22,7 @@ pub(crate) struct LockStep<T> {
     permits: HashMap<PermitId, String>,
 }
 
-impl<T: Told> LockStep<T> {
+impl<T: FrontClient> LockStep<T> {
     pub(crate) fn new() -> LockStep<T> {
         let running = Running::start();
         let client = T::connect(&running).into();
@@ -32,7 +32,7 @@ impl<T: Told> LockStep<T> {
 }
 
 /// Rounds a decision to the resolution of the protocol.
-fn rounded<T: Told>(answer: Answer) -> Answer {
+fn rounded<T: FrontClient>(answer: Answer) -> Answer {
     let up = |span: Ticks| {
         let steps = span.get().div_ceil(RESOLUTION.get());
         ticks(steps.saturating_mul(RESOLUTION.get()))
@@ -61,7 +61,7 @@ fn key<'a>(subject: &Subject<'a>) -> &'a [u8] {
     &subject.key().as_bytes()[1..]
 }
 
-impl<T: Told> Keeper for LockStep<T> {
+impl<T: FrontClient> Keeper for LockStep<T> {
     fn name(&self) -> &'static str {
         T::NAME
     }
@@ -96,13 +96,13 @@ impl<T: Told> Keeper for LockStep<T> {
 
     fn adjust(&mut self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
         let adjusted = self.exact.adjust(subject, adjustment);
-        let told = self.client.get_mut().adjust(key(&subject), subject.limit(), adjustment);
-        assert_eq!(told, adjusted, "{adjustment:?} under {}", subject.limit());
+        let reply = self.client.get_mut().adjust(key(&subject), subject.limit(), adjustment);
+        assert_eq!(reply, adjusted, "{adjustment:?} under {}", subject.limit());
         adjusted
     }
 
     fn give_back(&mut self, _: Subject<'_>, _: Receipt) -> Adjusted {
-        unreachable!("receipts are not told over the wire")
+        unreachable!("replies contain no receipts")
     }
 
     fn release(&mut self, subject: Subject<'_>, permit: PermitId) -> bool {

@@ -1,9 +1,9 @@
 //! The traces, the oracle and the laws over real sockets, with a clock that the test controls.
 
 mod arm;
+mod front;
 mod lock_step;
 mod rules;
-mod told;
 
 use std::env;
 
@@ -14,9 +14,9 @@ use conformance::trace;
 use tidegate::{Limit, Ticks};
 
 use arm::OverWire;
+use front::{FrontClient, Http, Resp2, Resp3};
 use lock_step::LockStep;
 use rules::UnderRule;
-use told::{Http, Resp2, Resp3, Told};
 
 /// The number of histories of each kind over each front, unless the environment sets another.
 const HISTORIES: u64 = 20;
@@ -31,13 +31,13 @@ const ANOTHER_STATE: [&str; 1] = ["limit"];
 /// The operations that the protocols do not have.
 const CANNOT: [&str; 2] = ["give-back", "ticks"];
 
-fn traces_are_played_over<T: Told>() {
+fn traces_are_played_over<T: FrontClient>() {
     let steps = trace::play_recorded(&mut OverWire::<T>::new(), &ANOTHER_STATE, &CANNOT);
     assert!(steps > 300, "only {steps} steps were played on {}", T::NAME);
 }
 
 /// Plays traces with the takes of one instant in one message, while the clock advances at every reading.
-fn traces_are_played_in_batches_over<T: Told>(ticks: &[Ticks]) {
+fn traces_are_played_in_batches_over<T: FrontClient>(ticks: &[Ticks]) {
     for tick in ticks {
         let mut arm = OverWire::<T>::new();
         let all = trace::play_recorded_in_batches(&mut arm, &ANOTHER_STATE, &CANNOT, *tick);
@@ -46,7 +46,7 @@ fn traces_are_played_in_batches_over<T: Told>(ticks: &[Ticks]) {
 }
 
 /// Runs a check with a new server for each kind and seed.
-fn histories<T: Told>(check: impl Fn(LockStep<T>, &str, u64) -> Result<(), String>) {
+fn histories<T: FrontClient>(check: impl Fn(LockStep<T>, &str, u64) -> Result<(), String>) {
     let first: u64 = env::var("TIDEGATE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let count = env::var("TIDEGATE_TRACES").ok().and_then(|count| count.parse().ok()).unwrap_or(HISTORIES);
     for kind in KINDS {
@@ -58,11 +58,11 @@ fn histories<T: Told>(check: impl Fn(LockStep<T>, &str, u64) -> Result<(), Strin
     }
 }
 
-fn the_oracle_agrees_over<T: Told>() {
+fn the_oracle_agrees_over<T: FrontClient>() {
     histories::<T>(|keeper, kind, seed| judge(keeper, kind, seed, OPERATIONS).map(drop));
 }
 
-fn the_laws_hold_over<T: Told>() {
+fn the_laws_hold_over<T: FrontClient>() {
     histories::<T>(|keeper, kind, seed| obey(keeper, kind, seed, OPERATIONS));
 }
 

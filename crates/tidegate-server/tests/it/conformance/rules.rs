@@ -6,7 +6,7 @@ use conformance::arm::{Answer, Arm, Take};
 use serde_json::{Value as Json, json};
 use tidegate::{Ask, Limit, PermitId, Ticks, Timestamp};
 
-use super::told::{RESOLUTION, json_answer, ms};
+use super::front::{RESOLUTION, json_answer, ms};
 use crate::wire::Running;
 use crate::wire::http::Talk;
 

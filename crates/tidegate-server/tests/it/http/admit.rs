@@ -48,7 +48,7 @@ fn an_answer_has_the_fields_of_a_take_and_names_the_rule() {
 }
 
 #[test]
-fn a_refusal_names_its_rule_and_says_when_the_same_passes() {
+fn a_denial_names_its_rule_and_the_time_to_retry() {
     let (running, mut talk) = Running::under(RULES).with_http();
     let ana = json!({"path": "/api/x", "user": "ana", "ip": "192.0.2.7"});
     assert_eq!(ask(&mut talk, &ana).json()["rule"], "api");
@@ -62,7 +62,7 @@ fn a_refusal_names_its_rule_and_says_when_the_same_passes() {
             "type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
             "title": "Quota exceeded",
             "status": 429,
-            "detail": "Refused by rule \"api\"; the same request passes in 2100 ms if nobody else spends meanwhile.",
+            "detail": "Denied by rule \"api\"; the same request passes in 2100 ms if no other request spends meanwhile.",
             "violated-policies": ["api"],
             "allowed": false, "limit": 1, "remaining": 0, "retry_after_ms": 2100, "reset_after_ms": 2100,
             "delay_ms": null, "rule": "api", "decided_by": "memory",
@@ -80,7 +80,7 @@ fn a_refusal_names_its_rule_and_says_when_the_same_passes() {
 }
 
 #[test]
-fn a_request_that_one_rule_refuses_spends_nothing_under_the_others() {
+fn a_request_denied_by_one_rule_spends_nothing_under_the_others() {
     let (_running, mut talk) = Running::under(RULES).with_http();
     let ana = json!({"path": "/api/x", "user": "ana", "ip": "192.0.2.7"});
     for expected in [200, 429, 429, 429] {
@@ -90,7 +90,7 @@ fn a_request_that_one_rule_refuses_spends_nothing_under_the_others() {
 }
 
 #[test]
-fn what_no_rule_is_for_and_what_a_rule_always_allows_pass_without_numbers() {
+fn unmatched_and_always_allowed_requests_pass_without_numbers() {
     let (_running, mut talk) = Running::under(RULES).with_http();
     let free = r#"{"allowed":true,"limit":null,"remaining":null,"retry_after_ms":null,"reset_after_ms":null,"delay_ms":0,"rule":null,"decided_by":"memory"}"#;
     for (attributes, body) in [
@@ -109,7 +109,7 @@ fn what_no_rule_is_for_and_what_a_rule_always_allows_pass_without_numbers() {
 }
 
 #[test]
-fn what_a_rule_always_refuses_is_forbidden_without_a_time_to_try_again() {
+fn a_rule_that_always_denies_replies_403_without_retry_after() {
     let running = Running::under(RULES);
     let refused = ask(&mut Talk::to(&running), &json!({"header.User-Agent": "BadBot/1", "ip": "192.0.2.7"}));
     assert_eq!(refused.status, 403);
@@ -117,7 +117,7 @@ fn what_a_rule_always_refuses_is_forbidden_without_a_time_to_try_again() {
         refused.json(),
         json!({
             "type": "about:blank", "title": "Forbidden", "status": 403,
-            "detail": "Rule \"robots\" refuses this request, however rare it is; POST /v1/explain with the same attributes says why.",
+            "detail": "Rule \"robots\" always denies this request; POST /v1/explain with the same attributes reports why.",
             "allowed": false, "limit": null, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
             "delay_ms": null, "rule": "robots", "decided_by": "memory",
         })
@@ -128,7 +128,7 @@ fn what_a_rule_always_refuses_is_forbidden_without_a_time_to_try_again() {
 }
 
 #[test]
-fn what_can_never_pass_says_so_and_names_the_rule() {
+fn an_impossible_cost_is_reported_with_its_rule() {
     let running = Running::under("[[rule]]\nname = 'api'\nlimit = '10/s'\ncost = 3");
     let refused = Talk::to(&running).post("/v1/admit", r#"{"attributes":{},"cost":4}"#);
     assert_eq!((refused.status, refused.field("retry-after")), (429, None));
@@ -140,7 +140,7 @@ fn what_can_never_pass_says_so_and_names_the_rule() {
 }
 
 #[test]
-fn max_wait_is_what_the_rule_says_and_never_more_than_the_asker_accepts() {
+fn max_wait_is_that_of_the_rule_and_at_most_that_of_the_request() {
     let (_running, mut talk) =
         Running::under("[[rule]]\nname = 'api'\nlimit = '2/2s'\nmax_wait = '2s'").with_http();
     let mut ask = |more: &str| talk.post("/v1/admit", &format!(r#"{{"attributes":{{}}{more}}}"#));
@@ -175,11 +175,11 @@ fn every_algorithm_decides_for_a_rule() {
             }
             passed += 1;
         };
-        let told = refused.json();
+        let body = refused.json();
         assert_eq!(
-            (passed, told["retry_after_ms"].as_u64()),
+            (passed, body["retry_after_ms"].as_u64()),
             (allowed, Some(u64::from(retry_after_ms))),
-            "{limit}: {told}"
+            "{limit}: {body}"
         );
         running.clock.advance(retry_after_ms * MILLISECOND);
         assert_eq!(ask(&mut talk, &json!({"user": "ana"})).status, 200, "{limit}");

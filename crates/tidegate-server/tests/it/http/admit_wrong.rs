@@ -28,7 +28,7 @@ const WRONG: &str = r#"
 "#;
 
 #[test]
-fn what_is_wrong_with_a_request_is_said() {
+fn an_invalid_request_is_an_error_with_its_reason() {
     let (_running, mut talk) = Running::start().with_http();
     for [body, said] in conformance::rows(WRONG) {
         for path in ["/v1/admit", "/v1/explain"] {

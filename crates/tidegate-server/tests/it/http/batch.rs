@@ -73,10 +73,10 @@ fn all_are_allowed_or_nothing_is_spent() {
 
     let answer = ask(&mut talk, &["ana", "ana", "eve"].map(of), true);
     assert_eq!(answer.status, 429);
-    let told = answer.json();
-    assert_eq!((&told["allowed"], &told["binding"]), (&json!(false), &json!(0)));
-    assert_eq!(told["violated-policies"], json!(["api"]));
-    assert!(answer.detail().starts_with("Refused by rule \"api\"; the same request passes in 30000 ms"));
+    let decision = answer.json();
+    assert_eq!((&decision["allowed"], &decision["binding"]), (&json!(false), &json!(0)));
+    assert_eq!(decision["violated-policies"], json!(["api"]));
+    assert!(answer.detail().starts_with("Denied by rule \"api\"; the same request passes in 30000 ms"));
     assert_eq!((answer.field("retry-after"), answer.field("cache-control")), (Some("30"), Some("no-store")));
     assert_eq!(members(&answer, "allowed"), [json!(false), json!(false), json!(false)]);
     assert_eq!(members(&answer, "delay_ms"), [Value::Null, Value::Null, Value::Null]);
@@ -110,7 +110,7 @@ fn the_longest_wait_binds_and_what_is_forbidden_or_can_never_pass_has_none() {
     let answer = ask(&mut talk, &[slow, never, of("robot"), of("robot")], true);
     assert_eq!((answer.status, &answer.json()["binding"]), (403, &json!(2)));
     assert_eq!((answer.field("retry-after"), answer.field("cache-control")), (None, Some("no-store")));
-    assert!(answer.detail().starts_with("Rule \"robots\" refuses this"));
+    assert!(answer.detail().starts_with("Rule \"robots\" always denies this"));
     assert_eq!(answer.json().get("violated-policies"), None);
     assert_eq!(members(&answer, "rule")[2], "robots");
 }
@@ -212,7 +212,7 @@ const WRONG: &str = r#"
 "#;
 
 #[test]
-fn what_is_wrong_with_a_batch_is_said() {
+fn an_invalid_batch_is_an_error_with_its_reason() {
     let (_running, mut talk) = Running::start().with_http();
     for [body, said] in conformance::rows(WRONG) {
         let answer = talk.post("/v1/admit/batch", body);
@@ -233,15 +233,15 @@ fn permits_come_with_the_answers_that_have_them() {
 }
 
 #[test]
-fn who_is_refused_has_no_permit_also_where_a_candidate_would_have_one() {
+fn a_denied_request_gets_no_permit_even_if_a_candidate_has_one() {
     let running = Running::under(
         "[[rule]]\nname = 'uploads'\nlimit = '1/30s concurrency'\n\
          [[rule]]\nname = 'wide'\ncandidate_for = 'uploads'\nlimit = '5/30s concurrency'\n",
     );
     let body = r#"{"requests":[{"attributes":{}},{"attributes":{}}]}"#;
     let answers = Talk::to(&running).post("/v1/admit/batch", body).json()["answers"].clone();
-    let told = [0, 1].map(|nth| (answers[nth]["allowed"].clone(), answers[nth]["permit"].is_string()));
-    assert_eq!(told, [(true.into(), true), (false.into(), false)]);
+    let decisions = [0, 1].map(|nth| (answers[nth]["allowed"].clone(), answers[nth]["permit"].is_string()));
+    assert_eq!(decisions, [(true.into(), true), (false.into(), false)]);
 }
 
 /// Starts a server with one thread whose zone uses this clock.
@@ -314,14 +314,14 @@ impl Held {
     const MIDDLE: usize = 400;
 
     fn go_on_to(&self, step: usize) {
-        *self.step.lock().expect("nobody panics") = step;
+        *self.step.lock().expect("no thread panics") = step;
         self.turned.notify_all();
     }
 
     fn wait_for(&self, step: usize) {
-        let (guard, longest) = (self.step.lock().expect("nobody panics"), Duration::from_secs(15));
+        let (guard, longest) = (self.step.lock().expect("no thread panics"), Duration::from_secs(15));
         let waited = self.turned.wait_timeout_while(guard, longest, |now| *now < step);
-        let is_late = waited.expect("nobody panics").1.timed_out();
+        let is_late = waited.expect("no thread panics").1.timed_out();
         self.is_late.fetch_or(is_late, Ordering::SeqCst);
     }
 }

@@ -47,7 +47,7 @@ fn the_longest_body_is_taken_and_the_next_is_not() {
 }
 
 #[test]
-fn a_body_that_is_said_to_be_too_long_is_not_waited_for() {
+fn a_body_with_too_large_a_length_is_not_read() {
     let running = Running::start();
     let head =
         |length: u64| post("/v1/take", "").replace("content-length: 0", &format!("content-length: {length}"));

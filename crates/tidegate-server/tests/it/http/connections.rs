@@ -47,7 +47,7 @@ fn a_request_may_come_in_any_pieces() {
 }
 
 #[test]
-fn what_was_asked_before_something_that_is_no_request_is_answered() {
+fn requests_before_an_invalid_one_are_answered() {
     let (_running, mut talk) = Running::start().with_http();
     talk.send(post("/v1/take", TAKE).repeat(2) + "garbage\r\n\r\n");
     assert_eq!(talk.answer().json()["remaining"], 999);
@@ -58,7 +58,7 @@ fn what_was_asked_before_something_that_is_no_request_is_answered() {
 }
 
 #[test]
-fn a_body_that_nobody_wants_is_passed_over_and_the_connection_goes_on() {
+fn an_unused_body_is_skipped_and_the_connection_stays_open() {
     let (_running, mut talk) = Running::start().with_http();
     let long = " ".repeat(100_000);
     let chunked = "GET /livez HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n";
@@ -82,7 +82,7 @@ fn a_body_that_nobody_wants_is_passed_over_and_the_connection_goes_on() {
 }
 
 #[test]
-fn a_body_that_nobody_wants_has_a_bound_too() {
+fn an_unused_body_is_bounded_too() {
     let running = Running::start();
     for message in
         [post("/nowhere", &" ".repeat(200_000)), post("/livez", &" ".repeat(200_000)).replace("POST", "GET")]
@@ -94,7 +94,7 @@ fn a_body_that_nobody_wants_has_a_bound_too() {
 }
 
 #[test]
-fn whoever_asks_for_the_end_of_the_connection_gets_it_after_the_answer() {
+fn connection_close_closes_the_connection_after_the_reply() {
     let running = Running::start();
     let closing = get("/livez").replace("host: localhost", "host: localhost\r\nconnection: close");
     for message in [&closing, "GET /livez HTTP/1.0\r\n\r\n"] {
@@ -104,7 +104,7 @@ fn whoever_asks_for_the_end_of_the_connection_gets_it_after_the_answer() {
 }
 
 #[test]
-fn whoever_says_that_nothing_more_will_come_still_gets_the_answers() {
+fn a_client_that_shuts_down_its_write_side_gets_all_replies() {
     let (_running, mut talk) = Running::start().with_http();
     talk.send(post("/v1/take", TAKE).repeat(50));
     talk.hang_up();
@@ -115,7 +115,7 @@ fn whoever_says_that_nothing_more_will_come_still_gets_the_answers() {
 }
 
 #[test]
-fn a_client_that_hangs_up_in_the_middle_harms_nobody() {
+fn a_client_that_hangs_up_within_a_request_changes_nothing() {
     let running = Running::start();
     let message = post("/v1/take", TAKE);
     for cut in 1..message.len() {
@@ -128,7 +128,7 @@ fn a_client_that_hangs_up_in_the_middle_harms_nobody() {
 }
 
 #[test]
-fn so_many_connections_are_served_and_the_next_is_told_so() {
+fn max_connections_are_served_and_the_next_is_denied() {
     let running = Running::bounded(Bounds { max_connections: 2, ..PATIENT });
     let mut served = [Talk::to(&running), Talk::to(&running)];
     assert!(served.iter_mut().all(|talk| talk.get("/livez").status == 200));
@@ -148,7 +148,7 @@ fn so_many_connections_are_served_and_the_next_is_told_so() {
 }
 
 #[test]
-fn what_has_begun_when_the_server_stops_is_finished() {
+fn requests_in_flight_at_shutdown_are_finished() {
     let running = Running::with(Settings { resp: None, ..settings() });
     let address = running.server.http().unwrap();
     let mut idle = Talk::to(&running);

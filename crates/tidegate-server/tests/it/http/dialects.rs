@@ -71,7 +71,7 @@ fn retry_after_is_at_least_a_second_and_not_before_the_time_of_the_field() {
 }
 
 #[test]
-fn a_peek_says_the_same_as_the_take_it_is_about() {
+fn a_peek_reports_the_decision_of_the_same_take() {
     let (_running, mut talk) = Running::start().with_http();
     let ask = r#"{"key":"ana","limit":"1/60s"}"#;
     assert_eq!(talk.post("/v1/peek", ask).field("ratelimit"), Some("\"adhoc\";r=1;t=0"));
@@ -83,7 +83,7 @@ fn a_peek_says_the_same_as_the_take_it_is_about() {
 }
 
 #[test]
-fn what_can_never_pass_says_when_everything_is_regained() {
+fn an_impossible_cost_has_a_reset_after() {
     let running = Running::start();
     let answer = Talk::to(&running).post("/v1/take", r#"{"key":"ana","limit":"2/60s","cost":3}"#);
     assert_eq!((answer.field("ratelimit"), answer.field("retry-after")), (Some("\"adhoc\";r=2;t=0"), None));
@@ -107,11 +107,11 @@ fn the_draft_between_has_a_dictionary_and_a_number_with_its_window() {
     let answer = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15","cost":15}"#);
     let fields =
         |answer: &Answer| ["ratelimit-policy", "ratelimit"].map(|name| answer.field(name).map(str::to_owned));
-    let told = |left: &str| [Some("15;w=30".to_owned()), Some(left.to_owned())];
-    assert_eq!(fields(&answer), told("limit=15, remaining=0, reset=30"));
+    let expected = |left: &str| [Some("15;w=30".to_owned()), Some(left.to_owned())];
+    assert_eq!(fields(&answer), expected("limit=15, remaining=0, reset=30"));
     assert_eq!(answer.fields_of("ratelimit").len(), 2);
     let refused = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15"}"#);
-    assert_eq!(fields(&refused), told("limit=15, remaining=0, reset=2"));
+    assert_eq!(fields(&refused), expected("limit=15, remaining=0, reset=2"));
     assert_eq!(refused.field("retry-after"), Some("2"));
     let unlimited = talk.post("/v1/take", r#"{"key":"ana","limit":"unlimited pacer"}"#);
     let [policy, left] = fields(&unlimited).map(Option::unwrap);
@@ -143,7 +143,7 @@ fn the_vendors_dialect_has_a_time_since_1970() {
 }
 
 #[test]
-fn without_a_dialect_only_a_refusal_says_when_to_try_again() {
+fn without_a_dialect_only_a_denial_has_a_retry_after() {
     let (_running, mut talk) = speaking(Dialect::None).with_http();
     let ask = r#"{"key":"ana","limit":"1/60s"}"#;
     let (allowed, refused) = (talk.post("/v1/take", ask), talk.post("/v1/take", ask));

@@ -55,18 +55,18 @@ fn values_of_a_name_that_comes_twice_are_a_list_and_share_one_count() {
         [200, 200, 200]
     );
     assert_eq!((admit(json!("victim")), admit(json!([1]))), (429, 400));
-    let told = explain(&mut talk, &json!({"query.account": ["x", "victim"]}));
-    assert_eq!(told["rules"][0]["repeated"], json!(["query.account"]));
+    let explained = explain(&mut talk, &json!({"query.account": ["x", "victim"]}));
+    assert_eq!(explained["rules"][0]["repeated"], json!(["query.account"]));
     let twice = talk.post("/v1/admit", r#"{"attributes":{"user":["ana","bob"]}}"#);
     assert_eq!((twice.status, twice.detail().contains("is there twice")), (400, true), "{twice:?}");
 }
 
 #[test]
-fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
+fn every_rule_is_explained_with_its_part_in_the_decision() {
     let (_running, mut talk) = Running::under(RULES).with_http();
-    let told = explain(&mut talk, &json!({"path": "/login", "ip": "192.0.2.7"}));
-    assert_eq!((&told["allowed"], &told["rule"]), (&json!(true), &json!("login")));
-    let mut office = told["rules"][0].clone();
+    let explained = explain(&mut talk, &json!({"path": "/login", "ip": "192.0.2.7"}));
+    assert_eq!((&explained["allowed"], &explained["rule"]), (&json!(true), &json!("login")));
+    let mut office = explained["rules"][0].clone();
     assert_eq!(office["worst_case"].take(), Value::Null);
     assert_eq!(
         office,
@@ -78,7 +78,7 @@ fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
             "allowed": null, "candidate_for": null, "worst_case": null,
         })
     );
-    let mut login = told["rules"][1].clone();
+    let mut login = explained["rules"][1].clone();
     assert_eq!(
         login["worst_case"].take(),
         json!({"instant": 2, "second": 2, "minute": 3, "period": 3, "bytes_per_key": 24, "disk_bytes_per_key": null})
@@ -93,8 +93,8 @@ fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
             "retry_after_ms": null, "reset_after_ms": 0, "allowed": true, "candidate_for": null, "worst_case": null,
         })
     );
-    assert_eq!(told["rules"][2]["candidate_for"], "login");
-    let site = &told["rules"][3];
+    assert_eq!(explained["rules"][2]["candidate_for"], "login");
+    let site = &explained["rules"][3];
     assert_eq!(
         (&site["mode"], &site["applies"], &site["allowed"]),
         (&json!("shadow"), &json!(false), &Value::Null)
@@ -102,34 +102,37 @@ fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
 }
 
 #[test]
-fn it_spends_nothing_and_says_what_would_be_refused() {
+fn explain_spends_nothing_and_reports_denials() {
     let (_running, mut talk) = Running::under(RULES).with_http();
     let ana = json!({"path": "/login", "ip": "192.0.2.7", "user": "ana"});
     for _ in 0..3 {
         assert_eq!(explain(&mut talk, &ana)["rules"][1]["remaining"], 2);
     }
     assert_eq!(talk.post("/v1/admit", &json!({ "attributes": ana }).to_string()).status, 200);
-    let told = explain(&mut talk, &ana);
-    assert_eq!((&told["allowed"], &told["rule"]), (&json!(false), &json!("login")));
-    let login = &told["rules"][1];
+    let explained = explain(&mut talk, &ana);
+    assert_eq!((&explained["allowed"], &explained["rule"]), (&json!(false), &json!("login")));
+    let login = &explained["rules"][1];
     assert_eq!((&login["allowed"], &login["retry_after_ms"]), (&json!(false), &json!(60_000)));
     assert_eq!((&login["remaining"], &login["reset_after_ms"]), (&json!(0), &json!(60_000)));
-    assert_eq!(told["rules"][3]["allowed"], true);
+    assert_eq!(explained["rules"][3]["allowed"], true);
 }
 
 #[test]
-fn what_always_decides_is_told_by_name() {
+fn a_rule_with_a_fixed_decision_is_named() {
     let running = Running::under(RULES);
-    let told = explain(&mut Talk::to(&running), &json!({"ip": "10.1.2.3"}));
-    assert_eq!((&told["allowed"], &told["rule"]), (&json!(true), &json!("office")));
-    assert_eq!((&told["rules"][0]["applies"], &told["rules"][0]["allowed"]), (&json!(true), &json!(true)));
+    let explained = explain(&mut Talk::to(&running), &json!({"ip": "10.1.2.3"}));
+    assert_eq!((&explained["allowed"], &explained["rule"]), (&json!(true), &json!("office")));
+    assert_eq!(
+        (&explained["rules"][0]["applies"], &explained["rules"][0]["allowed"]),
+        (&json!(true), &json!(true))
+    );
     let bare = Running::start();
-    let told = explain(&mut Talk::to(&bare), &json!({}));
-    assert_eq!(told, json!({"allowed": true, "rule": null, "rules": []}));
+    let explained = explain(&mut Talk::to(&bare), &json!({}));
+    assert_eq!(explained, json!({"allowed": true, "rule": null, "rules": []}));
 }
 
 #[test]
-fn the_worst_case_is_told_where_there_is_a_bound() {
+fn the_worst_case_is_reported_where_there_is_a_bound() {
     for (limit, instant, minute) in [
         ("10/s burst 20", json!(20), json!(619)),
         ("10/60s sliding-log", json!(10), json!(10)),

@@ -37,7 +37,7 @@ fn a_server_without_a_connection_left_lives_and_is_ready() {
 }
 
 #[test]
-fn everything_else_is_told_that_there_are_too_many_and_nothing_is_done() {
+fn other_requests_get_too_many_connections_and_nothing_is_executed() {
     let (running, held) = full(NEVER, None);
     let take = post("/v1/take", r#"{"key":"ana","limit":"1/h"}"#);
     let long = post("/v1/take", &" ".repeat(100_000));

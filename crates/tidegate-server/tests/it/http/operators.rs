@@ -74,7 +74,7 @@ fn conditions_are_read_as_http_has_them() {
 }
 
 #[test]
-fn of_operators_who_write_at_the_same_time_one_is_told_that_it_did() {
+fn of_concurrent_writes_by_operators_one_is_acknowledged() {
     const OPERATORS: usize = 4;
     let (_call, _process, mut talk) = serving(Call::from("put_at_once"));
     let address = talk.address();
@@ -150,7 +150,7 @@ fn the_second_of_two_keepers_does_not_replace_what_it_has_not_seen() {
 }
 
 #[test]
-fn of_keepers_who_replace_an_override_at_the_same_time_one_does() {
+fn of_concurrent_replacements_of_an_override_one_succeeds() {
     const KEEPERS: u64 = 4;
     let mut keeper = Keeper::new();
     let body = |limit: u64| json!({"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": format!("{limit}/h"), "for": "2h"});

@@ -88,8 +88,8 @@ impl Keeper {
 }
 
 /// Removes the end of an override from the reply. Asserts that it is a date, and returns it.
-fn ends_with_a_date(told: &mut Value) -> String {
-    let until = told["until"].take().as_str().expect("a date").to_owned();
+fn ends_with_a_date(fields: &mut Value) -> String {
+    let until = fields["until"].take().as_str().expect("a date").to_owned();
     assert!(until.len() == 20 && until.starts_with("20") && until.ends_with('Z'), "{until}");
     until
 }
@@ -101,14 +101,14 @@ fn another_limit_holds_for_one_key() {
     assert_eq!(keeper.admit(&ana).json()["limit"], 2);
     let put = keeper.put(&json!({"rule": "api", "key": ana, "limit": "100/h", "for": "2h"}));
     assert_eq!(put.status, 200, "{put:?}");
-    let mut told = put.json();
-    ends_with_a_date(&mut told);
-    assert_eq!(told.as_object_mut().expect("an object").remove("warnings"), Some(json!([])));
+    let mut stored = put.json();
+    ends_with_a_date(&mut stored);
+    assert_eq!(stored.as_object_mut().expect("an object").remove("warnings"), Some(json!([])));
     let etag = put.field("etag").expect("a tag");
     let expected = json!({
         "rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "100/h", "decision": null, "until": null, "etag": etag,
     });
-    assert_eq!(told, expected);
+    assert_eq!(stored, expected);
 
     let admitted = keeper.admit(&ana).json();
     assert_eq!((&admitted["limit"], &admitted["rule"]), (&json!(100), &json!("api")));
@@ -123,7 +123,7 @@ fn another_limit_holds_for_one_key() {
 }
 
 #[test]
-fn a_key_may_be_let_through_or_shut_out() {
+fn an_override_may_always_allow_or_always_deny_a_key() {
     let mut keeper = Keeper::new();
     let ana = json!({"ip": "192.0.2.7"});
     assert_eq!(
@@ -136,7 +136,7 @@ fn a_key_may_be_let_through_or_shut_out() {
     assert_eq!((&explained["allowed"], &explained["rule"]), (&json!(false), &json!("api")));
     let api = &explained["rules"][0];
     assert_eq!((&api["overridden"], &api["allowed"]), (&json!(true), &json!(false)));
-    assert!(refused.detail().starts_with("Rule \"api\" refuses this"));
+    assert!(refused.detail().starts_with("Rule \"api\" always denies this"));
 
     assert_eq!(
         keeper.replace(&json!({"rule": "api", "key": ana, "decision": "allow", "for": "90s"})).status,
@@ -206,7 +206,7 @@ const WRONG_DELETES: &str = r#"
 "#;
 
 #[test]
-fn what_is_wrong_with_an_override_is_said() {
+fn an_invalid_override_is_an_error_with_its_reason() {
     let mut keeper = Keeper::new();
     for (table, ask) in
         [(WRONG_PUTS, Keeper::put as fn(&mut Keeper, &Value) -> Answer), (WRONG_DELETES, Keeper::delete)]
@@ -251,7 +251,7 @@ fn overrides_may_be_looked_at_without_a_token_where_there_is_none() {
 }
 
 #[test]
-fn long_keys_fill_what_there_is_for_overrides_and_the_next_is_told_what_to_do() {
+fn long_keys_fill_the_bytes_for_overrides_and_the_next_is_an_error_with_a_remedy() {
     let mut keeper = Keeper::new();
     let key = |nth: usize| json!({"user": format!("{nth}-{}", "x".repeat(30_000)), "header.x-plan": "free"});
     let put = |keeper: &mut Keeper, nth: usize| {
@@ -297,7 +297,7 @@ fn an_override_of_another_algorithm_is_warned_of_in_the_answer_and_in_the_log() 
     assert_eq!(put("192.0.2.8", "100/h sliding-log"), json!([warning]));
     process.signal(rustix::process::Signal::TERM);
     let said = process.end().err;
-    let told = format!("rules: a key of rule \"api\" has an override\nwarning: {warning}\n");
+    let warned = format!("rules: a key of rule \"api\" has an override\nwarning: {warning}\n");
     assert_eq!(said.matches("has an override").count(), 1, "{said}");
-    assert!(said.contains(&told), "{said}");
+    assert!(said.contains(&warned), "{said}");
 }

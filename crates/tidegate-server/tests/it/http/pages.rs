@@ -30,7 +30,7 @@ pub(super) fn metrics(page: &str) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn what_happened_is_counted() {
+fn events_are_counted() {
     let (_running, mut talk) = Running::start().with_http();
     for (cost, times) in [(1, 3), (3, 2), (9, 1)] {
         for _ in 0..times {
@@ -87,7 +87,7 @@ fn the_server_says_that_it_lives_and_is_ready() {
 }
 
 #[test]
-fn a_head_says_what_a_get_would() {
+fn a_head_has_the_fields_of_a_get() {
     let (_running, mut talk) = Running::start().with_http();
     for path in ["/livez", "/readyz", "/openapi.json"] {
         let got = talk.get(path);
@@ -100,7 +100,7 @@ fn a_head_says_what_a_get_would() {
 }
 
 #[test]
-fn what_the_document_lists_is_there_and_what_it_does_not_list_is_not() {
+fn exactly_the_listed_routes_exist() {
     let (_running, mut talk) = Running::start().with_http();
     let document = talk.get("/openapi.json");
     assert_eq!(document.field("content-type"), Some("application/json"));
@@ -147,7 +147,7 @@ fn the_examples_of_the_document_do_what_it_says() {
 }
 
 #[test]
-fn answers_have_the_members_that_the_document_says() {
+fn replies_have_the_members_of_the_document() {
     let running = Running::under(
         "[[rule]]\nname = 'up'\nwhen = { path = '/up' }\nlimit = '1/30s concurrency'\n\
          [[rule]]\nname = 'never'\nwhen = { path = '/never' }\ndecision = 'deny'",

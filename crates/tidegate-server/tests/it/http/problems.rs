@@ -26,7 +26,7 @@ const WRONG: &str = r#"
 "#;
 
 #[test]
-fn a_body_that_is_not_what_a_route_wants_is_said_to_be_so() {
+fn an_unexpected_body_is_an_error_with_its_reason() {
     let (_running, mut talk) = Running::start().with_http();
     for [path, body, said] in conformance::rows(WRONG) {
         let answer = talk.post(path, body);
@@ -35,7 +35,7 @@ fn a_body_that_is_not_what_a_route_wants_is_said_to_be_so() {
 }
 
 #[test]
-fn what_is_not_there_and_what_is_not_taken_are_told_apart() {
+fn unknown_paths_and_unsupported_methods_have_different_errors() {
     let (_running, mut talk) = Running::start().with_http();
     for path in ["/", "/v1/tkae", "/v1/take/", "/V1/take", "/v1", "//livez"] {
         let answer = talk.get(path);
@@ -53,7 +53,7 @@ fn what_is_not_there_and_what_is_not_taken_are_told_apart() {
 }
 
 #[test]
-fn a_body_has_to_be_said_to_be_json() {
+fn a_body_needs_the_content_type_of_json() {
     let running = Running::start();
     let body = r#"{"key":"ana","limit":"1/s"}"#;
     for kind in
@@ -71,7 +71,7 @@ fn a_body_has_to_be_said_to_be_json() {
 }
 
 #[test]
-fn whoever_does_not_know_the_token_may_only_see_that_the_server_lives() {
+fn without_the_token_only_livez_is_answered() {
     let running = Running::guarded();
     let with = |message: &str, authorization: &str| {
         let message = message.replacen(
@@ -115,7 +115,7 @@ fn whoever_does_not_know_the_token_may_only_see_that_the_server_lives() {
 }
 
 #[test]
-fn what_is_no_request_is_answered_and_cut_off() {
+fn an_invalid_request_is_answered_and_the_connection_closed() {
     let running = Running::start();
     for garbage in [
         "garbage\r\n\r\n",
@@ -163,7 +163,7 @@ fn a_name_that_leads_here_is_no_way_in_without_a_token() {
             assert_eq!(Talk::to(&running).ask(named(&message, host)).status, 200, "{host}");
         }
         let known = by("sesame", &message).replacen("localhost", "evil.example", 1);
-        assert_eq!(Talk::to(&guarded).ask(known).status, 200, "whoever knows the token may use any name");
+        assert_eq!(Talk::to(&guarded).ask(known).status, 200, "any user name is valid with the token");
     }
     let absolute = get("http://evil.example/metrics");
     assert_eq!(Talk::to(&running).ask(absolute).status, 403);

@@ -67,10 +67,10 @@ fn rules_are_written_and_in_force_and_counts_stay() {
     assert_eq!(left(&mut talk), 1);
     let answer = put(&mut talk, NEW);
     assert_eq!(answer.status, 200, "{answer:?}");
-    let told = answer.json();
-    assert_eq!(told["warnings"], json!([]));
+    let report = answer.json();
+    assert_eq!(report["warnings"], json!([]));
     let differences: Vec<_> =
-        told["differences"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+        report["differences"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     assert_eq!(differences[0], "~ rule \"api\": 2/h -> 3/h");
     assert!(differences[1].starts_with("+ rule \"login\": "), "{differences:?}");
 
@@ -86,12 +86,12 @@ fn rules_are_written_and_in_force_and_counts_stay() {
 }
 
 #[test]
-fn a_text_that_does_not_hold_changes_nothing_and_every_error_has_its_place() {
+fn an_invalid_text_changes_nothing_and_every_error_has_its_place() {
     let (call, _process, mut talk) = serving(Call::from("put_wrong_rules"));
     let wrong = "[[rule]]\nname = \"api\"\nlimit = \"2/min\"\nmood = 1\n";
     let answer = put(&mut talk, wrong);
     assert_eq!(answer.status, 422, "{answer:?}");
-    assert_eq!(answer.detail(), "2 things are wrong with these rules, and those before stay in force");
+    assert_eq!(answer.detail(), "2 errors in these rules; the previous rules stay in force");
     let errors = answer.json()["errors"].clone();
     assert_eq!((&errors[0]["line"], &errors[0]["column"]), (&json!(3), &json!(12)));
     let what = errors[0]["message"].as_str().unwrap();
@@ -114,14 +114,14 @@ fn a_text_that_does_not_hold_changes_nothing_and_every_error_has_its_place() {
 }
 
 #[test]
-fn so_many_errors_are_told_and_no_more() {
+fn at_most_100_errors_are_reported() {
     let (_call, _process, mut talk) = serving(Call::from("put_many_wrong_rules"));
     let answer = put(
         &mut talk,
         &(0..150).map(|nth| format!("[[rule]]\nname = \"r{nth}\"\nlimit = 1\n")).collect::<String>(),
     );
     assert_eq!(answer.status, 422);
-    assert!(answer.detail().starts_with("more than 100 things are wrong"), "{}", answer.detail());
+    assert!(answer.detail().starts_with("more than 100 errors"), "{}", answer.detail());
     assert_eq!(answer.json()["errors"].as_array().unwrap().len(), 100);
 }
 
@@ -147,7 +147,7 @@ fn the_longest_file_is_taken_and_the_next_is_not() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_said_and_the_rules_stay() {
+fn a_file_that_cannot_be_written_is_an_error_and_the_rules_stay() {
     let (call, _process, mut talk) = serving(Call::from("put_unwritable_rules"));
     // Even root cannot write a file that was moved away.
     let folder = call.folder();
@@ -161,7 +161,7 @@ fn a_file_that_cannot_be_written_is_said_and_the_rules_stay() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_a_file_keeps_who_may_read_it() {
+fn a_link_stays_a_link_and_a_file_keeps_its_permissions() {
     let call = Call::from("put_linked_rules").file("real.toml", OLD).variable("TIDEGATE_TOKEN", "sesame");
     let real = call.folder().join("real.toml");
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
@@ -183,7 +183,7 @@ fn a_server_without_a_file_says_how_to_have_one() {
 }
 
 #[test]
-fn the_body_has_to_be_said_to_be_toml() {
+fn the_body_needs_the_content_type_of_toml() {
     let running = Running::guarded();
     for kind in ["application/json", "text/plain", "application/x-toml"] {
         let message = message(NEW).replace("application/toml", kind);
@@ -193,7 +193,7 @@ fn the_body_has_to_be_said_to_be_toml() {
 }
 
 #[test]
-fn whoever_changes_something_for_others_needs_a_token_even_on_this_machine() {
+fn changes_of_rules_and_overrides_need_a_token_even_on_this_machine() {
     let running = Running::start();
     let json = |method: &str| crate::wire::http::with_json(method, "/v1/overrides", "{}");
     for message in [message(NEW), json("PUT"), json("DELETE")] {
@@ -214,7 +214,7 @@ fn whoever_changes_something_for_others_needs_a_token_even_on_this_machine() {
 }
 
 #[test]
-fn a_file_that_was_spoiled_by_hand_is_told_while_the_rules_before_are_in_force() {
+fn an_invalid_edit_by_hand_is_reported_and_the_rules_before_stay_in_force() {
     let (call, process, mut talk) = serving(Call::from("spoiled_rules"));
     fs::write(call.folder().join("tidegate.toml"), "[[rule]]\nname = \"api\"\nlimit = \"2/min\"\n").unwrap();
     process.signal(rustix::process::Signal::HUP);
@@ -251,7 +251,7 @@ fn a_file_that_was_spoiled_by_hand_is_told_while_the_rules_before_are_in_force()
 }
 
 #[test]
-fn what_somebody_has_written_meanwhile_is_not_written_over_unless_that_is_meant() {
+fn a_concurrent_edit_of_the_file_is_overwritten_only_by_if_match_any() {
     let (call, _process, mut talk) = serving(Call::from("put_over_rules"));
     let file = call.folder().join("tidegate.toml");
     // An invalid text is never in force, however soon it is read.
@@ -260,8 +260,8 @@ fn what_somebody_has_written_meanwhile_is_not_written_over_unless_that_is_meant(
     fs::write(&file, &edited).unwrap();
     let answer = put(&mut talk, NEW);
     assert_eq!(answer.status, 409, "{answer:?}");
-    assert!(answer.detail().starts_with("tidegate.toml: has another text than the rules in force"));
-    assert!(answer.detail().ends_with("or send If-Match: * to write over it"), "{}", answer.detail());
+    assert!(answer.detail().starts_with("tidegate.toml: differs from the rules in force"));
+    assert!(answer.detail().ends_with("or send If-Match: * to overwrite it"), "{}", answer.detail());
     assert_eq!(fs::read_to_string(&file).unwrap(), edited);
     assert_eq!(text_in_force(&mut talk).body, OLD);
     assert_eq!(put_with(&mut talk, "If-Match: *", NEW).status, 200);
@@ -269,14 +269,14 @@ fn what_somebody_has_written_meanwhile_is_not_written_over_unless_that_is_meant(
 }
 
 #[test]
-fn a_zone_keeps_the_size_with_which_it_began_and_both_sizes_are_told() {
+fn a_zone_keeps_its_first_size_and_both_sizes_are_reported() {
     let (_call, _process, mut talk) = serving(Call::from("put_zones"));
-    for (size, told) in [(128, 128), (256, 128)] {
+    for (size, in_use) in [(128, 128), (256, 128)] {
         let zone = format!(
             "[zone.z]\nsize = \"{size}KiB\"\n[[rule]]\nname = \"api\"\nlimit = \"2/h\"\nzone = \"z\"\n"
         );
         assert_eq!(put(&mut talk, &zone).status, 200);
         let zones = look(&mut talk, "/v1/rules").json()["zones"].clone();
-        assert_eq!(zones, json!([{"name": "z", "bytes": size << 10, "bytes_in_use": told << 10}]));
+        assert_eq!(zones, json!([{"name": "z", "bytes": size << 10, "bytes_in_use": in_use << 10}]));
     }
 }

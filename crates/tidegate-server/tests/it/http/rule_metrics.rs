@@ -77,7 +77,7 @@ tidegate_zone_inserts_total{zone="logins"} | 3.0
 "#;
 
 #[test]
-fn what_the_rules_said_is_counted() {
+fn decisions_of_rules_are_counted() {
     let policy = Policy::from_toml(RULES).unwrap();
     let (_running, mut talk) =
         Running::with(Settings { policy, token: Token::new("sesame"), ..settings() }).with_http();

@@ -46,12 +46,12 @@ fn rules(talk: &mut Talk) -> Value {
 }
 
 #[test]
-fn every_rule_is_told_with_all_that_it_says() {
+fn every_rule_is_listed_with_all_its_fields() {
     let running = Running::under(RULES);
-    let told = rules(&mut Talk::to(&running));
-    assert_eq!(told["file"], Value::Null);
-    assert_eq!(told["zones"], json!([{"name": "logins", "bytes": 131_072, "bytes_in_use": 131_072}]));
-    assert_eq!(told["status"], json!({"replaced": 0, "rejected": 0, "wrong": null}));
+    let listed = rules(&mut Talk::to(&running));
+    assert_eq!(listed["file"], Value::Null);
+    assert_eq!(listed["zones"], json!([{"name": "logins", "bytes": 131_072, "bytes_in_use": 131_072}]));
+    assert_eq!(listed["status"], json!({"replaced": 0, "rejected": 0, "wrong": null}));
     let shadow = json!({"allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0});
     let counts = json!({
         "allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0, "looser": 0, "stricter": 0,
@@ -59,7 +59,7 @@ fn every_rule_is_told_with_all_that_it_says() {
         "shadow": shadow,
     });
     assert_eq!(
-        told["rules"][0],
+        listed["rules"][0],
         json!({
             "name": "office", "when": ["ip = \"10.0.0.0/8\""], "key": [], "limit": null, "mode": "enforce",
             "decision": "allow", "candidate_for": null, "cost": null, "max_wait_ms": null, "on_missing": null, "on_repeated": null,
@@ -73,14 +73,14 @@ fn every_rule_is_told_with_all_that_it_says() {
         "max_wait_ms": 500, "on_missing": "skip", "on_repeated": "share", "on_store_failure": "closed", "when_full": "forget",
         "zone": "logins", "ipv4_prefix": 24, "ipv6_prefix": 56, "schedule": [], "counts": counts,
     });
-    let mut told_login = told["rules"][1].clone();
+    let mut listed_login = listed["rules"][1].clone();
     // Conditions are not ordered.
-    told_login["when"]
+    listed_login["when"]
         .as_array_mut()
         .unwrap()
         .sort_by_key(|condition| std::cmp::Reverse(condition.to_string()));
-    assert_eq!(told_login, login);
-    let site = &told["rules"][3];
+    assert_eq!(listed_login, login);
+    let site = &listed["rules"][3];
     assert_eq!(
         (&site["name"], &site["mode"], &site["limit"]),
         (&json!("site"), &json!("shadow"), &json!("10/s"))
@@ -89,12 +89,12 @@ fn every_rule_is_told_with_all_that_it_says() {
         (&site["cost"], &site["ipv4_prefix"], &site["ipv6_prefix"]),
         (&json!(1), &json!(32), &json!(64))
     );
-    assert_eq!(told["rules"][2]["candidate_for"], "login");
-    assert_eq!(told["rules"][2]["mode"], "candidate");
+    assert_eq!(listed["rules"][2]["candidate_for"], "login");
+    assert_eq!(listed["rules"][2]["mode"], "candidate");
 }
 
 #[test]
-fn what_was_counted_is_told_with_the_rule() {
+fn a_rule_is_listed_with_its_counts() {
     let (_running, mut talk) =
         Running::under("[[rule]]\nname = 'api'\nkey = ['user']\nlimit = '5/h'").with_http();
     for cost in [1, 3, 1, 1, 9] {
@@ -112,7 +112,7 @@ fn what_was_counted_is_told_with_the_rule() {
 }
 
 #[test]
-fn every_window_is_told_with_all_that_it_says_and_what_was_said_in_shadow_is_told_apart() {
+fn every_window_is_listed_with_all_its_fields_and_shadow_decisions_are_counted_apart() {
     let running = Running::under(
         r#"
         [[rule]]
@@ -145,8 +145,8 @@ fn every_window_is_told_with_all_that_it_says_and_what_was_said_in_shadow_is_tol
             "window": "00:00 to 24:00 UTC", "limit": "1/h", "mode": "shadow", "cost": 1, "max_wait_ms": 1000,
         })
     );
-    let told = json!({"allowed": 1, "denied": 1, "impossible": 0, "store_full": 0, "near": 1});
-    assert_eq!((&api["counts"]["denied"], &api["counts"]["shadow"]), (&json!(1), &told));
+    let shadow = json!({"allowed": 1, "denied": 1, "impossible": 0, "store_full": 0, "near": 1});
+    assert_eq!((&api["counts"]["denied"], &api["counts"]["shadow"]), (&json!(1), &shadow));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_server_without_rules_has_none() {
 }
 
 #[test]
-fn json_is_told_unless_text_is_preferred() {
+fn json_is_sent_unless_text_is_preferred() {
     let (_running, mut talk) = Running::start().with_http();
     let mut asked = |accept: &str| {
         talk.ask(get("/v1/rules").replace("host: localhost", &format!("host: localhost\r\naccept: {accept}")))

@@ -20,7 +20,7 @@ fn how_many_is_asked_for_in_the_query_and_has_a_bound() {
         ("/v1/top?n=x", 400, "n \"x\": has to be"),
         ("/v1/top?m=1", 400, "\"m\" is no parameter; there are rule and n"),
         ("/v1/top?rule=%zz", 400, "rule: this is no percent-encoded text"),
-        ("/v1/top?rule=nobody", 404, "rule \"nobody\": there is no rule of this name; /v1/rules lists"),
+        ("/v1/top?rule=unknown", 404, "rule \"unknown\": there is no rule of this name; /v1/rules lists"),
     ] {
         let answer = talk.get(path);
         answer.is_problem_of(path, status, said);
@@ -29,7 +29,7 @@ fn how_many_is_asked_for_in_the_query_and_has_a_bound() {
 }
 
 #[test]
-fn the_keys_that_were_refused_most_come_first() {
+fn the_keys_that_were_denied_most_come_first() {
     let running = Running::under(&format!(
         "{RULES}[[rule]]\nname = 'other'\nkey = ['ip', 'user']\nlimit = '9/h'\non_missing = 'skip'"
     ));

@@ -58,7 +58,7 @@ fn a_request_without_the_token_is_the_last_and_its_body_is_not_waited_for() {
 }
 
 #[test]
-fn whoever_has_shown_the_token_keeps_the_connection_and_may_send_long_requests() {
+fn an_authenticated_client_keeps_its_connection_and_may_send_long_requests() {
     let (running, mut talk) = guarded(Bounds::default()).with_http();
     let long = format!("{TAKE}{}", " ".repeat(100_000));
     for body in [TAKE, &long, TAKE] {
@@ -77,7 +77,7 @@ fn whoever_has_shown_the_token_keeps_the_connection_and_may_send_long_requests()
 }
 
 #[test]
-fn what_is_no_request_is_told_at_once_also_where_there_is_a_token() {
+fn an_invalid_request_is_an_error_at_once_even_before_the_token() {
     let running = guarded(Bounds { request_timeout: NEVER, ..Bounds::default() });
     for nonsense in ["PING\r\n", "GET / HTTP/2.0\r\n", "*1\r\n$4\r\nPING\r\n", "\x16\x03\x01\x02\x00"] {
         let answer = Talk::to(&running).ask(nonsense);

@@ -17,7 +17,7 @@ fn ok(talk: &mut Talk, path: &str, body: &Value) -> Value {
 }
 
 #[test]
-fn a_take_says_what_is_left_and_when_all_of_it_is_regained() {
+fn a_take_returns_remaining_and_reset_after() {
     let running = Running::start();
     let answer = Talk::to(&running).post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15"}"#);
     let expected = r#"{"allowed":true,"limit":15,"remaining":14,"retry_after_ms":null,"reset_after_ms":2000,"delay_ms":0,"rule":null,"decided_by":"memory"}"#;
@@ -27,7 +27,7 @@ fn a_take_says_what_is_left_and_when_all_of_it_is_regained() {
 }
 
 #[test]
-fn a_refusal_is_a_problem_that_says_when_the_same_passes() {
+fn a_denial_is_a_problem_with_the_time_to_retry() {
     let (running, mut talk) = Running::start().with_http();
     let ask = json!({"key": "ana", "limit": "4/10s burst 1"});
     ok(&mut talk, "/v1/take", &ask);
@@ -41,7 +41,7 @@ fn a_refusal_is_a_problem_that_says_when_the_same_passes() {
             "type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
             "title": "Quota exceeded",
             "status": 429,
-            "detail": "Refused; the same request passes in 2100 ms if nobody else spends meanwhile.",
+            "detail": "Denied; the same request passes in 2100 ms if no other request spends meanwhile.",
             "violated-policies": ["adhoc"],
             "allowed": false, "limit": 1, "remaining": 0, "retry_after_ms": 2100, "reset_after_ms": 2100,
             "delay_ms": null, "rule": null, "decided_by": "memory",
@@ -59,7 +59,7 @@ fn a_refusal_is_a_problem_that_says_when_the_same_passes() {
 }
 
 #[test]
-fn what_can_never_pass_is_refused_without_a_time_to_try_again() {
+fn an_impossible_cost_is_denied_without_retry_after() {
     let running = Running::start();
     let refused = Talk::to(&running).post("/v1/take", r#"{"key":"ana","limit":"10/s","cost":11}"#);
     assert_eq!((refused.status, refused.field("retry-after")), (429, None));
@@ -71,7 +71,7 @@ fn what_can_never_pass_is_refused_without_a_time_to_try_again() {
 }
 
 #[test]
-fn whoever_has_max_wait_is_told_how_long_to_wait() {
+fn a_take_within_max_wait_is_allowed_with_its_delay() {
     let (_running, mut talk) = Running::start().with_http();
     let ask = |max_wait: u64| json!({"key": "ana", "limit": "1/s", "max_wait_ms": max_wait});
     ok(&mut talk, "/v1/take", &ask(0));
@@ -81,7 +81,7 @@ fn whoever_has_max_wait_is_told_how_long_to_wait() {
 }
 
 #[test]
-fn a_peek_spends_nothing_and_is_answered_whatever_it_says() {
+fn a_peek_spends_nothing_and_has_status_200_also_if_denied() {
     let (_running, mut talk) = Running::start().with_http();
     let ask = json!({"key": "ana", "limit": "1/s"});
     for _ in 0..3 {
@@ -97,7 +97,7 @@ fn a_peek_spends_nothing_and_is_answered_whatever_it_says() {
 }
 
 #[test]
-fn an_amount_is_charged_or_given_back_and_what_is_left_is_said() {
+fn an_amount_is_charged_or_refunded_and_the_remaining_quota_returned() {
     let (_running, mut talk) = Running::start().with_http();
     let mut adjust = |amount: i64| {
         let said = ok(&mut talk, "/v1/adjust", &json!({"key": "ana", "limit": "10/10s", "amount": amount}));
@@ -126,14 +126,14 @@ fn a_reset_forgets_a_key_whatever_the_algorithm() {
         assert_eq!(post(&mut talk, "/v1/take", ask).status, 429);
     }
     assert_eq!(ok(&mut talk, "/v1/reset", &json!({"key": "ana"})), json!({"reset": true}));
-    assert_eq!(ok(&mut talk, "/v1/reset", &json!({"key": "nobody"})), json!({"reset": false}));
+    assert_eq!(ok(&mut talk, "/v1/reset", &json!({"key": "unused"})), json!({"reset": false}));
     for ask in &asks {
         ok(&mut talk, "/v1/take", ask);
     }
 }
 
 #[test]
-fn a_permit_holds_a_place_until_it_is_released_or_its_lease_ends() {
+fn a_permit_is_held_until_it_is_released_or_its_lease_ends() {
     let (running, mut talk) = Running::start().with_http();
     let ask = json!({"key": "a\"n\na", "limit": "2/30s concurrency"});
     let mut permits = [0, 1].map(|_| ok(&mut talk, "/v1/take", &ask)["permit"].as_str().unwrap().to_owned());
@@ -156,7 +156,7 @@ fn a_permit_holds_a_place_until_it_is_released_or_its_lease_ends() {
 }
 
 #[test]
-fn keys_are_what_their_text_says_however_it_is_written() {
+fn a_key_is_its_decoded_text_however_it_is_escaped() {
     let (_running, mut talk) = Running::start().with_http();
     let left = |talk: &mut Talk, key: &str| {
         let body = format!(r#"{{"limit":"9/h","key":{key}}}"#);

@@ -33,7 +33,7 @@ fn admit(client: &mut Client, path: &str) -> (String, i64) {
 }
 
 #[test]
-fn while_redis_is_away_every_rule_says_what_holds_and_then_redis_does_again() {
+fn while_redis_is_down_each_rule_follows_its_policy_and_then_redis_again() {
     let redis = redis();
     let node = Node::start("away", &(store(&redis) + "nodes = 2\n" + RULES));
     let mut client = node.resp();
@@ -51,7 +51,9 @@ fn while_redis_is_away_every_rule_says_what_holds_and_then_redis_does_again() {
     let refused = node.http().post("/v1/admit", r#"{"attributes":{"path":"/closed"}}"#);
     assert_eq!((refused.status, refused.field("retry-after")), (429, Some("1")));
     assert_eq!(refused.json()["decided_by"], "closed");
-    assert!(refused.detail().starts_with("The store is not available, and nobody passes rule \"closed\""));
+    assert!(
+        refused.detail().starts_with("The store is not available, and rule \"closed\" denies every request")
+    );
     let open = node.http().post("/v1/admit", r#"{"attributes":{"path":"/open"}}"#);
     assert_eq!((open.status, &open.json()["decided_by"]), (200, &Json::from("open")));
     assert_eq!(node.metric("tidegate_store_available"), 0);
@@ -77,7 +79,7 @@ fn while_redis_is_away_every_rule_says_what_holds_and_then_redis_does_again() {
 fn limits_that_come_with_a_request_have_one_policy() {
     for (policy, decided) in [("local", [1, 1, 0]), ("open", [1, 1, 1]), ("closed", [0, 0, 0])] {
         let redis = redis();
-        let text = format!("{}nodes = 2\non_failure = \"{policy}\"\n", store(&redis));
+        let text = format!("{}nodes = 2\non_store_failure = \"{policy}\"\n", store(&redis));
         let node = Node::start(&format!("policy_{policy}"), &text);
         let mut client = node.resp();
         assert_eq!(decided_by(&client.say("TG.TAKE ana LIMIT 4/h")), "redis");
@@ -108,7 +110,7 @@ fn limits_that_come_with_a_request_have_one_policy() {
 }
 
 #[test]
-fn what_looks_or_changes_is_an_error_while_redis_is_away() {
+fn peeks_and_changes_are_errors_while_redis_is_down() {
     let (redis, node, mut client) = Node::on_redis("errors");
     let take = ["TG.TAKE", "ana", "LIMIT", "4/h concurrency"];
     let permit = client.ask(&take).text("permit");
@@ -166,7 +168,7 @@ fn a_server_starts_without_redis_and_uses_it_when_it_comes() {
 }
 
 #[test]
-fn a_redis_that_hangs_holds_nobody_up_for_longer_than_the_deadline() {
+fn a_redis_that_hangs_delays_no_request_beyond_the_deadline() {
     let redis = redis();
     let node = Node::start("hangs", &store(&redis).replace("\"5s\"", "\"200ms\""));
     let mut client = node.resp();
@@ -181,10 +183,10 @@ fn a_redis_that_hangs_holds_nobody_up_for_longer_than_the_deadline() {
 
 /// Returns the replies to takes and admissions of this cost without Redis, on both fronts: the verdict, and the retry
 /// time in milliseconds.
-fn told_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
+fn decisions_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
     let redis = redis();
     let rule = format!("[[rule]]\nname = \"api\"\nlimit = \"4/h\"\non_store_failure = \"{policy}\"\n");
-    let settings = format!("{}nodes = 2\non_failure = \"{policy}\"\n{rule}", store(&redis));
+    let settings = format!("{}nodes = 2\non_store_failure = \"{policy}\"\n{rule}", store(&redis));
     let node = Node::start(&format!("share_{policy}_{cost}"), &settings);
     redis.kill();
     node.wait_until_available(false);
@@ -194,13 +196,13 @@ fn told_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
         (answer.number("allowed") == 1, u64::try_from(answer.number("retry_after")).ok())
     };
     let of_http = |answer: &Answer| {
-        let told = answer.json();
-        assert_eq!(told["decided_by"], policy, "{told}");
-        assert_eq!(answer.status, if told["allowed"] == true { 200 } else { 429 }, "{told}");
+        let body = answer.json();
+        assert_eq!(body["decided_by"], policy, "{body}");
+        assert_eq!(answer.status, if body["allowed"] == true { 200 } else { 429 }, "{body}");
         let seconds =
             answer.field("retry-after").map(|seconds| 1000 * seconds.parse::<u64>().expect("seconds"));
-        assert_eq!(told["retry_after_ms"].as_u64(), seconds, "{told}");
-        (told["allowed"] == true, seconds)
+        assert_eq!(body["retry_after_ms"].as_u64(), seconds, "{body}");
+        (body["allowed"] == true, seconds)
     };
     let take = client.say(&format!("TG.TAKE ana LIMIT 4/h COST {cost}"));
     let take_all = client.say(&format!("TG.TAKEALL 2 bob LIMIT 4/h COST {cost} all LIMIT 8/h COST 1"));
@@ -214,35 +216,36 @@ fn told_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
         other => panic!("{other:?}"),
     };
     let admit = client.say(&format!("TG.ADMIT COST {cost} user ana"));
-    let mut told = vec![of_resp(&take), of_resp(&take_all), throttle, of_resp(&admit)];
+    let mut decisions = vec![of_resp(&take), of_resp(&take_all), throttle, of_resp(&admit)];
     node.process.signal(Signal::TERM);
     node.process.says("stopped");
 
     // The HTTP requests use another server, which has its own share.
     let node = Node::start(&format!("share_{policy}_{cost}_http"), &settings);
     let body = format!(r#"{{"key":"zoe","limit":"4/h","cost":{cost}}}"#);
-    told.push(of_http(&node.http().post("/v1/take", &body)));
-    told.push(of_http(&node.http().post("/v1/admit", &format!(r#"{{"attributes":{{}},"cost":{cost}}}"#))));
-    told
+    decisions.push(of_http(&node.http().post("/v1/take", &body)));
+    decisions
+        .push(of_http(&node.http().post("/v1/admit", &format!(r#"{{"attributes":{{}},"cost":{cost}}}"#))));
+    decisions
 }
 
 #[test]
 fn a_cost_above_this_server_s_share_is_denied_for_a_second_and_one_above_the_limit_for_good() {
-    assert_eq!(told_without_redis("local", 2), [(true, None); 6]);
-    assert_eq!(told_without_redis("local", 3), [(false, Some(1000)); 6]);
-    assert_eq!(told_without_redis("local", 5), [(false, None); 6]);
+    assert_eq!(decisions_without_redis("local", 2), [(true, None); 6]);
+    assert_eq!(decisions_without_redis("local", 3), [(false, Some(1000)); 6]);
+    assert_eq!(decisions_without_redis("local", 5), [(false, None); 6]);
 }
 
 #[test]
-fn what_can_never_pass_does_not_pass_because_redis_is_away() {
-    assert_eq!(told_without_redis("open", 4), [(true, None); 6]);
-    assert_eq!(told_without_redis("open", 5), [(false, None); 6]);
-    assert_eq!(told_without_redis("closed", 4), [(false, Some(1000)); 6]);
-    assert_eq!(told_without_redis("closed", 5), [(false, None); 6]);
+fn an_impossible_cost_is_denied_also_while_redis_is_down() {
+    assert_eq!(decisions_without_redis("open", 4), [(true, None); 6]);
+    assert_eq!(decisions_without_redis("open", 5), [(false, None); 6]);
+    assert_eq!(decisions_without_redis("closed", 4), [(false, Some(1000)); 6]);
+    assert_eq!(decisions_without_redis("closed", 5), [(false, None); 6]);
 }
 
 #[test]
-fn a_denial_says_that_the_share_is_too_small_for_the_cost() {
+fn a_denial_names_the_share_if_it_is_too_small_for_the_cost() {
     let redis = redis();
     let rules = "nodes = 2\n[[rule]]\nname = \"api\"\nlimit = \"4/h\"\n";
     let node = Node::start("share_detail", &(store(&redis) + rules));

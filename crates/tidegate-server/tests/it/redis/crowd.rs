@@ -15,7 +15,7 @@ fn rounds() -> usize {
 }
 
 #[test]
-fn exactly_the_burst_passes_whoever_asks_whom_at_once() {
+fn exactly_the_burst_is_admitted_over_all_servers() {
     let redis = redis();
     let nodes: Vec<_> = (0..NODES).map(|nth| Node::start(&format!("crowd_{nth}"), &store(&redis))).collect();
     let (barrier, rounds) = (Barrier::new(CLIENTS), rounds());

@@ -30,18 +30,18 @@ fn client(ready: &Json) -> Client {
 fn ends_at_midnight((_process, ready): &(Process, Json), days: i64, what: &str) -> i64 {
     let limit = if days == 7 { "5/w fixed-window" } else { "5/d fixed-window" };
     let before = wall();
-    let told = client(ready).ask(&["TG.TAKE", "ana", "LIMIT", limit]);
+    let reply = client(ready).ask(&["TG.TAKE", "ana", "LIMIT", limit]);
     let after = wall();
     // 2024-01-01 was a Monday.
     let period = days * DAY;
-    let end = told.number("reset_after") - 1_704_067_200_000;
+    let end = reply.number("reset_after") - 1_704_067_200_000;
     let (earliest, latest) =
         ((before + end + DRIFT).rem_euclid(period), (after + end + DRIFT).rem_euclid(period));
     assert!(
         earliest <= 2 * DRIFT || latest <= 2 * DRIFT,
         "{what}, {days} days: {earliest} to {latest} ms after midnight"
     );
-    told.number("remaining")
+    reply.number("remaining")
 }
 
 #[test]

@@ -11,5 +11,5 @@ mod rules;
 mod secrets;
 mod shared;
 mod unknown;
-mod untold;
+mod unsent;
 mod verbs;

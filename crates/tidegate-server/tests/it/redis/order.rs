@@ -39,7 +39,7 @@ fn takes_of_one_key_that_were_pipelined_are_each_counted_once_in_their_order() {
 }
 
 #[test]
-fn what_changes_a_key_comes_between_the_takes_around_it() {
+fn a_change_of_a_key_stays_between_the_takes_around_it() {
     let (_redis, _node, mut client) = Node::on_redis("between");
     let said = [
         take("ana", "5/h"),
@@ -49,7 +49,7 @@ fn what_changes_a_key_comes_between_the_takes_around_it() {
         take("ana", "5/h"),
         request(&["PING"]),
         take("ana", "5/h"),
-        request(&["DEL", "ana", "nobody"]),
+        request(&["DEL", "ana", "unused"]),
         take("ana", "5/h"),
     ];
     client.send(&said.concat());
@@ -63,7 +63,7 @@ fn what_changes_a_key_comes_between_the_takes_around_it() {
 }
 
 #[test]
-fn what_waited_for_exec_is_done_in_its_order() {
+fn queued_commands_are_executed_in_order() {
     let (_redis, _node, mut client) = Node::on_redis("exec");
     let said = [
         take("ana", "5/h"),
@@ -89,7 +89,7 @@ fn what_waited_for_exec_is_done_in_its_order() {
 }
 
 #[test]
-fn whoever_has_said_all_still_hears_all() {
+fn a_client_that_shuts_down_its_write_side_still_gets_all_replies() {
     let (_redis, node, mut client) = Node::on_redis("said_all");
     client.send(&take("ana", "200/h").repeat(100));
     client.finish();
@@ -105,7 +105,7 @@ fn whoever_has_said_all_still_hears_all() {
 }
 
 #[test]
-fn a_server_that_is_told_to_stop_answers_what_is_in_flight() {
+fn a_stopping_server_answers_requests_in_flight() {
     let redis = redis();
     let node = Node::start("stops", &store(&redis).replace("\"5s\"", "\"2s\""));
     let mut client = node.resp();

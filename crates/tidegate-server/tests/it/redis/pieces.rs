@@ -67,7 +67,7 @@ fn a_session_in_pieces_is_answered_as_if_it_came_at_once() {
 }
 
 #[test]
-fn whoever_reads_late_gets_every_reply_in_its_place() {
+fn a_client_that_reads_late_gets_every_reply_in_order() {
     let redis = redis();
     let node = Node::start("late", &store(&redis));
     let (mut writer, mut client) = node.resp_twice();
@@ -89,7 +89,7 @@ fn whoever_reads_late_gets_every_reply_in_its_place() {
 }
 
 #[test]
-fn whoever_hangs_up_while_answers_are_waited_for_leaves_nothing_behind() {
+fn a_client_that_hangs_up_during_store_calls_leaves_nothing_behind() {
     let redis = redis();
     let node = Node::start("hangs_up", &store(&redis).replace("\"5s\"", "\"200ms\""));
     assert_eq!(node.resp().say("TG.TAKE ana LIMIT 9/h").number("allowed"), 1);
@@ -98,7 +98,9 @@ fn whoever_hangs_up_while_answers_are_waited_for_leaves_nothing_behind() {
         node.resp().send(&request(&["TG.TAKE", "ana", "LIMIT", "9/h"]).repeat(100));
     }
     // The only remaining connection is the one that reads the metrics.
-    until("nobody but who asks", TIMEOUT, || (node.metric("tidegate_open_connections") == 1).then_some(()));
+    until("no connection but that of the metrics", TIMEOUT, || {
+        (node.metric("tidegate_open_connections") == 1).then_some(())
+    });
     until("nothing in flight", TIMEOUT, || (node.metric("tidegate_store_in_flight") == 0).then_some(()));
     redis.resume();
 }

@@ -62,7 +62,7 @@ impl Node {
         let what = format!("a store of which it says available: {is_available}");
         until(&what, TIMEOUT, || {
             // An outage is detected only by a request.
-            self.resp().say("TG.TAKE nobody LIMIT 1000/s");
+            self.resp().say("TG.TAKE probe LIMIT 1000/s");
             let ready = self.http().get("/readyz").json();
             assert_eq!(ready["ready"], true, "it decides in any case");
             (ready["store"]["available"] == is_available).then_some(())

@@ -13,7 +13,7 @@ fn rule(limit: &str) -> String {
 }
 
 #[test]
-fn a_reload_with_a_limit_that_redis_cannot_hold_is_refused_with_its_place() {
+fn a_reload_with_a_limit_that_redis_cannot_store_is_an_error_with_its_place() {
     let redis = redis();
     let call = Call::from("redis_reload").file("tidegate.toml", &(store(&redis) + &rule("1/h sliding-log")));
     let node = Node::of(&call);
@@ -24,19 +24,19 @@ fn a_reload_with_a_limit_that_redis_cannot_hold_is_refused_with_its_place() {
         |text: &str| fs::write(call.folder().join("tidegate.toml"), text).expect("a file can be written");
     write(&(store(&redis) + &rule("2000000/s")));
     node.process.signal(Signal::HUP);
-    node.process.says("rules: ./tidegate.toml does not hold");
+    node.process.says("rules: ./tidegate.toml is invalid");
     let error = node.process.says("error: ");
     assert!(error.starts_with("error: ./tidegate.toml:8:9: rule \"api\": limit \"2000000/s\": "), "{error}");
     admit(0);
     write(&(store(&redis) + &rule("2/h sliding-log")));
     node.process.signal(Signal::HUP);
-    node.process.says("rules: ./tidegate.toml holds again");
+    node.process.says("rules: ./tidegate.toml is valid again");
     admit(1);
     admit(0);
     // Changes of store settings take effect after a restart.
     write(&(store(&redis) + "nodes = 7\n" + &rule("3/h sliding-log")));
     node.process.signal(Signal::HUP);
-    assert_eq!(node.process.says("  ~ store."), "  ~ store.nodes: holds after the next start only");
+    assert_eq!(node.process.says("  ~ store."), "  ~ store.nodes: takes effect after a restart");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn tells_nothing(said: &str) {
 }
 
 #[test]
-fn a_password_in_the_environment_or_a_file_opens_redis_and_is_not_told() {
+fn a_password_from_the_environment_or_a_file_opens_redis_and_is_not_printed() {
     let redis = guarded();
     let place = redis.address();
     let in_the_environment =
@@ -49,7 +49,7 @@ fn a_password_in_the_environment_or_a_file_opens_redis_and_is_not_told() {
 }
 
 #[test]
-fn a_wrong_password_is_said_to_be_wrong_and_not_told() {
+fn a_wrong_password_is_reported_and_not_printed() {
     let redis = guarded();
     let url = format!("redis://default:p4ssword@{}", redis.address());
     let node = Node::of(&call("wrong").variable("TIDEGATE_STORE_URL", &url));
@@ -62,7 +62,7 @@ fn a_wrong_password_is_said_to_be_wrong_and_not_told() {
 }
 
 #[test]
-fn a_password_where_others_read_it_is_refused_and_not_told() {
+fn a_password_in_a_readable_place_is_an_error_and_not_printed() {
     let text = "[store]\nkind = \"redis\"\nurl = \"redis://ana:p4ss@127.0.0.1:1\"\n";
     let broken = "[store]\nurl = \"redis://ana:p4ss@127.0.0.1:1\nkind = \"redis\"\n";
     for (text, flag) in [(text, None), (broken, None), ("", Some("--store-url=redis://:p4ss@127.0.0.1:1"))] {

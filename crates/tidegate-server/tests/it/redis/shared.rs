@@ -5,7 +5,7 @@ use super::place::{Node, decided_by, outline, redis, store};
 const RULES: &str = "[[rule]]\nname = \"api\"\nkey = [\"user\"]\nlimit = \"4/h\"\n";
 
 #[test]
-fn what_one_server_spends_the_other_knows() {
+fn a_take_on_one_server_counts_on_the_other() {
     let redis = redis();
     let text = store(&redis) + RULES;
     let nodes = [Node::start("shared_a", &text), Node::start("shared_b", &text)];
@@ -31,7 +31,7 @@ fn what_one_server_spends_the_other_knows() {
 }
 
 #[test]
-fn a_refusal_is_remembered_only_if_it_may_be() {
+fn a_denial_is_cached_only_if_the_setting_allows_it() {
     let redis = redis();
     for (is_cached, text) in [(true, store(&redis)), (false, store(&redis) + "denial_cache = false\n")] {
         let node = Node::start(&format!("denial_cache_{is_cached}"), &text);

@@ -21,16 +21,16 @@ fn a_refund_that_was_done_is_not_asked_for_again() {
     // The script is cached by now. The connection is cut after the reply to the next one.
     client.ask(&["TG.ADJUST", "bob", "LIMIT", "10/d", "1"]);
     proxy.cut_after(Direction::Replies, ADJUSTED);
-    let told = format!("{:?}", client.ask(&["TG.ADJUST", "ana", "LIMIT", "10/d", "-2"]));
+    let reply = format!("{:?}", client.ask(&["TG.ADJUST", "ana", "LIMIT", "10/d", "-2"]));
     proxy.clear();
-    assert!(told.contains("it is done, and what is left could not be seen"), "{told}");
-    assert!(!told.contains("; try again"), "{told}");
+    assert!(reply.contains("it is done, and what is left could not be seen"), "{reply}");
+    assert!(!reply.contains("; try again"), "{reply}");
     node.wait_until_available(true);
     assert_eq!(client.ask(&["TG.PEEK", "ana", "LIMIT", "10/d"]).number("remaining"), 7);
 }
 
 #[test]
-fn who_may_have_spent_is_not_told_when_to_repeat() {
+fn a_charge_with_an_unknown_outcome_has_no_retry_after() {
     let redis = redis();
     let node = Node::start(
         "unknown_http",
@@ -40,8 +40,8 @@ fn who_may_have_spent_is_not_told_when_to_repeat() {
     let mut http = node.http();
     assert_eq!(http.post("/v1/take", r#"{"key":"ana","limit":"10/d"}"#).status, 200);
     redis.stop();
-    let told = http.post("/v1/adjust", body);
+    let reply = http.post("/v1/adjust", body);
     redis.resume();
-    assert_eq!((told.status, told.field("retry-after")), (503, None), "{}", told.detail());
-    assert!(told.detail().contains("look before trying again"), "{}", told.detail());
+    assert_eq!((reply.status, reply.field("retry-after")), (503, None), "{}", reply.detail());
+    assert!(reply.detail().contains("look before trying again"), "{}", reply.detail());
 }

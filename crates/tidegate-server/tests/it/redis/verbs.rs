@@ -26,7 +26,7 @@ fn both(name: &str) -> ([Node; 2], testbed::Redis) {
 }
 
 #[test]
-fn every_command_says_what_it_says_of_memory() {
+fn every_command_has_the_same_replies_as_in_memory() {
     let (nodes, _redis) = both("commands");
     let mut clients = nodes.each_ref().map(Node::resp);
     let takes = [
@@ -58,7 +58,7 @@ fn every_command_says_what_it_says_of_memory() {
         "CL.THROTTLE t 1 2 3600",
         "CL.THROTTLE t 1 2 3600 0",
         "CL.THROTTLE t 1 2 3600 2",
-        "DEL a b nobody",
+        "DEL a b unused",
         "TG.RESET c",
         "TG.RESET c",
     ] {
@@ -89,7 +89,7 @@ fn permits_are_given_back_and_held_on_to() {
 }
 
 #[test]
-fn every_route_says_what_it_says_of_memory() {
+fn every_route_has_the_same_replies_as_in_memory() {
     let (nodes, _redis) = both("routes");
     let mut talks = nodes.each_ref().map(Node::http);
     let user = r#"{"attributes":{"user":"ana"}}"#;
@@ -101,7 +101,7 @@ fn every_route_says_what_it_says_of_memory() {
         ("/v1/reset", r#"{"key":"a"}"#.to_owned()),
         ("/v1/adjust", r#"{"key":"a","limit":"1/h","amount":1}"#.to_owned()),
         ("/v1/adjust", r#"{"key":"a","limit":"1/h","amount":-1}"#.to_owned()),
-        ("/v1/reset", r#"{"key":"nobody"}"#.to_owned()),
+        ("/v1/reset", r#"{"key":"unused"}"#.to_owned()),
         ("/v1/admit", user.to_owned()),
         ("/v1/explain", user.to_owned()),
         ("/v1/admit/batch", format!(r#"{{"requests":[{user},{user},{user}]}}"#)),

@@ -33,7 +33,7 @@ impl Place {
         let folder = call.folder().to_owned();
         prepare(&folder);
         let manager = UnixDatagram::bind(folder.join("socket")).expect("a socket can be made");
-        manager.set_read_timeout(Some(TIMEOUT)).expect("a socket can be told");
+        manager.set_read_timeout(Some(TIMEOUT)).expect("a socket option can be set");
         let (process, ready) = call.serve(&[]);
         let place = Place { process, folder, ready, manager };
         assert_eq!(place.hears(), "READY=1");

@@ -14,8 +14,8 @@ fn sighup_reads_at_once_and_a_service_manager_hears_of_it() {
     place.reload();
     assert!(!resp.admits("once", "ana"));
     let said = place.stop();
-    let told = "\nrules: ./tidegate.toml was read again\n  ~ rule \"once\": 1/d -> 1/2d\n";
-    assert_eq!(said.matches(told).count(), 1, "{said}");
+    let logged = "\nrules: ./tidegate.toml was read again\n  ~ rule \"once\": 1/d -> 1/2d\n";
+    assert_eq!(said.matches(logged).count(), 1, "{said}");
 }
 
 #[test]
@@ -24,8 +24,8 @@ fn sighup_says_that_nothing_has_changed() {
     place.reload();
     place.reload();
     let said = place.stop();
-    let told = "rules: ./tidegate.toml was read again: nothing has changed\n";
-    assert_eq!(said.matches(told).count(), 2, "{said}");
+    let logged = "rules: ./tidegate.toml was read again: nothing has changed\n";
+    assert_eq!(said.matches(logged).count(), 2, "{said}");
 }
 
 #[test]

@@ -152,6 +152,6 @@ fn a_thousand_reloads_under_load_make_no_wrong_decision_and_drop_no_connection()
     assert_eq!(
         said.matches(": limit \"1/day\": ").count() as u64,
         broken,
-        "each that does not hold is told, once"
+        "each invalid text is reported once"
     );
 }

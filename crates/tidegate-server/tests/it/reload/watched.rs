@@ -6,8 +6,8 @@ use super::place::{FILE, Place, rule};
 use super::traffic::Asker;
 use crate::wire::http::Talk;
 
-const WRONG: &str = "rules: ./tidegate.toml does not hold; the rules before it stay in force";
-const MENDED: &str = "rules: ./tidegate.toml holds again";
+const WRONG: &str = "rules: ./tidegate.toml is invalid; the previous rules stay in force";
+const MENDED: &str = "rules: ./tidegate.toml is valid again";
 
 /// Returns a rule that allows a user once a day, and another rule that depends on `number`.
 fn text(number: u64) -> String {
@@ -22,13 +22,13 @@ fn a_file_that_appears_is_read() {
     place.put(FILE, format!("[server]\nthreads = 7\n{}", rule("once", "1/d")));
     assert_eq!(place.process.says("rules: "), "rules: ./tidegate.toml is there now, and was read");
     assert_eq!(place.process.says("  "), "  + rule \"once\": 1/d");
-    assert_eq!(place.process.says("  "), "  ~ server.threads: holds after the next start only");
+    assert_eq!(place.process.says("  "), "  ~ server.threads: takes effect after a restart");
     assert!(resp.admits("once", "ana") && !resp.admits("once", "ana"));
     place.stop();
 }
 
 #[test]
-fn a_file_that_does_not_hold_is_to_be_seen_until_it_is_mended() {
+fn an_invalid_file_is_reported_until_it_is_fixed() {
     let place = Place::with("pages", &text(1));
     let mut talk = Talk::at(place.address("http"));
     let mut pages = || {

@@ -88,8 +88,8 @@ fn a_session_that_is_cut_twice_is_answered_as_if_it_came_at_once() {
         let first = random.between(0, session.len() as u64) as usize;
         let second = random.between(first as u64, session.len() as u64) as usize;
         let pieces = [&session[..first], &session[first..second], &session[second..]];
-        let told = in_pieces(&running, &mut witness, &pieces);
-        assert_eq!(shown(&told), whole, "cut at {first} and {second}, TIDEGATE_SEED={seed}");
+        let replies = in_pieces(&running, &mut witness, &pieces);
+        assert_eq!(shown(&replies), whole, "cut at {first} and {second}, TIDEGATE_SEED={seed}");
     }
 }
 

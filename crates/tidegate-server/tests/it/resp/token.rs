@@ -34,7 +34,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_stranger_may_show_the_token_or_leave_and_nothing_else() {
+fn an_unauthenticated_client_may_authenticate_or_quit_and_nothing_else() {
     let running = with_token();
     let mut talk = connect(address(&running));
     let lines = [
@@ -58,9 +58,9 @@ fn a_stranger_may_show_the_token_or_leave_and_nothing_else() {
     ];
     for line in lines {
         talk.write_all(&array(line)).expect("the server reads");
-        let mut told = vec![0; NO_AUTH.len()];
-        talk.read_exact(&mut told).expect("an answer");
-        assert_eq!(text(&told), NO_AUTH, "{line}");
+        let mut reply = vec![0; NO_AUTH.len()];
+        talk.read_exact(&mut reply).expect("an answer");
+        assert_eq!(text(&reply), NO_AUTH, "{line}");
     }
     assert_eq!(
         answers(&running, b"RESET\r\nPING\r\nQUIT\r\n"),
@@ -72,20 +72,20 @@ fn a_stranger_may_show_the_token_or_leave_and_nothing_else() {
 }
 
 #[test]
-fn whoever_shows_the_token_is_known_until_a_reset() {
+fn a_client_with_the_token_is_authenticated_until_a_reset() {
     let running = with_token();
     for line in [format!("AUTH {SECRET}"), format!("AUTH default {SECRET}"), format!("auth anybody {SECRET}")]
     {
-        let told = answers(&running, format!("PING\r\n{line}\r\nPING\r\nRESET\r\nPING\r\n").as_bytes());
-        assert_eq!(text(&told), format!("{NO_AUTH}+OK\r\n+PONG\r\n+RESET\r\n{NO_AUTH}"), "{line}");
+        let replies = answers(&running, format!("PING\r\n{line}\r\nPING\r\nRESET\r\nPING\r\n").as_bytes());
+        assert_eq!(text(&replies), format!("{NO_AUTH}+OK\r\n+PONG\r\n+RESET\r\n{NO_AUTH}"), "{line}");
     }
-    let told =
+    let reply =
         text(&answers(&running, format!("HELLO 3 AUTH default {SECRET} SETNAME me\r\nPING\r\n").as_bytes()));
-    assert!(told.starts_with("%7\r\n") && told.ends_with("+PONG\r\n"), "{told}");
+    assert!(reply.starts_with("%7\r\n") && reply.ends_with("+PONG\r\n"), "{reply}");
 }
 
 #[test]
-fn a_wrong_token_is_told_and_changes_nothing() {
+fn a_wrong_token_is_an_error_and_changes_nothing() {
     let running = with_token();
     for wrong in ["", "open", "open-sesame!", "OPEN-SESAME", "open-sesam\0"] {
         let mut input = Vec::new();
@@ -99,12 +99,12 @@ fn a_wrong_token_is_told_and_changes_nothing() {
         }
         assert_eq!(text(&answers(&running, &input)), format!("{WRONG}{WRONG}{WRONG}{NO_AUTH}"), "{wrong}");
     }
-    let told = answers(&running, b"AUTH a b c\r\n");
-    assert_eq!(text(&told), "-ERR syntax error\r\n");
+    let reply = answers(&running, b"AUTH a b c\r\n");
+    assert_eq!(text(&reply), "-ERR syntax error\r\n");
 }
 
 #[test]
-fn whoever_guesses_eight_times_is_cut_off_even_if_the_ninth_would_be_right() {
+fn after_eight_wrong_tokens_the_connection_is_closed_even_if_the_ninth_is_right() {
     let running = with_token();
     let guesses = |count: usize| "AUTH guess\r\n".repeat(count) + &format!("AUTH {SECRET}\r\nPING\r\n");
     let seven = answers(&running, guesses(7).as_bytes());
@@ -117,19 +117,19 @@ fn whoever_guesses_eight_times_is_cut_off_even_if_the_ninth_would_be_right() {
 fn guesses_count_however_they_are_made() {
     let running = with_token();
     let guess = "AUTH x\r\nHELLO 2 AUTH default x\r\nRESET\r\nAUTH default x\r\n";
-    let told = text(&answers(&running, guess.repeat(4).as_bytes()));
-    assert_eq!(told.matches(WRONG).count(), 8, "{told}");
-    assert!(told.ends_with(WRONG), "{told}");
+    let reply = text(&answers(&running, guess.repeat(4).as_bytes()));
+    assert_eq!(reply.matches(WRONG).count(), 8, "{reply}");
+    assert!(reply.ends_with(WRONG), "{reply}");
 }
 
 #[test]
-fn a_stranger_s_requests_are_small() {
+fn requests_of_unauthenticated_clients_are_small() {
     let running = with_token();
     let words = |count: usize| crate::wire::resp::request(&vec!["x"; count]);
-    let told = text(&answers(&running, &words(10)));
-    assert!(told.starts_with("-ERR unknown command 'x'"), "{told}");
-    let told = text(&answers(&running, &words(11)));
-    assert_eq!(told, "-ERR Protocol error: unauthenticated multibulk length\r\n");
+    let reply = text(&answers(&running, &words(10)));
+    assert!(reply.starts_with("-ERR unknown command 'x'"), "{reply}");
+    let reply = text(&answers(&running, &words(11)));
+    assert_eq!(reply, "-ERR Protocol error: unauthenticated multibulk length\r\n");
     let bulk = |bytes: usize| crate::wire::resp::request(&["AUTH", &"x".repeat(bytes)]);
     let around = bulk(10_000).len() - 10_000;
     let too_long =
@@ -143,12 +143,12 @@ fn a_stranger_s_requests_are_small() {
     assert_eq!(text(&answers(&running, line(14 << 10).as_bytes())), WRONG);
     assert_eq!(text(&answers(&running, line((14 << 10) + 1).as_bytes())), too_long);
     let known = [array(&format!("AUTH {SECRET}")), words(11), array("PING")].concat();
-    let told = text(&answers(&running, &known));
-    assert!(told.starts_with("+OK\r\n-ERR unknown command 'x'") && told.ends_with("+PONG\r\n"), "{told}");
+    let reply = text(&answers(&running, &known));
+    assert!(reply.starts_with("+OK\r\n-ERR unknown command 'x'") && reply.ends_with("+PONG\r\n"), "{reply}");
 }
 
 #[test]
-fn a_silent_stranger_is_cut_off_as_one_that_does_not_finish_a_request() {
+fn an_unauthenticated_client_that_is_silent_or_sends_half_a_request_is_disconnected() {
     let running = in_a_hurry(SOON);
     for start in ["", "*2\r\n$4\r\nAU", "AUTH open"] {
         let stream = connect(address(&running));
@@ -158,23 +158,23 @@ fn a_silent_stranger_is_cut_off_as_one_that_does_not_finish_a_request() {
 }
 
 #[test]
-fn a_stranger_that_only_chats_is_cut_off() {
+fn an_unauthenticated_client_that_only_pings_is_disconnected() {
     let running = in_a_hurry(SOON);
     let mut stream = connect(address(&running));
-    let mut told = vec![0; NO_AUTH.len()];
+    let mut reply = vec![0; NO_AUTH.len()];
     let chats = (0..10_000_000)
-        .take_while(|_| stream.write_all(b"PING\r\n").is_ok() && stream.read_exact(&mut told).is_ok());
+        .take_while(|_| stream.write_all(b"PING\r\n").is_ok() && stream.read_exact(&mut reply).is_ok());
     assert!(chats.count() < 10_000_000);
 }
 
 #[test]
-fn a_stranger_that_does_not_read_and_then_reads_by_turns_is_cut_off() {
+fn an_unauthenticated_client_that_alternates_between_writes_and_reads_is_disconnected() {
     let running = in_a_hurry(SOON);
     let stream = connect(address(&running));
     // A small receive buffer is full at once.
-    set_socket_recv_buffer_size(&stream, 4096).expect("a socket can be told");
-    stream.set_write_timeout(Some(SOON / 10)).expect("a socket can be told");
-    stream.set_read_timeout(Some(SOON / 10)).expect("a socket can be told");
+    set_socket_recv_buffer_size(&stream, 4096).expect("a socket option can be set");
+    stream.set_write_timeout(Some(SOON / 10)).expect("a socket option can be set");
+    stream.set_read_timeout(Some(SOON / 10)).expect("a socket option can be set");
     let flood = b"PING\r\n".repeat(10_000);
     let mut sent = 0;
     let turns = (0..2000).take_while(|_| {
@@ -192,7 +192,7 @@ fn a_stranger_that_does_not_read_and_then_reads_by_turns_is_cut_off() {
 const MOST_FLOODS: usize = 50_000;
 
 #[test]
-fn strangers_that_never_pause_are_cut_off() {
+fn unauthenticated_clients_that_never_pause_are_disconnected() {
     let running = in_a_hurry(SOON);
     // Blank lines have no replies, so backpressure does not stop the client.
     let flood = b"\r\n".repeat(1 << 20);
@@ -219,23 +219,23 @@ fn until_it_blocks(mut step: impl FnMut() -> io::Result<usize>) -> bool {
 }
 
 #[test]
-fn whoever_shows_the_token_in_time_stays() {
+fn a_client_that_authenticates_in_time_stays() {
     in_time(|arrival| {
         let (running, begin) = (in_a_hurry(arrival), Since::now());
         let known = connect(address(&running));
         let shown = (&known).write_all(&array(&format!("AUTH {SECRET}")));
-        let mut told = [0; 5];
-        let told = shown.and_then(|()| (&known).read_exact(&mut told)).map(|()| told);
+        let mut reply = [0; 5];
+        let reply = shown.and_then(|()| (&known).read_exact(&mut reply)).map(|()| reply);
         begin.within(arrival)?;
-        assert_eq!(&told.expect("a stranger that is in time is answered"), b"+OK\r\n");
+        assert_eq!(&reply.expect("a client that is in time gets a reply"), b"+OK\r\n");
         // When a later unauthenticated connection has been closed, the timeout of this one has passed.
         for _ in 0..3 {
             assert_eq!(rest_of(&connect(address(&running))), b"");
         }
         (&known).write_all(b"PING\r\n").expect("the server reads");
-        let mut told = [0; 7];
-        (&known).read_exact(&mut told).expect("an answer");
-        assert_eq!(&told, b"+PONG\r\n");
+        let mut reply = [0; 7];
+        (&known).read_exact(&mut reply).expect("an answer");
+        assert_eq!(&reply, b"+PONG\r\n");
         Ok(())
     });
 }

@@ -153,7 +153,7 @@ impl Talk {
 
     /// Closes the sending side.
     pub(crate) fn hang_up(&mut self) {
-        self.0.get_ref().shutdown(Shutdown::Write).expect("a socket can be told");
+        self.0.get_ref().shutdown(Shutdown::Write).expect("a socket can be shut down");
     }
 
     /// Closes the sending side, and asserts that nothing more comes.

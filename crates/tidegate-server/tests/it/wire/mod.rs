@@ -97,8 +97,8 @@ const TOO_LONG: Duration = Duration::from_secs(120);
 /// Opens a connection with timeouts.
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("the server listens");
-    stream.set_nodelay(true).expect("a socket can be told");
-    stream.set_read_timeout(Some(TOO_LONG)).expect("a socket can be told");
-    stream.set_write_timeout(Some(TOO_LONG)).expect("a socket can be told");
+    stream.set_nodelay(true).expect("a socket option can be set");
+    stream.set_read_timeout(Some(TOO_LONG)).expect("a socket option can be set");
+    stream.set_write_timeout(Some(TOO_LONG)).expect("a socket option can be set");
     stream
 }

@@ -115,7 +115,7 @@ fn a_body_that_is_dropped_after_its_last_byte_has_ended() {
 }
 
 #[test]
-fn whoever_went_away_before_the_end_says_nothing_about_how_it_went() {
+fn a_body_dropped_before_its_end_reports_no_outcome() {
     let overloaded = [("grpc-status", "14")];
     assert!(adapted(|_| (), &overloaded, drop) >= 100);
     assert!(adapted(trailers("14"), &[], |mut answer| drop(next(&mut answer))) >= 100);

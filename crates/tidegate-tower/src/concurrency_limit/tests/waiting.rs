@@ -60,7 +60,7 @@ fn of_those_who_wait_some_go_away_and_the_others_lose_nothing() {
 }
 
 #[test]
-fn whoever_waits_holds_no_readiness_and_is_ready_when_it_is_called() {
+fn a_waiter_holds_no_readiness_and_the_service_is_ready_when_it_is_called() {
     let clock = Arc::new(ManualClock::new());
     let (places, layer) = waiting_layer(1, &clock);
     let mut bench = Bench::new(&layer);
@@ -77,7 +77,7 @@ fn whoever_waits_holds_no_readiness_and_is_ready_when_it_is_called() {
     assert_eq!(
         (bench.shared.came(), places.in_flight()),
         (vec![0], 1),
-        "it has a place, but nobody is ready"
+        "it has a permit, but the service is not ready"
     );
     bench.shared.free.store(1, Ordering::SeqCst);
     assert!(poll(&mut second).is_pending());
@@ -85,7 +85,7 @@ fn whoever_waits_holds_no_readiness_and_is_ready_when_it_is_called() {
 }
 
 #[test]
-fn whoever_goes_away_while_the_service_becomes_ready_gives_its_place_back() {
+fn a_call_dropped_while_the_service_becomes_ready_releases_its_permit() {
     let clock = Arc::new(ManualClock::new());
     let (places, layer) = waiting_layer(1, &clock);
     let mut bench = Bench::new(&layer);
@@ -115,7 +115,7 @@ fn a_service_that_fails_to_be_ready_fails_who_waited_for_it() {
 }
 
 #[test]
-fn whoever_waits_too_long_is_refused_and_a_caller_s_own_time_shortens_it() {
+fn a_wait_beyond_max_wait_is_denied_and_the_caller_s_timeout_shortens_it() {
     let clock = Arc::new(ManualClock::new());
     let (places, layer) = waiting_layer(1, &clock);
     let mut bench = Bench::new(&layer);
@@ -138,7 +138,7 @@ fn whoever_waits_too_long_is_refused_and_a_caller_s_own_time_shortens_it() {
 }
 
 #[test]
-fn without_a_line_nobody_waits() {
+fn without_a_queue_no_call_waits() {
     let places = ConcurrencyLimiter::at_most(1);
     let mut bench = Bench::new(&ConcurrencyLimitLayer::new(places).wait(SECOND));
     let _first = bench.call();

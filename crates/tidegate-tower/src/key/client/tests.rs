@@ -124,7 +124,7 @@ fn every_chain_in_every_form_gives_the_first_who_is_not_trusted() {
 }
 
 #[test]
-fn nobody_is_believed_unless_somebody_is_trusted() {
+fn no_forwarded_address_counts_unless_a_proxy_is_trusted() {
     let request = || Request::builder().header("x-forwarded-for", "192.0.2.1");
     let connected = request().extension(IpAddr::from([10, 0, 0, 1])).body(()).unwrap();
     assert_eq!(found(&client(peer()), &connected), Some(IpAddr::from([10, 0, 0, 1])));

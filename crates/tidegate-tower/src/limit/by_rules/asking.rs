@@ -2,6 +2,8 @@
 //!
 //! If it is dropped before the reply, it may have taken. The gate releases permits by itself. Units stay taken, unless
 //! the layer refunds abandoned requests: then the request continues in the background, and its takes are refunded.
+//!
+//! The future owns the gate and knows the correction, so its destructor needs nothing from its caller.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -29,6 +31,7 @@ pub(super) struct Asking {
 }
 
 impl Asking {
+    /// Returns a request of this cost; `abandoned` is done if it is dropped before the reply.
     pub(super) fn new(gate: Gate, answer: GateReply, abandoned: Settle, cost: u64) -> Asking {
         Asking { gate, abandoned, cost, answer: Some(answer) }
     }
@@ -52,6 +55,7 @@ impl Future for Asking {
 }
 
 impl Drop for Asking {
+    /// Continues the request in the background if its takes are to be corrected; otherwise they stay spent.
     fn drop(&mut self) {
         let (gate, abandoned, cost) = (self.gate.clone(), self.abandoned, self.cost);
         let Some(answer) = self.answer.take().filter(|_| abandoned != Settle::Keep) else { return };

@@ -2,6 +2,9 @@
 //!
 //! Rules match `method`, `path`, `host`, `ip`, header fields, cookies, query parameters, and attributes that the
 //! program adds. Only attributes of rules in force are read from a request.
+//!
+//! Reading all header fields of each request would be wasteful, and most rules match few. The policy in force lists the
+//! names that its rules match, and only these are looked up.
 
 use std::borrow::Cow;
 

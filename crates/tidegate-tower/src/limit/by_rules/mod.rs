@@ -3,6 +3,10 @@
 //! ```text
 //!   attributes at once, or awaited -> the gate, in memory or remote -> allowed, denied, or delayed
 //! ```
+//!
+//! In memory a decision is made at the call. Over a remote store it is a future, with a copy of the attributes that
+//! rules match. A delay that rules demand is a wait by the clock: the units are already taken, so a client that
+//! disconnects meanwhile has spent them.
 
 mod asking;
 mod attributes;
@@ -23,6 +27,7 @@ use super::settings::Settings;
 use super::settle::Phase;
 use crate::answer::{DeniedRequest, Reason};
 use crate::delay::Delay;
+use crate::event::DecisionResult;
 use crate::head::Head;
 use crate::key::{Extract, Extracted, LaterEach, Part, peer};
 use asking::{Asking, TrackedReply};
@@ -38,15 +43,18 @@ pub(super) struct ByRules {
 }
 
 impl ByRules {
+    /// Returns a decider by the rules of a gate, which reads the peer address and adds no attributes.
     pub(super) fn new(gate: Gate) -> ByRules {
         let rules = Arc::new(RuleSet::new(gate));
         ByRules { settings: Arc::default(), rules, peer: Arc::new(peer()), attributes: Vec::new() }
     }
 
+    /// Sets the extractor of the attribute `ip`.
     pub(super) fn set_peer(&mut self, peer: Arc<dyn Extract>) {
         self.peer = peer;
     }
 
+    /// Adds an attribute. The name `ip` sets the extractor of the peer address, which exists once.
     pub(super) fn add(&mut self, name: &str, extract: Arc<dyn Extract>) {
         match name {
             attributes::IP => self.set_peer(extract),
@@ -54,6 +62,7 @@ impl ByRules {
         }
     }
 
+    /// Decides about a request of this cost, at once if all attributes are known and the store is in memory.
     pub(super) fn decide(self: &Arc<Self>, head: Head<'_>, cost: u64) -> CallOutcome {
         let each = [&self.peer].into_iter().chain(self.attributes.iter().map(|(_, extract)| extract));
         let found: Vec<_> = each.map(|extract| extract.extract(head)).collect();
@@ -74,8 +83,8 @@ impl ByRules {
         let is_billed = settlement.may_correct();
         if self.rules.is_in_memory {
             let answer = self.with_attributes(head, parts, cost, |attributes| match is_billed {
-                true => gate.admit_tracked_now(&attributes),
-                false => gate.admit_now(&attributes).map(without_bill),
+                true => gate.admit_tracked(&attributes).now(),
+                false => gate.admit(&attributes).now().map(without_bill),
             });
             return match answer {
                 Ok(answer) => self.answered(head, answer, cost),
@@ -143,12 +152,14 @@ impl ByRules {
             phase: Phase::Unserved,
         });
         if delay.is_zero() {
+            taken.report(head, DecisionResult::Allowed);
             return CallOutcome::Pass(Some(OnResponse::ByRules(taken)));
         }
         let delay = Delay::lasting(Arc::clone(&self.settings.clock), delay);
         CallOutcome::wait(WaitForTime { delay, taken: Some(taken) })
     }
 
+    /// Returns the denial by the decisive rule. Without one, a rule denies such requests whatever their number.
     fn deny(&self, head: Head<'_>, admission: &Admission) -> Response<Bytes> {
         let Some(binding) = admission.binding() else {
             return self.settings.deny(&DeniedRequest::because(head, Reason::Forbidden));
@@ -160,6 +171,7 @@ impl ByRules {
         self.settings.deny(&if is_undecided { refused.for_reason(Reason::Capacity) } else { refused })
     }
 
+    /// Returns a denial without a decision of a limit.
     fn deny_because(&self, head: Head<'_>, reason: Reason) -> CallOutcome {
         CallOutcome::Deny(self.settings.deny(&DeniedRequest::because(head, reason)))
     }
@@ -204,7 +216,10 @@ impl Wait for WaitForTime {
         let waited = ready!(Pin::new(&mut self.delay).poll(context));
         let taken = self.taken.take().expect("polled again after it was over");
         Poll::Ready(match waited {
-            Ok(()) => CallOutcome::Pass(Some(OnResponse::ByRules(taken))),
+            Ok(()) => {
+                taken.report(head, DecisionResult::Waited);
+                CallOutcome::Pass(Some(OnResponse::ByRules(taken)))
+            }
             // The system has no timer thread to wake the request.
             Err(_) => {
                 CallOutcome::Deny(taken.settings.deny(&DeniedRequest::because(head, Reason::Undecided)))
@@ -213,6 +228,7 @@ impl Wait for WaitForTime {
     }
 }
 
+/// Asks the rules on a remote store; the takes are kept only if a response may correct them.
 async fn ask_remote(gate: Gate, attributes: Attributes<'static>, is_billed: bool) -> TrackedReply {
     match is_billed {
         true => gate.admit_tracked(&attributes).await,
@@ -220,6 +236,7 @@ async fn ask_remote(gate: Gate, attributes: Attributes<'static>, is_billed: bool
     }
 }
 
+/// Returns an admission whose takes are never corrected.
 fn without_bill(admission: Admission) -> (Admission, Charges) {
     (admission, Charges::default())
 }
@@ -235,7 +252,7 @@ mod tests {
     #[test]
     fn a_request_without_a_decision_is_denied() {
         let policy = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '5/s'").unwrap();
-        let by = ByRules::new(Gate::new(policy, Zone::new(1 << 16)));
+        let by = ByRules::new(Gate::new(policy, Zone::new(1 << 16)).expect("the store supports the policy"));
         let answer = Err(StoreError::unavailable("the plug is out"));
         match by.answered(Head::of(&Request::new(())), answer, 1) {
             CallOutcome::Deny(response) => assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE),

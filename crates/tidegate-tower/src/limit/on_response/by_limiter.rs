@@ -1,4 +1,7 @@
 //! The take of a limiter, while the service runs.
+//!
+//! The correction is done when the response is there, or when this is dropped without one. Both go through the same
+//! function, so a client that disconnects is charged as the settings demand.
 
 use std::sync::Arc;
 
@@ -26,6 +29,7 @@ pub(in crate::limit) struct TakenByLimiter {
 }
 
 impl TakenByLimiter {
+    /// Returns the take of a decision; a permit that it granted is held from now on.
     pub(super) fn new(
         settings: &Arc<Settings>,
         limiter: &Arc<NamedLimiter>,
@@ -57,6 +61,7 @@ impl TakenByLimiter {
 }
 
 impl Drop for TakenByLimiter {
+    /// Corrects a take whose request has no response. After a response it does nothing.
     fn drop(&mut self) {
         let _ = self.settle(self.settings.settlement.if_dropped(self.phase));
     }

@@ -1,4 +1,8 @@
 //! The takes of rules, while the service runs.
+//!
+//! In memory corrections and releases are immediate. On a remote store they are requests: the response waits for them,
+//! so that the next request of the same client finds its quota and its permit; a failure of the store does not fail the
+//! response.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,7 +13,8 @@ use tidegate_rules::{Binding, Charges, Gate, HeldPermit};
 
 use crate::answer::{Dialect, Promise, Promises};
 use crate::body::Held;
-use crate::head::ResponseHead;
+use crate::event::{DecisionEvent, DecisionResult};
+use crate::head::{Head, ResponseHead};
 use crate::limit::settings::Settings;
 use crate::limit::settle::{Phase, Settle};
 use tidegate_support::{join_all, put_remaining};
@@ -22,11 +27,13 @@ pub(in crate::limit) struct RuleSet {
 }
 
 impl RuleSet {
+    /// Returns the rules of a gate, without any header fields formatted yet.
     pub(in crate::limit) fn new(gate: Gate) -> RuleSet {
         let is_in_memory = gate.is_in_memory();
         RuleSet { gate, is_in_memory, promises: Promises::default() }
     }
 
+    /// Returns the parts of replies for the decisive rule, from the cache or made now.
     pub(in crate::limit) fn promise(&self, binding: &Binding) -> Arc<Promise> {
         self.promises.of(&binding.rule, &binding.limit)
     }
@@ -45,6 +52,20 @@ pub(in crate::limit) struct TakenByRules {
 }
 
 impl TakenByRules {
+    /// Reports that the rules have allowed the request.
+    pub(in crate::limit) fn report(&self, head: Head<'_>, result: DecisionResult) {
+        if !self.settings.hook.is_set() {
+            return;
+        }
+        // The name of a rule as header fields have it, which is also that of a denial.
+        let promise = self.binding.as_ref().map(|binding| self.rules.promise(binding));
+        self.settings.hook.report(|| DecisionEvent {
+            limit: promise.as_deref().map(Promise::name),
+            remaining: self.binding.as_ref().map(|binding| binding.decision.remaining()),
+            ..DecisionEvent::allowed(head, result)
+        });
+    }
+
     /// Corrects the takes and releases the permits; returns the future to await for that, if any.
     pub(super) fn settle(&mut self, response: ResponseHead<'_>) -> Option<Settling> {
         let settle = match self.bill.is_empty() {
@@ -75,6 +96,7 @@ impl TakenByRules {
         }
     }
 
+    /// Returns the correction as a future, and leaves no takes behind: a second correction does nothing.
     fn correction(&mut self, settle: Settle) -> impl Future<Output = ()> + Send + use<> {
         correct(self.rules.gate.clone(), std::mem::take(&mut self.bill), settle, self.cost)
     }

@@ -1,4 +1,7 @@
 //! The handling of the response of an allowed request.
+//!
+//! Three things may have to happen: header fields, a correction of the cost, the release of a permit. Most requests
+//! need the first alone, so that case is not boxed.
 
 mod by_limiter;
 mod by_rules;

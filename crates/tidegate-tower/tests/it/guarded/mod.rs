@@ -90,7 +90,7 @@ async fn one_who_is_over_its_limit_takes_nothing_from_the_others_whatever_the_or
 }
 
 #[tokio::test]
-async fn a_service_that_recovers_is_asked_more_and_more_until_nobody_is_refused() {
+async fn a_service_that_recovers_is_called_more_and_more_until_no_call_is_denied() {
     let (service, clock) = (Service::default(), Arc::new(ManualClock::new()));
     let guard = CircuitBreaker::new().with_clock(clock.clone());
     let server = service.start(&guard).await;

@@ -83,7 +83,7 @@ async fn a_client_that_goes_away_in_the_middle_gives_the_place_back() {
 }
 
 #[tokio::test]
-async fn unless_told_otherwise_a_place_is_free_when_the_head_is_there() {
+async fn by_default_a_permit_is_released_when_the_head_is_there() {
     let places = ConcurrencyLimiter::at_most(1);
     let (server, slow) = streaming(ConcurrencyLimitLayer::new(places.clone())).await;
     let mut client = Stream::to(server.address).await;

@@ -133,7 +133,7 @@ async fn a_client_that_goes_away_gives_its_place_or_its_turn_back() {
 }
 
 #[tokio::test]
-async fn whoever_waits_too_long_is_refused() {
+async fn a_request_that_waits_too_long_is_denied() {
     let (work, clock) = (Work::default(), Arc::new(ManualClock::new()));
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let server =

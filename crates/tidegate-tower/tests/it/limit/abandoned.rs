@@ -73,11 +73,11 @@ fn ways() -> Vec<(RateLimitLayer, Box<dyn Fn() -> u64>)> {
     let limiter = Limiter::with_clock(limit, clock());
     let fixed = RateLimitLayer::with(limiter.clone(), key::header("x-user"));
     let policy = Policy::from_toml("[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '100/h'").unwrap();
-    let gate = Gate::new(policy, Zone::with_clock(1 << 16, clock()));
+    let gate = Gate::new(policy, Zone::with_clock(1 << 16, clock())).expect("the store supports the policy");
     let rules = RateLimitLayer::rules(gate.clone()).attribute("user", key::header("x-user"));
     let left_by_rules = move || {
         let ana = tidegate_rules::Attributes::new().set("user", "ana");
-        gate.explain_now(&ana).unwrap().rules[0].decision.unwrap().remaining()
+        gate.explain(&ana).now().unwrap().rules[0].decision.unwrap().remaining()
     };
     vec![
         (fixed.cost(|_| 3), Box::new(move || limiter.peek("ana").remaining())),
@@ -86,7 +86,7 @@ fn ways() -> Vec<(RateLimitLayer, Box<dyn Fn() -> u64>)> {
 }
 
 #[test]
-fn nobody_escapes_a_charge_by_hanging_up() {
+fn no_client_escapes_a_charge_by_disconnecting() {
     for ending in ABANDONED {
         for (layer, left) in ways() {
             let mut service = layer.after(|_| Settle::Charge(9)).layer(Scripted);
@@ -147,14 +147,15 @@ fn a_request_that_is_gone_before_it_was_served_is_not_charged() {
     let waiting = "[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '1/s queue 9 leaky-bucket'";
     for (abandoned, waits) in [(None, 2), (Some(Settle::Charge(5)), 2), (Some(Settle::Refund), 1)] {
         let clock = Arc::new(ManualClock::new());
-        let gate = Gate::new(Policy::from_toml(waiting).unwrap(), Zone::with_clock(1 << 16, clock.clone()));
+        let gate = Gate::new(Policy::from_toml(waiting).unwrap(), Zone::with_clock(1 << 16, clock.clone()))
+            .expect("the store supports the policy");
         let layer = RateLimitLayer::rules(gate.clone()).attribute("user", key::header("x-user"));
         let layer = layer.after(|_| Settle::Charge(4)).with_clock(clock);
         let mut service = abandoned.into_iter().fold(layer, RateLimitLayer::abandoned).layer(Scripted);
         let ana = tidegate_rules::Attributes::new().set("user", "ana");
-        assert!(gate.admit_now(&ana).unwrap().is_allowed());
+        assert!(gate.admit(&ana).now().unwrap().is_allowed());
         end(&mut service, "hang up while it is delayed");
-        let explained = gate.explain_now(&ana).unwrap();
+        let explained = gate.explain(&ana).now().unwrap();
         let delay = explained.rules[0].decision.unwrap().delay();
         assert_eq!(delay, Some(waits * SECOND), "{abandoned:?}");
     }

@@ -39,12 +39,12 @@ fn a_refusal_is_a_problem_that_names_the_policy() {
         assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK);
     }
     let response = now(&mut service, of("ana"));
-    let told = problem(&response);
+    let document = problem(&response);
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(told["type"], "https://iana.org/assignments/http-problem-types#quota-exceeded");
-    assert_eq!((&told["status"], &told["title"]), (&429.into(), &"Quota exceeded".into()));
-    assert_eq!(told["violated-policies"], serde_json::json!(["api"]));
-    assert!(told["detail"].as_str().unwrap().contains("Retry-After"), "{told}");
+    assert_eq!(document["type"], "https://iana.org/assignments/http-problem-types#quota-exceeded");
+    assert_eq!((&document["status"], &document["title"]), (&429.into(), &"Quota exceeded".into()));
+    assert_eq!(document["violated-policies"], serde_json::json!(["api"]));
+    assert!(document["detail"].as_str().unwrap().contains("Retry-After"), "{document}");
     assert_eq!(field(&response, "retry-after"), Some("1800"));
 }
 
@@ -54,8 +54,8 @@ fn what_can_never_pass_has_no_time_to_try_again_and_says_why() {
     let mut service = Counting::default().behind(&layer);
     let response = now(&mut service, of("ana"));
     assert_eq!((response.status(), field(&response, "retry-after")), (StatusCode::TOO_MANY_REQUESTS, None));
-    let told = problem(&response);
-    assert!(told["detail"].as_str().unwrap().contains("at most 2"), "{told}");
+    let document = problem(&response);
+    assert!(document["detail"].as_str().unwrap().contains("at most 2"), "{document}");
 
     let refused = now(&mut service, grpc());
     let status = status(refused.headers());
@@ -91,11 +91,11 @@ fn what_only_looks_like_a_call_of_grpc_is_refused_by_its_status() {
 }
 
 #[test]
-fn whoever_lacks_what_it_is_counted_by_is_refused_let_alone_or_counted_with_its_like() {
+fn requests_without_the_key_are_denied_exempt_or_counted_together() {
     let by = |extract: Box<dyn Fn() -> RateLimitLayer>| {
         let mut service = Counting::default().behind(&extract());
-        let nobody = || Request::builder().uri("/x").body(()).unwrap();
-        [now(&mut service, nobody()), now(&mut service, nobody()), now(&mut service, of("ana"))]
+        let without_user = || Request::builder().uri("/x").body(()).unwrap();
+        [now(&mut service, without_user()), now(&mut service, without_user()), now(&mut service, of("ana"))]
             .map(|response| (response.status().as_u16(), field(&response, "ratelimit").is_some()))
     };
     let limit = Limit::per_hour(1);
@@ -111,11 +111,11 @@ fn whoever_lacks_what_it_is_counted_by_is_refused_let_alone_or_counted_with_its_
 }
 
 #[test]
-fn who_lacks_it_is_told_so() {
+fn a_denial_for_a_missing_key_has_no_retry_after() {
     let layer = RateLimitLayer::new(Limit::per_hour(1), key::header("x-user").or_refuse());
     let response = now(&mut Counting::default().behind(&layer), Request::builder().body(()).unwrap());
-    let told = problem(&response);
-    assert_eq!((&told["status"], &told["title"]), (&400.into(), &"Bad Request".into()));
+    let document = problem(&response);
+    assert_eq!((&document["status"], &document["title"]), (&400.into(), &"Bad Request".into()));
     assert_eq!(field(&response, "retry-after"), None);
 }
 
@@ -128,13 +128,13 @@ fn an_answer_of_one_s_own_takes_the_place_of_ours_and_the_fields_are_added() {
                 Reason::Quota => StatusCode::IM_A_TEAPOT,
                 _ => refused.status(),
             };
-            let told = format!(
+            let text = format!(
                 "{:?} of {:?} at {}",
                 refused.policy(),
                 refused.retry_after().is_some(),
                 refused.head().path()
             );
-            http::Response::builder().status(status).body(told.into()).unwrap()
+            http::Response::builder().status(status).body(text.into()).unwrap()
         });
     let mut service = Counting::default().behind(&layer);
     assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK);
@@ -169,13 +169,13 @@ fn an_answer_of_one_s_own_may_ask_the_same_layer_also_after_its_limit_was_replac
     let layer = RateLimitLayer::with(limiter, key::header("x-user")).otherwise(|refused| {
         let asks_for_another = refused.head().header("x-user").is_some_and(|user| user == "ana");
         let mut service = Counting::default().behind(LAYER.get().unwrap());
-        let told = match asks_for_another {
+        let statuses = match asks_for_another {
             true => {
                 [now(&mut service, of("bob")), now(&mut service, of("bob"))].map(|got| got.status().as_u16())
             }
             false => [0, 0],
         };
-        http::Response::builder().status(refused.status()).body(format!("{told:?}").into()).unwrap()
+        http::Response::builder().status(refused.status()).body(format!("{statuses:?}").into()).unwrap()
     });
     let mut service = Counting::default().behind(LAYER.get_or_init(|| layer));
     assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK);
@@ -199,9 +199,12 @@ fn a_store_without_room_is_a_denial_and_never_an_error_of_the_server() {
         (refused.status(), field(&refused, "retry-after")),
         (StatusCode::TOO_MANY_REQUESTS, Some("1"))
     );
-    let told = problem(&refused);
-    assert_eq!(told["type"], "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
-    assert_eq!(told["status"], 429);
+    let document = problem(&refused);
+    assert_eq!(
+        document["type"],
+        "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+    );
+    assert_eq!(document["status"], 429);
     assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK, "a known key is decided as ever");
 }
 

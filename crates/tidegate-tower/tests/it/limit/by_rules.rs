@@ -35,7 +35,10 @@ limit = '5/h'
 fn gate(text: &str) -> (Gate, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     let policy = Policy::from_toml(text).unwrap_or_else(|error| panic!("{error}"));
-    (Gate::new(policy, Zone::with_clock(1 << 18, clock.clone())), clock)
+    (
+        Gate::new(policy, Zone::with_clock(1 << 18, clock.clone())).expect("the store supports the policy"),
+        clock,
+    )
 }
 
 fn by(gate: &Gate) -> RateLimitLayer {
@@ -52,20 +55,20 @@ fn users_and_addresses_are_limited_together_all_or_none() {
     let (gate, _) = gate(BOTH);
     let counting = Counting::default();
     let mut service = counting.behind(&by(&gate));
-    let mut told = |user, ip| {
+    let mut reply = |user, ip| {
         let response = now(&mut service, from(user, ip, "/api/x"));
         (response.status().as_u16(), field(&response, "ratelimit").unwrap().to_owned())
     };
-    let told_is = |status: u16, told: &str| (status, told.to_owned());
-    assert_eq!(told("ana", "192.0.2.1"), told_is(200, "\"per-user\";r=2;t=1200"));
-    assert_eq!(told("ana", "192.0.2.1").0, 200);
-    assert_eq!(told("ana", "192.0.2.1").0, 200);
-    assert_eq!(told("ana", "192.0.2.1"), told_is(429, "\"per-user\";r=0;t=1200"));
+    let expected = |status: u16, field: &str| (status, field.to_owned());
+    assert_eq!(reply("ana", "192.0.2.1"), expected(200, "\"per-user\";r=2;t=1200"));
+    assert_eq!(reply("ana", "192.0.2.1").0, 200);
+    assert_eq!(reply("ana", "192.0.2.1").0, 200);
+    assert_eq!(reply("ana", "192.0.2.1"), expected(429, "\"per-user\";r=0;t=1200"));
     // A denial by one rule has cost the address nothing: two are left.
-    assert_eq!(told("bob", "192.0.2.1").0, 200);
-    assert_eq!(told("bob", "192.0.2.1"), told_is(200, "\"per-address\";r=0;t=3600"));
-    assert_eq!(told("bob", "192.0.2.1"), told_is(429, "\"per-address\";r=0;t=720"));
-    assert_eq!(told("bob", "192.0.2.2").0, 200, "and a refusal of the address has cost bob nothing");
+    assert_eq!(reply("bob", "192.0.2.1").0, 200);
+    assert_eq!(reply("bob", "192.0.2.1"), expected(200, "\"per-address\";r=0;t=3600"));
+    assert_eq!(reply("bob", "192.0.2.1"), expected(429, "\"per-address\";r=0;t=720"));
+    assert_eq!(reply("bob", "192.0.2.2").0, 200, "and a refusal of the address has cost bob nothing");
     assert_eq!(counting.asked(), 6);
     let free = now(&mut service, from("ana", "192.0.2.1", "/else"));
     assert_eq!((free.status(), field(&free, "ratelimit")), (StatusCode::OK, None));
@@ -138,7 +141,7 @@ fn other_rules_hold_from_the_next_request_on_and_counts_stay() {
 }
 
 #[test]
-fn a_rule_that_delays_delays_and_whoever_has_no_max_wait_is_refused() {
+fn a_rule_that_delays_delays_and_a_request_without_a_max_wait_is_denied() {
     let (gate, clock) = gate("[[rule]]\nname = 'even'\nlimit = '1/s leaky-bucket queue 5'\n");
     let counting = Counting::default();
     let mut service = counting.behind(&RateLimitLayer::rules(gate).with_clock(clock.clone()));
@@ -193,8 +196,8 @@ fn what_a_response_says_is_charged_to_all_rules_of_the_request() {
     let mut service = Counting::default().behind(&layer);
     let left = || {
         let ana = Attributes::new().path("/api/x").set("user", "ana").set("ip", "192.0.2.1");
-        let told = gate.explain_now(&ana).unwrap();
-        told.rules.iter().map(|rule| rule.decision.unwrap().remaining()).collect::<Vec<_>>()
+        let explained = gate.explain(&ana).now().unwrap();
+        explained.rules.iter().map(|rule| rule.decision.unwrap().remaining()).collect::<Vec<_>>()
     };
     let mut missing = from("ana", "192.0.2.1", "/api/x");
     missing.headers_mut().insert("x-status", "404".parse().unwrap());

@@ -55,11 +55,11 @@ fn the_fields_of_the_ietf_are_structured_and_true() {
 #[test]
 fn the_fields_of_older_drafts_are_what_they_were() {
     let [first, _, refused] = answers(|layer| layer.fields(Dialect::Draft03));
-    let told = |response: &Got| {
+    let numbers = |response: &Got| {
         ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"]
             .map(|name| field(response, name).unwrap().parse::<u64>().unwrap())
     };
-    assert_eq!((told(&first), told(&refused)), ([2, 1, 2], [2, 0, 1]));
+    assert_eq!((numbers(&first), numbers(&refused)), ([2, 1, 2], [2, 0, 1]));
     assert_eq!((field(&first, "ratelimit"), field(&refused, "retry-after")), (None, Some("1")));
 
     let [first, _, refused] = answers(|layer| layer.fields(Dialect::Draft07));
@@ -79,11 +79,11 @@ fn the_fields_without_a_standard_have_a_date() {
     let before = today();
     let [first, _, refused] = answers(|layer| layer.fields(Dialect::XRateLimit));
     let after = today();
-    let told = |response: &Got, name| field(response, name).unwrap().parse::<u64>().unwrap();
-    assert_eq!((told(&first, "x-ratelimit-limit"), told(&first, "x-ratelimit-remaining")), (2, 1));
-    assert!((before + 2..=after + 2).contains(&told(&first, "x-ratelimit-reset")));
-    assert!((before + 1..=after + 1).contains(&told(&refused, "x-ratelimit-reset")));
-    assert_eq!(told(&refused, "retry-after"), 1);
+    let number = |response: &Got, name| field(response, name).unwrap().parse::<u64>().unwrap();
+    assert_eq!((number(&first, "x-ratelimit-limit"), number(&first, "x-ratelimit-remaining")), (2, 1));
+    assert!((before + 2..=after + 2).contains(&number(&first, "x-ratelimit-reset")));
+    assert!((before + 1..=after + 1).contains(&number(&refused, "x-ratelimit-reset")));
+    assert_eq!(number(&refused, "retry-after"), 1);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn without_fields_only_a_refusal_says_anything() {
 }
 
 #[test]
-fn a_limit_that_is_replaced_is_told_as_it_is_now() {
+fn a_replaced_limit_is_reported_as_it_is_now() {
     let limiter = Limiter::with_clock(Limit::per_second(10), Arc::new(ManualClock::new()));
     let mut service = Counting::default().behind(&RateLimitLayer::with(limiter.clone(), key::everyone()));
     let mut policy = || field(&now(&mut service, of("ana")), "ratelimit-policy").unwrap().to_owned();
@@ -110,13 +110,13 @@ fn a_limit_that_is_replaced_is_told_as_it_is_now() {
 }
 
 #[test]
-fn a_name_is_told_so_that_everybody_can_read_it() {
+fn a_name_is_reported_in_characters_that_every_parser_accepts() {
     let long = "x".repeat(100);
-    for (name, told) in [("a\"b\\c\n", "a_b_c_"), ("käse", "k_se"), (&long, &*long), ("", "")] {
+    for (name, reported) in [("a\"b\\c\n", "a_b_c_"), ("käse", "k_se"), (&long, &*long), ("", "")] {
         let layer = RateLimitLayer::new(Limit::per_second(5), key::everyone()).named(name);
         let response = now(&mut Counting::default().behind(&layer), of("ana"));
-        assert_eq!(read(field(&response, "ratelimit").unwrap()).0, told);
-        assert_eq!(read(field(&response, "ratelimit-policy").unwrap()).0, told);
+        assert_eq!(read(field(&response, "ratelimit").unwrap()).0, reported);
+        assert_eq!(read(field(&response, "ratelimit-policy").unwrap()).0, reported);
     }
 }
 
@@ -177,8 +177,8 @@ fn layers_around_each_other_tell_their_limits_in_one_list() {
 }
 
 #[test]
-fn where_only_one_limit_can_be_told_it_is_that_of_the_innermost_layer() {
-    for (dialect, name, told) in [
+fn fields_for_one_limit_report_that_of_the_innermost_layer() {
+    for (dialect, name, value) in [
         (Dialect::Draft07, "ratelimit", "limit=1, remaining=0, reset=3600"),
         (Dialect::Draft03, "ratelimit-limit", "1"),
         (Dialect::XRateLimit, "x-ratelimit-limit", "1"),
@@ -187,7 +187,7 @@ fn where_only_one_limit_can_be_told_it_is_that_of_the_innermost_layer() {
         let mut answer = nested(layer(Limit::per_hour(9)), layer(Limit::per_hour(1)));
         for status in [200, 429] {
             let response = answer();
-            assert_eq!((response.status().as_u16(), field(&response, name)), (status, Some(told)));
+            assert_eq!((response.status().as_u16(), field(&response, name)), (status, Some(value)));
             assert_eq!(response.headers().get_all(name).iter().count(), 1, "{dialect:?}");
         }
     }

@@ -3,13 +3,13 @@
 mod abandoned;
 mod answers;
 mod by_rules;
-mod elsewhere;
 mod fields;
 mod over_grpc;
 mod over_http;
 mod per_request;
 mod readiness;
 mod refunds;
+mod remote_store;
 mod repeated;
 mod same_key;
 mod settings;
@@ -133,7 +133,7 @@ where
     S: Service<Request<B>, Response = Response<Answered<R>>, Error = Infallible>,
     R: http_body::Body<Data = Bytes, Error = Infallible> + Unpin,
 {
-    let response = at_once(service.call(request)).expect("nobody waits here").unwrap();
+    let response = at_once(service.call(request)).expect("no request waits here").unwrap();
     whole(response)
 }
 

@@ -95,10 +95,13 @@ async fn bodies_pass_as_they_are_streamed_or_not_and_head_has_none() {
 
 /// A nested router does not see the prefix of the path.
 #[tokio::test]
-async fn within_a_nested_router_rules_see_the_whole_path_if_they_are_told() {
+async fn in_a_nested_router_rules_match_the_whole_path_if_the_attribute_is_set() {
     let rules = || {
         let policy = "[[rule]]\nname = 'api'\nwhen = { path = '/api/{*rest}' }\nlimit = '2/h'";
-        RateLimitLayer::rules(Gate::new(Policy::from_toml(policy).unwrap(), Zone::new(1 << 16)))
+        RateLimitLayer::rules(
+            Gate::new(Policy::from_toml(policy).unwrap(), Zone::new(1 << 16))
+                .expect("the store supports the policy"),
+        )
     };
     let whole_path = key::extension(|uri: &OriginalUri| uri.path().to_owned());
     let orders = || Router::new().route("/orders", get(|| async { "orders" }));

@@ -24,7 +24,7 @@ fn by_plan() -> (RateLimitLayer, Arc<ManualClock>) {
 }
 
 #[test]
-fn each_request_is_held_to_its_own_limit_and_whoever_changes_plans_starts_afresh() {
+fn each_request_obeys_its_own_limit_and_a_caller_with_a_new_plan_starts_full() {
     let (layer, _) = by_plan();
     let mut service = Counting::default().behind(&layer.named("plan"));
     let response = now(&mut service, plan("10/h"));
@@ -117,7 +117,7 @@ fn who_waits_has_its_time_and_who_goes_before_gives_it_back() {
 }
 
 #[test]
-fn whoever_goes_from_the_middle_lets_everybody_behind_move_up() {
+fn a_waiter_that_leaves_the_middle_of_the_queue_moves_up_all_behind_it() {
     let (layer, clock) = by_plan();
     let mut service = Counting::default().behind(&layer.wait(10 * SECOND));
     let mut task = Task::new((0..4).map(|_| service.call(plan("1/s"))));
@@ -134,7 +134,7 @@ fn whoever_goes_from_the_middle_lets_everybody_behind_move_up() {
 }
 
 #[test]
-fn whoever_would_wait_too_long_is_refused_and_reserves_nothing() {
+fn a_request_that_would_wait_too_long_is_denied_and_reserves_nothing() {
     let (layer, clock) = by_plan();
     let counting = Counting::default();
     let mut service = counting.behind(&layer.wait(SECOND));

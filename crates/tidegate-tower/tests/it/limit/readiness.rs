@@ -137,7 +137,7 @@ fn a_request_that_waits_is_sent_also_while_the_service_that_it_came_through_is_k
         let mut task = Task::new([service.call(of("ana"))]);
         let at_once = task.run().len();
         clock.advance(wait);
-        assert_eq!(at_once + task.run().len(), answers, "the only place is reserved for nobody");
+        assert_eq!(at_once + task.run().len(), answers, "the only permit is not reserved for a waiter");
     }
     assert_eq!(strict.places.lock().unwrap().calls, 2);
 }
@@ -214,7 +214,7 @@ fn a_refused_request_leaves_the_readiness_that_was_asked_for_to_others() {
 }
 
 #[test]
-fn whoever_waits_is_told_when_the_service_cannot_be_ready() {
+fn a_waiter_receives_the_error_of_a_service_that_cannot_be_ready() {
     let strict = Strict::new(1);
     let (mut service, clock) = layered(&strict, Limit::per_second(1).burst(1), 10 * SECOND);
     assert_eq!(ready(&mut service), READY);

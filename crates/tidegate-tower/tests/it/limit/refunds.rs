@@ -80,8 +80,12 @@ impl Site {
             "map" => RateLimitLayer::with(Limiter::on(&map, "", limit), user()),
             "alone" => RateLimitLayer::with(Limiter::on(&zone, "", limit), key::everyone()),
             "each" => RateLimitLayer::each_on(&zone, user(), move |_| limit),
-            "rules in a zone" => RateLimitLayer::rules(Gate::new(policy(), zone)).attribute("user", user()),
-            _ => RateLimitLayer::rules(Gate::new(policy(), map)).attribute("user", user()),
+            "rules in a zone" => {
+                RateLimitLayer::rules(Gate::new(policy(), zone).expect("the store supports the policy"))
+                    .attribute("user", user())
+            }
+            _ => RateLimitLayer::rules(Gate::new(policy(), map).expect("the store supports the policy"))
+                .attribute("user", user()),
         };
         let layer = layer.after(|response| match response.status().is_success() {
             true => Settle::Refund,
@@ -127,7 +131,7 @@ fn answer((is_answered, mut answer): (Arc<AtomicBool>, Answer)) {
     is_answered.store(true, Ordering::SeqCst);
     match poll(&mut answer) {
         Poll::Ready(response) => assert_eq!(response.status(), StatusCode::OK),
-        Poll::Pending => panic!("it was told to answer"),
+        Poll::Pending => panic!("its response is due"),
     }
 }
 

@@ -23,7 +23,8 @@ type Tried = Arc<Mutex<HashMap<String, u32>>>;
 fn by_rules(rule: &str) -> RateLimitLayer {
     let text = format!("[[rule]]\nname = 'per-account'\nlimit = '2/h'\n{rule}\n");
     let policy = Policy::from_toml(&text).unwrap_or_else(|error| panic!("{error}"));
-    RateLimitLayer::rules(Gate::new(policy, Zone::new(1 << 20))).peer(key::peer().or_skip())
+    RateLimitLayer::rules(Gate::new(policy, Zone::new(1 << 20)).expect("the store supports the policy"))
+        .peer(key::peer().or_skip())
 }
 
 /// Starts a server whose application reads the last value; returns it with the values received.
@@ -52,7 +53,7 @@ async fn raw(server: &Server, target: &str, fields: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn whoever_repeats_a_name_tries_no_more_often_than_others() {
+async fn a_client_that_repeats_a_name_gets_no_more_tries_than_others() {
     let layers = [
         by_rules("key = ['query.account']"),
         by_rules("key = ['header.x-account']"),
@@ -102,7 +103,8 @@ fn a_condition_looks_at_every_value() {
     let limited = by_rules("when = { 'header.x-plan' = 'free' }");
     let free = "[[rule]]\nname = 'vip'\nwhen = { 'header.x-plan' = 'vip' }\ndecision = 'allow'\n\
         [[rule]]\nname = 'all'\nlimit = '2/h'\n";
-    let gate = Gate::new(Policy::from_toml(free).unwrap(), Zone::new(1 << 16));
+    let gate = Gate::new(Policy::from_toml(free).unwrap(), Zone::new(1 << 16))
+        .expect("the store supports the policy");
     let exempt = RateLimitLayer::rules(gate).peer(key::peer().or_skip());
     for layer in [limited, exempt] {
         let mut service = Counting::default().behind(&layer);

@@ -49,7 +49,7 @@ fn a_request_is_the_same_key_in_a_layer_and_in_a_rule() {
         let parts = (key::header("x-user"), key::query("q"), key::peer().or_share());
         let limiter = Limiter::on(&zone, "api", Limit::per_hour(1));
         let by_key = Counting::default().behind(&RateLimitLayer::with(limiter, parts));
-        let gate = Gate::new(Policy::from_toml(RULE).unwrap(), zone);
+        let gate = Gate::new(Policy::from_toml(RULE).unwrap(), zone).expect("the store supports the policy");
         let by_rule = Counting::default().behind(&RateLimitLayer::rules(gate).peer(key::peer().or_share()));
         let (mut first, mut second) = if is_rule_first { (by_rule, by_key) } else { (by_key, by_rule) };
         for (users, path, ip) in cases {

@@ -55,7 +55,8 @@ fn a_request_weighs_what_the_function_says_and_nothing_is_free() {
 #[test]
 fn a_request_that_weighs_nothing_passes_and_spends_nothing_whatever_decides() {
     let rules = "[[rule]]\nname = 'all'\nlimit = '1/h'\n[[rule]]\nname = 'one'\nlimit = '1/h concurrency'";
-    let gate = Gate::new(Policy::from_toml(rules).unwrap(), Zone::new(1 << 16));
+    let gate = Gate::new(Policy::from_toml(rules).unwrap(), Zone::new(1 << 16))
+        .expect("the store supports the policy");
     for layer in [
         RateLimitLayer::new(HOURLY, key::everyone()),
         RateLimitLayer::new(HOURLY, key::header("x-user")),
@@ -101,7 +102,7 @@ fn addresses_are_counted_by_network_and_however_a_server_leaves_them() {
 
 /// All requests would share one key, and the first caller would lock out all others.
 #[test]
-fn an_address_that_nobody_has_noted_is_a_mistake_of_the_program_and_the_answer_says_what_to_do() {
+fn an_address_that_no_server_added_is_a_mistake_of_the_program_and_the_reply_has_the_remedy() {
     #[derive(Clone)]
     struct Connected(IpAddr);
     let nowhere = || Request::builder().body(()).unwrap();
@@ -145,13 +146,13 @@ fn an_address_that_nobody_has_noted_is_a_mistake_of_the_program_and_the_answer_s
 
 #[test]
 #[should_panic(expected = "attribute \"user\": only rules look at it, and this layer has none")]
-fn an_attribute_for_rules_that_are_not_there_is_told_at_once() {
+fn an_attribute_without_rules_panics_at_once() {
     let _ = RateLimitLayer::new(HOURLY, key::everyone()).attribute("user", key::header("x-user"));
 }
 
 #[test]
 #[should_panic(expected = "peer: only rules look for it, and this layer has none")]
-fn a_peer_for_rules_that_are_not_there_is_told_at_once() {
+fn a_peer_without_rules_panics_at_once() {
     let _ = RateLimitLayer::each(key::everyone(), |_| HOURLY).peer(key::peer());
 }
 
@@ -215,12 +216,12 @@ fn settings_of_a_clone_are_its_own_and_counts_are_shared() {
     let first = RateLimitLayer::new(Limit::per_hour(2), key::everyone()).named("first");
     let second = first.clone().named("second").after(|_| Settle::Refund);
     let (mut one, mut other) = (Counting::default().behind(&first), Counting::default().behind(&second));
-    let told =
+    let policy =
         |response: &super::Got| field(response, "ratelimit").unwrap().split(';').next().unwrap().to_owned();
-    assert_eq!(told(&now(&mut one, of("ana"))), "\"first\"");
+    assert_eq!(policy(&now(&mut one, of("ana"))), "\"first\"");
     for _ in 0..5 {
         let response = now(&mut other, of("ana"));
-        assert_eq!((response.status(), told(&response)), (StatusCode::OK, "\"second\"".to_owned()));
+        assert_eq!((response.status(), policy(&response)), (StatusCode::OK, "\"second\"".to_owned()));
     }
     assert_eq!(now(&mut one, of("ana")).status(), StatusCode::OK);
     assert_eq!(now(&mut other, of("ana")).status(), StatusCode::TOO_MANY_REQUESTS);

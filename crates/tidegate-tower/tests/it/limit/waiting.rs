@@ -128,7 +128,7 @@ fn a_request_that_waits_is_decided_by_joining_the_queue_and_not_once_more() {
 }
 
 #[test]
-fn whoever_would_wait_too_long_is_refused_at_once_and_told_how_long_it_would_be() {
+fn a_request_that_would_wait_too_long_is_denied_at_once_with_the_length_of_the_wait() {
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone());
     let counting = Counting::default();

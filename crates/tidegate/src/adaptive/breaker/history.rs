@@ -40,12 +40,17 @@ pub(super) struct BreakerHistory {
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
+    /// Closed: all calls pass, and the window counts how they end.
     Clear(CallWindow),
+    /// A share of the calls passes.
     Limiting(Limiting),
+    /// Open: no call passes until this time.
     Shut { until: Timestamp },
+    /// A few probes pass.
     HalfOpen(HalfOpen),
 }
 
+/// The share of the calls that passes, and the results since it last changed.
 #[derive(Clone, Copy, Debug)]
 struct Limiting {
     share: u32,
@@ -58,6 +63,7 @@ struct Limiting {
     tally: CallTally,
 }
 
+/// The probes after a pause.
 #[derive(Clone, Copy, Debug)]
 struct HalfOpen {
     in_flight: u64,
@@ -146,6 +152,7 @@ impl BreakerHistory {
         self.catch_up(settings);
     }
 
+    /// Applies the change that is due in this stage.
     fn catch_up(&mut self, settings: &BreakerSettings) {
         match &mut self.stage {
             Stage::Clear(_) => {}
@@ -159,6 +166,7 @@ impl BreakerHistory {
         }
     }
 
+    /// Decides about the share as soon as there are enough results. With too few, the share grows with time.
     fn judge(&mut self, limiting: Limiting, settings: &BreakerSettings) {
         if limiting.tally.judged >= settings.probes {
             let due = limiting.since.saturating_add(settings.slot).max(limiting.heard);
@@ -180,6 +188,7 @@ impl BreakerHistory {
         }
     }
 
+    /// Halves the share if too many calls failed, and opens below the least share; otherwise the share grows.
     fn decide(&mut self, limiting: Limiting, settings: &BreakerSettings) {
         if !limiting.tally.hurts(settings.percent) {
             return self.ease(limiting, 1);
@@ -190,6 +199,7 @@ impl BreakerHistory {
         }
     }
 
+    /// Raises the share by so many eighths; the full share closes the breaker.
     fn ease(&mut self, limiting: Limiting, steps: u64) {
         let steps = u32::try_from(steps.min(u64::from(FULL / STEP))).unwrap_or(1);
         match limiting.share + steps * STEP {
@@ -198,26 +208,31 @@ impl BreakerHistory {
         }
     }
 
+    /// Closes the breaker. The next pause is then as short as the first.
     fn clear(&mut self) {
         self.pause = None;
         self.begin(Stage::Clear(CallWindow::beginning(self.now)));
     }
 
+    /// Starts to admit this share of the calls.
     fn limit_to(&mut self, share: u32) {
         let (since, heard, tally) = (self.now, self.now, CallTally::default());
         self.begin(Stage::Limiting(Limiting { share, credit: 0, in_flight: 0, since, heard, tally }));
     }
 
+    /// Opens the breaker, for twice the previous pause or for the first one.
     fn shut(&mut self, settings: &BreakerSettings) {
         let pause = settings.next_pause(self.pause);
         self.pause = Some(pause);
         self.begin(Stage::Shut { until: self.now.saturating_add(pause) });
     }
 
+    /// Half-opens the breaker.
     fn try_out(&mut self) {
         self.begin(Stage::HalfOpen(HalfOpen { in_flight: 0, succeeded: 0, overdue: 0, since: self.now }));
     }
 
+    /// Enters a stage, and begins an epoch.
     fn begin(&mut self, stage: Stage) {
         self.epoch = self.epoch.wrapping_add(1);
         self.stage = stage;
@@ -266,6 +281,7 @@ impl HalfOpen {
         is_free
     }
 
+    /// Removes a probe that has ended.
     fn leave(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.overdue = self.overdue.min(self.in_flight);
@@ -280,6 +296,7 @@ impl HalfOpen {
         }
     }
 
+    /// Returns true if all probe slots are in use; an overdue probe uses none.
     fn is_full(&self, settings: &BreakerSettings) -> bool {
         self.in_flight - self.overdue >= settings.probes
     }

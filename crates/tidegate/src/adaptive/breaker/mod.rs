@@ -26,10 +26,10 @@ use crate::time::{Clock, MILLISECOND, SECOND, Source, Ticks, Timestamp};
 /// ```
 /// use tidegate::{CircuitBreaker, Outcome, SECOND};
 ///
-/// let guard = CircuitBreaker::new().window(10 * SECOND).at_least(20).percent(50);
-/// match guard.admit() {
-///     Ok(passage) => passage.done(Outcome::Done), // after the call, by how it went
-///     Err(refusal) => println!("not now: {refusal}"),
+/// let breaker = CircuitBreaker::new().window(10 * SECOND).at_least(20).percent(50);
+/// match breaker.admit() {
+///     Ok(permit) => permit.done(Outcome::Done), // after the call, with its outcome
+///     Err(denied) => println!("not now: {denied}"),
 /// }
 /// ```
 ///
@@ -54,6 +54,7 @@ use crate::time::{Clock, MILLISECOND, SECOND, Source, Ticks, Timestamp};
 /// windows, while a call admitted since the last change is in flight or has failed. So timeouts may be up to eight
 /// windows long. Probes have no timeout. After eight pauses without a result, one more probe is admitted, and so on: a
 /// probe that never ends does not keep a recovered service blocked.
+#[doc(alias("circuit breaker", "Guard", "load shedding", "error rate", "outlier detection"))]
 #[derive(Clone, Debug)]
 pub struct CircuitBreaker {
     shared: Arc<Inner>,
@@ -92,6 +93,7 @@ impl BreakerSettings {
         pause: Ticks::saturating_from(Duration::from_secs(5)),
     };
 
+    /// Returns the whole window.
     fn window(&self) -> Ticks {
         Ticks::new(self.slot.get().saturating_mul(SLOTS))
     }
@@ -108,6 +110,7 @@ impl BreakerSettings {
 }
 
 /// The state of a circuit breaker.
+#[doc(alias("closed", "open", "half-open"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
     /// Closed: every call passes.
@@ -184,6 +187,9 @@ impl CircuitBreaker {
     }
 
     /// Admits one call. Fails with the time of the next attempt if the call is denied.
+    ///
+    /// `retry_after` is exact while the breaker is open, and one step of the share otherwise. Report the result with
+    /// [`BreakerPermit::done`], also for calls that failed.
     pub fn admit(&self) -> Result<BreakerPermit, Denied> {
         let Inner { settings, clock, course } = &*self.shared;
         let (began, admitted) = {
@@ -203,6 +209,8 @@ impl CircuitBreaker {
     }
 
     /// Returns the current state.
+    ///
+    /// It applies changes that are due, such as the end of a pause. For metrics and health checks.
     pub fn state(&self) -> BreakerState {
         let Inner { settings, clock, course } = &*self.shared;
         course.lock().state(clock.now(), settings)
@@ -216,7 +224,7 @@ impl Default for CircuitBreaker {
 }
 
 /// The permit of an admitted call. Dropped without a result, it counts as [`Outcome::Ignored`].
-#[must_use = "a guard learns only from how calls end"]
+#[must_use = "a breaker learns only from the outcomes of calls"]
 #[derive(Debug)]
 pub struct BreakerPermit {
     shared: Arc<Inner>,

@@ -61,7 +61,7 @@ fn at_the_percentage_it_does_not_limit_and_above_it_does() {
 }
 
 #[test]
-fn what_says_nothing_is_not_judged() {
+fn ignored_and_dropped_calls_are_not_judged() {
     let (guard, _) = guard();
     ask(&guard, 19, Outcome::Failed);
     ask(&guard, 1000, Outcome::Ignored);
@@ -70,7 +70,7 @@ fn what_says_nothing_is_not_judged() {
 }
 
 #[test]
-fn what_is_older_than_the_window_is_not_judged() {
+fn calls_older_than_the_window_are_not_judged() {
     let (guard, clock) = guard();
     ask(&guard, 19, Outcome::Failed);
     clock.advance(10 * SECOND);
@@ -100,7 +100,7 @@ fn exactly_the_share_passes_at_any_number_of_calls() {
 }
 
 #[test]
-fn it_eases_off_to_clear_while_it_does_not_hurt() {
+fn the_share_grows_to_all_calls_while_calls_succeed() {
     let (guard, clock) = guard();
     ask(&guard, 20, Outcome::Failed);
     for percent in [50, 62, 75, 87] {
@@ -114,7 +114,7 @@ fn it_eases_off_to_clear_while_it_does_not_hurt() {
 }
 
 #[test]
-fn a_call_from_before_a_change_says_nothing_about_it() {
+fn a_call_from_before_a_change_is_not_counted_after_it() {
     let (guard, clock) = guard();
     let early: Vec<BreakerPermit> = (0..100).filter_map(|_| guard.admit().ok()).collect();
     ask(&guard, 20, Outcome::Failed);
@@ -126,7 +126,7 @@ fn a_call_from_before_a_change_says_nothing_about_it() {
 }
 
 #[test]
-fn while_nothing_is_heard_it_eases_off_a_step_per_window() {
+fn without_results_the_share_grows_by_a_step_per_window() {
     let (guard, clock) = guard();
     ask(&guard, 20, Outcome::Failed);
     ask(&guard, 4, Outcome::Done); // two pass: too few for a step
@@ -139,7 +139,7 @@ fn while_nothing_is_heard_it_eases_off_a_step_per_window() {
 }
 
 #[test]
-fn a_call_in_flight_is_not_silence_until_eight_windows_are_over() {
+fn a_call_in_flight_suspends_growth_for_eight_windows() {
     let (guard, clock) = guard();
     ask(&guard, 20, Outcome::Failed);
     let hung: Vec<_> = (0..2).filter_map(|_| guard.admit().ok()).collect();
@@ -153,7 +153,7 @@ fn a_call_in_flight_is_not_silence_until_eight_windows_are_over() {
 }
 
 #[test]
-fn what_went_wrong_is_not_silence_until_eight_windows_are_over() {
+fn a_failed_call_suspends_growth_for_eight_windows() {
     for looks_in_between in [true, false] {
         let (guard, clock) = guard();
         ask(&guard, 20, Outcome::Failed);
@@ -168,7 +168,7 @@ fn what_went_wrong_is_not_silence_until_eight_windows_are_over() {
 }
 
 #[test]
-fn when_no_share_helps_nothing_passes_for_the_pause() {
+fn when_no_share_helps_the_breaker_is_open_for_the_pause() {
     let (guard, clock) = shut();
     assert_eq!(guard.state(), shut_for(5));
     clock.advance(5 * SECOND - MILLISECOND);
@@ -180,7 +180,7 @@ fn when_no_share_helps_nothing_passes_for_the_pause() {
 }
 
 #[test]
-fn whoever_looks_late_finds_the_pause_over() {
+fn a_late_reading_finds_the_pause_over() {
     let (guard, clock) = guard();
     ask(&guard, 20, Outcome::Failed);
     for _ in 0..4 {
@@ -195,7 +195,7 @@ fn whoever_looks_late_finds_the_pause_over() {
 }
 
 #[test]
-fn half_open_only_so_many_probes_pass_at_a_time_and_a_dropped_one_makes_room() {
+fn half_open_admits_a_bounded_number_of_probes_and_a_dropped_one_frees_its_slot() {
     let (guard, clock) = shut();
     clock.advance(5 * SECOND);
     let mut probes: Vec<_> = (0..3).map(|_| guard.admit().unwrap()).collect();
@@ -241,7 +241,7 @@ fn each_probe_that_fails_makes_the_next_pause_longer_up_to_a_bound() {
 }
 
 #[test]
-fn probes_that_never_end_make_room_for_one_more_per_eight_pauses() {
+fn each_eight_pauses_one_more_probe_passes_beside_probes_that_never_end() {
     let (guard, clock) = shut();
     clock.advance(5 * SECOND);
     let mut hung: Vec<_> = (0..3).map(|_| guard.admit().unwrap()).collect();
@@ -258,7 +258,7 @@ fn probes_that_never_end_make_room_for_one_more_per_eight_pauses() {
 }
 
 #[test]
-fn probes_that_have_ended_give_back_what_room_they_made() {
+fn an_overdue_probe_that_ends_frees_no_additional_slot() {
     let (guard, clock) = shut();
     clock.advance(5 * SECOND);
     let mut probes: Vec<_> = (0..3).map(|_| guard.admit().unwrap()).collect();
@@ -283,7 +283,7 @@ fn a_probe_that_takes_longer_than_eight_pauses_still_counts() {
 }
 
 #[test]
-fn a_clock_that_goes_back_shuts_nobody_out() {
+fn a_clock_step_back_does_not_extend_the_open_time() {
     let (guard, clock) = shut();
     clock.step_back(90 * SECOND);
     assert_eq!(guard.state(), shut_for(5));
@@ -297,7 +297,7 @@ fn a_clock_that_goes_back_shuts_nobody_out() {
 }
 
 #[test]
-fn what_a_clock_had_counted_before_it_went_back_is_forgotten() {
+fn counts_from_before_a_clock_step_back_are_dropped() {
     let (guard, clock) = guard();
     ask(&guard, 19, Outcome::Failed);
     clock.step_back(50 * MILLISECOND);
@@ -310,7 +310,7 @@ fn what_a_clock_had_counted_before_it_went_back_is_forgotten() {
 }
 
 #[test]
-fn settings_are_bounded_and_make_a_guard_of_its_own() {
+fn settings_are_bounded_and_create_an_independent_breaker() {
     let (guard, clock) = guard();
     ask(&guard, 20, Outcome::Failed);
     let strict = guard.clone().window(Duration::ZERO).at_least(0).percent(0).probes(0).pause(Duration::ZERO);
@@ -387,7 +387,7 @@ mod random {
 
         /// No history causes a panic, and after a quiet time the breaker is closed or admits probes.
         #[test]
-        fn nobody_is_shut_out_for_ever(
+        fn no_history_keeps_the_breaker_open_for_ever(
             history in prop::collection::vec((any::<i32>(), outcome(), 0..30_u64), 0..100),
         ) {
             let (guard, clock) = guard();

@@ -23,6 +23,7 @@ pub(super) struct CallTally {
 }
 
 impl CallTally {
+    /// Counts a call that has ended.
     pub(super) fn add(&mut self, is_bad: bool) {
         self.judged = self.judged.saturating_add(1);
         self.bad = self.bad.saturating_add(u64::from(is_bad));
@@ -50,6 +51,7 @@ impl CallWindow {
         })
     }
 
+    /// Advances to the slot of this time. Slots that are reached again are emptied; after a whole window all are empty.
     fn turn(&mut self, now: Timestamp, slot: Ticks) {
         let steps = now.since(self.began).get() / slot.get().max(1);
         if steps >= SLOTS {

@@ -98,7 +98,7 @@ fn a_debt_beyond_the_burst_stays_beyond_it_up_to_the_new_max_debt() {
 }
 
 #[test]
-fn a_debt_that_a_clock_left_when_it_stepped_back_is_cut_to_what_the_old_limit_can_hold() {
+fn a_debt_left_by_a_clock_step_back_is_cut_to_the_capacity_of_the_old_limit() {
     let (old, new) = (limit("1/h burst 3 max-debt 2"), limit("1/s burst 1000"));
     let state = taken(&old, 3, at(MONDAY));
     let carried = new.carry(&old, &state, at(DAY));
@@ -237,7 +237,7 @@ fn entries(state: &State) -> Vec<(Duration, u64)> {
 }
 
 #[test]
-fn a_log_keeps_the_times_of_what_counts_at_the_change() {
+fn a_log_keeps_the_times_of_the_actions_that_count_at_the_change() {
     let old = limit("9/m sliding-log");
     let mut state = State::default();
     for (second, units) in [(0, 2), (10, 3), (40, 1), (65, 2)] {
@@ -294,7 +294,7 @@ fn each_of_the_two_windows_of_an_estimate_may_be_full() {
 }
 
 #[test]
-fn a_pacer_keeps_what_it_owes_as_a_time_and_the_share_of_what_it_saved() {
+fn a_pacer_keeps_its_debt_as_a_time_and_its_share_of_savings() {
     let old = limit("10/s pacer burst 2s");
     let now = at(MONDAY);
     let spent = taken(&old, 5, now);
@@ -316,7 +316,7 @@ fn a_pacer_keeps_what_it_owes_as_a_time_and_the_share_of_what_it_saved() {
 }
 
 #[test]
-fn whatever_came_from_an_unlimited_rate_is_full_or_warm() {
+fn after_an_unlimited_rate_a_pacer_is_full_or_warm() {
     let steady = limit("10/s pacer burst 3s");
     let warming = limit("10/s pacer warm-up 4s");
     for (old, passed) in [

@@ -43,7 +43,7 @@ fn the_part_of_an_interval_after_now_comes_back() {
 }
 
 #[test]
-fn of_a_partial_refund_the_end_of_the_interval_comes_back() {
+fn a_partial_refund_returns_the_end_of_the_interval() {
     let own = queued((100, 400), 400);
     assert_eq!(back(&bucket(), 400, 0, own), Some((100, true)));
     assert_eq!(back(&bucket(), 400, 290, own), Some((100, true)), "time repays the other units first");
@@ -51,7 +51,7 @@ fn of_a_partial_refund_the_end_of_the_interval_comes_back() {
 }
 
 #[test]
-fn a_claim_is_worthless_where_less_is_owed_than_it_says_or_the_clock_has_stepped_back() {
+fn a_claim_is_void_if_the_debt_is_smaller_than_claimed_or_the_clock_stepped_back() {
     assert_eq!(back(&bucket(), 299, 0, queued((100, 200), 300)), None);
     let later = OUT_OF_ORDER.get() + 1;
     let own = Interval { begin: at(0), end: at(later + 200) };
@@ -83,7 +83,7 @@ fn while_any_request_may_wait_only_the_last_take_comes_back() {
 }
 
 #[test]
-fn of_one_that_still_waits_no_part_comes_back() {
+fn a_request_that_still_waits_gets_no_partial_refund() {
     let half = queued((400, 600), 600);
     assert_eq!(
         back(&bucket(), 600, 0, half),
@@ -98,7 +98,7 @@ fn of_one_that_still_waits_no_part_comes_back() {
 }
 
 #[test]
-fn where_others_share_the_state_the_price_less_the_time_since_comes_back() {
+fn under_a_shared_state_the_price_less_the_elapsed_time_comes_back() {
     let taken = |paid| Claim::Unordered { at: at(1000), paid: Ticks::new(paid) };
     assert_eq!(back(&bucket(), 1500, 1000, taken(100)), Some((100, true)));
     assert_eq!(back(&bucket(), 1500, 1030, taken(100)), Some((70, false)));
@@ -124,7 +124,7 @@ fn back_of_pacer(pay: Pay, grants: u64, after: u64) -> (u64, bool) {
 }
 
 #[test]
-fn a_steady_pacer_gives_back_what_is_not_saved_again() {
+fn a_steady_pacer_refunds_only_the_part_that_is_not_saved_again() {
     assert_eq!(back_of_pacer(Pay::Next, 3, 0), (100, true));
     assert_eq!(back_of_pacer(Pay::Next, 3, 40), (60, false), "so much is saved again");
     assert_eq!(back_of_pacer(Pay::Next, 6, 0), (100, true), "the last one pays for its own unit later");

@@ -44,7 +44,7 @@ fn each_algorithm_is_divided_by_its_own_measure() {
 }
 
 #[test]
-fn what_would_need_more_than_ten_years_is_as_slow_as_a_limit_can_be() {
+fn a_share_slower_than_ten_years_per_unit_is_the_slowest_limit() {
     assert_eq!(share("8/3650d", 5), "1/3650d");
     assert_eq!(share("1/36500us burst 8640000000", 3), "1/109500us burst 2880000000");
     assert_eq!(share("100/3650d burst 30", 3), "33/3650d burst 10");

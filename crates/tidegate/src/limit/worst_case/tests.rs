@@ -250,7 +250,7 @@ fn least_slack(limit: &Limit, acts: &[(u64, u64)]) -> u64 {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ways for miri")]
-fn neither_max_wait_nor_cost_makes_more_of_it() {
+fn neither_max_wait_nor_cost_exceeds_the_worst_case() {
     let limits = [
         bucket(5, 3),
         bucket(7, 1),
@@ -319,7 +319,7 @@ fn a_nanosecond_more_is_another_window() {
 }
 
 #[test]
-fn who_comes_and_goes_has_no_bound() {
+fn the_number_of_calls_that_begin_and_end_has_no_bound() {
     let limit = Limit::concurrency(2, SECOND);
     let mut state = State::default();
     for _ in 0..10 {

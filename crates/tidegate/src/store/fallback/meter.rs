@@ -53,6 +53,8 @@ pub struct StoreFailure {
 }
 
 /// Counters of decisions by their origin.
+#[doc(alias = "metrics")]
+#[doc(alias = "counter")]
 #[derive(Debug, Default)]
 pub struct DecisionMeter {
     remote: AtomicU64,
@@ -65,7 +67,7 @@ pub struct DecisionMeter {
 
 impl DecisionMeter {
     /// Counts one decision reported to a caller. A decision of an in-memory store is not counted, because it has no
-    /// alternative.
+    /// alternative. It is one relaxed addition.
     pub fn count(&self, by: DecidedBy, is_allowed: bool) {
         let count = match (by, is_allowed) {
             (DecidedBy::Memory, _) => return,
@@ -99,6 +101,8 @@ impl DecisionMeter {
 
 /// The counters of a [`FallbackStore`](super::FallbackStore). The store counts its failures itself. One take may decide
 /// for several callers, or for a part of one. Its user therefore counts the decisions in [`StoreMeter::decided`].
+#[doc(alias = "metrics")]
+#[doc(alias = "prometheus")]
 #[derive(Debug, Default)]
 pub struct StoreMeter {
     /// The decisions reported to callers.
@@ -109,7 +113,8 @@ pub struct StoreMeter {
 }
 
 impl StoreMeter {
-    /// Returns the failures so far.
+    /// Returns the failures so far. The fields are read one after the other, so they may differ by failures that happen
+    /// meanwhile.
     pub fn failures(&self) -> StoreFailures {
         StoreFailures {
             is_failing: self.is_failing.load(Ordering::Relaxed),

@@ -14,6 +14,9 @@
 //! ```
 //!
 //! A peek, an adjustment and a reset are errors while the remote store is down, because only it holds the counts.
+//!
+//! A take that was decided locally carries that fact in its decision. The caller passes it back by
+//! [`Subject::in_local_store`], so that a refund, a release and a late charge go to the store that has the state.
 
 mod meter;
 mod policy;
@@ -53,13 +56,21 @@ use crate::limit::Limit;
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "degraded mode")]
+#[doc(alias = "failover")]
+#[doc(alias = "circuit breaker")]
+#[doc(alias = "Redis down")]
 #[doc(alias = "fail-open")]
 #[doc(alias = "fail-closed")]
 #[derive(Clone)]
 pub struct FallbackStore {
+    /// The store that decides while it can be reached.
     remote: Arc<dyn Store>,
+    /// The stores of this node, which the policy `local` decides by.
     local: Zones,
+    /// The number of nodes, by which a limit is divided.
     nodes: NonZeroU64,
+    /// The policy of asks that name none.
     policy: OnStoreFailure,
     meter: Arc<StoreMeter>,
 }
@@ -71,8 +82,9 @@ impl FallbackStore {
         FallbackStore { remote, local: Zones::new(local), nodes, policy, meter: Arc::default() }
     }
 
-    /// Sets the number of nodes that share the remote store. While it is down, each of them decides by
-    /// [its share](Limit::shared_among) of a limit.
+    /// Sets the number of nodes that share the remote store. While it is down, each of them decides by [its
+    /// share](Limit::shared_among) of a limit. A number that is too small admits too much while the remote store is
+    /// down: at most the limit times nodes divided by this number.
     #[must_use]
     pub fn nodes(self, nodes: NonZeroU64) -> FallbackStore {
         FallbackStore { nodes, ..self }
@@ -94,6 +106,7 @@ impl FallbackStore {
         }
     }
 
+    /// Returns the limit by which this node decides. It is cached in the prepared limit.
     fn share(&self, subject: &Subject<'_>) -> PreparedLimit {
         subject.prepared_limit().share(self.nodes)
     }
@@ -126,7 +139,8 @@ impl FallbackStore {
         }
     }
 
-    /// Returns the decisions in place of the remote store.
+    /// Returns the decisions in place of the remote store. Asks that count nothing are decided first: if one of them is
+    /// denied, the local asks are only peeked. The local store decides its asks all or none.
     #[cold]
     fn decide(&self, asks: &[(Subject<'_>, Ask)], policies: &[OnStoreFailure]) -> Decisions {
         let each = || asks.iter().zip(policies);

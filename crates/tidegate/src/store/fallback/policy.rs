@@ -11,6 +11,9 @@ use crate::time::{SECOND, Ticks, Timestamp};
 const RETRY_AFTER: Ticks = Ticks::saturating_from(SECOND);
 
 /// The policy for a remote store that is down.
+#[doc(alias = "fail-open")]
+#[doc(alias = "fail-closed")]
+#[doc(alias = "degraded mode")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStoreFailure {
     /// Fail-open: decides as for a key that has spent nothing.
@@ -32,6 +35,7 @@ impl OnStoreFailure {
         }
     }
 
+    /// Returns the origin that decisions of this policy report.
     pub(super) fn decides(self) -> DecidedBy {
         match self {
             OnStoreFailure::Open => DecidedBy::Open,
@@ -49,10 +53,12 @@ pub(super) fn by_share(limit: &Limit, ask: Ask, share: &Limit, decision: Decisio
     if is_too_much(share) && !is_too_much(limit) { closed(share, Ask::ONE) } else { decision }
 }
 
+/// Returns the decision on a key that has spent nothing, so only a cost above the limit is denied.
 fn open(limit: &Limit, ask: Ask) -> Decision {
     limit.peek(&State::default(), Timestamp::EPOCH, ask)
 }
 
+/// Returns a denial with a wait of a second; a cost above the limit stays impossible.
 fn closed(limit: &Limit, ask: Ask) -> Decision {
     open(limit, ask).denied_for(RETRY_AFTER)
 }

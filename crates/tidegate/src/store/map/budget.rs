@@ -2,6 +2,9 @@
 //!
 //! An eighth of the bytes is reserved for tables that are resized, so that a full map can always shrink. A map whose
 //! states survive the process is limited by its state file.
+//!
+//! Keys and bytes are two counters that all shards share. A thread adds first and works afterwards, so the sum of all
+//! shards never exceeds the maximum, whatever the number of threads.
 
 use std::sync::Arc;
 
@@ -13,15 +16,20 @@ use crate::sync::{AtomicUsize, Ordering};
 /// The limits of a map, and the counters that they apply to.
 #[derive(Debug)]
 pub(super) struct Budget {
+    /// The most keys; a key under two limits counts twice.
     pub(super) max_keys: usize,
+    /// The most bytes of tables, names and states together.
     pub(super) max_bytes: usize,
+    /// The entries of all shards.
     keys: AtomicUsize,
+    /// The bytes of all shards, including what is reserved for a take in progress.
     bytes: AtomicUsize,
     /// The file in which each state has a block, if states survive the process.
     states: Option<Arc<StateFile>>,
 }
 
 impl Budget {
+    /// Creates the budget of a map in memory, with nothing counted yet.
     pub(super) fn new(max_keys: usize, max_bytes: usize) -> Budget {
         let (keys, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Budget { max_keys, max_bytes, keys, bytes, states: None }
@@ -37,7 +45,8 @@ impl Budget {
         self.states.as_deref()
     }
 
-    /// Counts an entry and writes its state to the file. Returns false if there is no room.
+    /// Counts an entry and writes its state to the file. Returns false if there is no room. The block is allocated for
+    /// the state after one more take, so that the next take seldom moves it.
     pub(super) fn add(&self, entry: &mut Entry, named: StateRef<'_>, terms: &AlgorithmParams) -> bool {
         let bytes = entry.bytes();
         if !self.add_key(bytes) {
@@ -84,7 +93,8 @@ impl Budget {
         }
     }
 
-    /// Writes a changed state to the file.
+    /// Writes a changed state to the file. In memory this does nothing. In a file the write is a few stores, and is not
+    /// synced to disk.
     #[inline]
     pub(super) fn save(&self, entry: &mut Entry) {
         let Some(states) = &self.states else { return };
@@ -94,10 +104,12 @@ impl Budget {
         }
     }
 
+    /// Returns the number of entries, which may include clear ones that were not dropped yet.
     pub(super) fn keys(&self) -> usize {
         self.keys.load(Ordering::Relaxed)
     }
 
+    /// Returns the bytes in use.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }

@@ -1,5 +1,12 @@
 //! The state that a key starts with after the limit of its rule was changed: counts from its states under earlier
 //! limits, which are in the same shard.
+//!
+//! Nothing is written when a limit changes. A key pays for the change with its first take under the new limit: the
+//! states under earlier limits are read, converted to units of the new limit, and the result becomes its new state. The
+//! earlier states are left as they are and expire by themselves, because another server may still decide by them.
+//!
+//! A change that only gives back a take, releases a permit or renews one has no ask. It concerns a state under its own
+//! limit, so nothing is carried for it.
 
 use super::shard::{Entry, Shard, StateRef};
 use super::states::{Moment, named};
@@ -13,7 +20,8 @@ use crate::store::state_key::StateKey;
 use crate::time::Timestamp;
 
 impl Inner {
-    /// Changes the state of an account while counts of earlier limits matter.
+    /// Changes the state of an account while counts of earlier limits matter. A denial writes nothing, and reports the
+    /// wait of the strictest carried state. A change of a live state has only its reported values corrected.
     #[cold]
     pub(super) fn change_carrying<R: Reported>(
         &self,
@@ -45,7 +53,8 @@ impl Inner {
 }
 
 impl Shard {
-    /// Returns the decision that an ask would get, without spending.
+    /// Returns the decision that an ask would get, without spending. The clock was read by the caller, so that several
+    /// peeks of one request are as of one time.
     pub(super) fn peek(
         &self,
         place: StateLocation,
@@ -69,7 +78,7 @@ impl Shard {
     }
 
     /// Returns the states that a key starts with, from those under earlier limits; [`Begun::FULL`] if it has a live
-    /// one.
+    /// one. All of these are in this shard, because the shard is selected by the name alone.
     fn begun(&self, place: StateLocation, account: &StateKey, now: Timestamp) -> Begun {
         let own = self.find(place.hash, named(account));
         if own.is_some_and(|own| own.clear_at() > now) {
@@ -79,7 +88,8 @@ impl Shard {
         limit.history().begin_terms(limit.terms(), now, |before, _| self.state_before(place, account, before))
     }
 
-    /// Returns the state of a key under one of the earlier limits.
+    /// Returns the state of a key under one of the earlier limits. `before` is the index in the list of predecessors. A
+    /// key without such a state gets an empty one.
     fn state_before(&self, place: StateLocation, account: &StateKey, before: usize) -> State {
         let limit = account.limit().name_before(before).digest;
         let state = StateRef { limit, name: account.name().bytes() };
@@ -88,7 +98,7 @@ impl Shard {
     }
 
     /// Returns the decision on a live state, corrected for the counts of earlier limits that apply once that state is
-    /// clear.
+    /// clear. Without it a caller would be promised quota at a time at which a carried count still blocks it.
     fn report_own(
         &self,
         place: StateLocation,

@@ -51,6 +51,10 @@ const LEAST_PER_STATE: usize = 128;
 /// assert!(per_ip.admit("ana").is_allowed()); // another namespace, another state
 /// assert_eq!(map.keys(), 2);
 /// ```
+#[doc(alias = "hash map")]
+#[doc(alias = "in-memory store")]
+#[doc(alias = "DashMap")]
+#[doc(alias = "bounded cache")]
 #[derive(Clone)]
 pub struct Map {
     inner: Arc<Inner>,

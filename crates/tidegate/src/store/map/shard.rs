@@ -44,12 +44,15 @@ pub(super) const MOST_PER_ENTRY: usize = 4 * (size_of::<Entry>() + 1) + 64;
 /// The state stored under one name.
 #[derive(Debug)]
 pub(super) struct Entry {
+    /// The hash of the name and the limit, kept so that a split needs no key.
     hash: u64,
     /// The time from which on the state is clear under its limit.
     clear_at: Timestamp,
     /// The digest of its limit.
     limit: u64,
+    /// The namespace and the key; up to 30 bytes are stored in place, longer ones on the heap.
     name: StoredName,
+    /// The state, which may hold memory of its own: a log, slots or holders.
     state: State,
     /// The block of the state file that holds the state, if it survives the process.
     block: Option<Block>,
@@ -62,19 +65,23 @@ impl Entry {
         (&mut self.state, self.clear_at, &mut self.block)
     }
 
+    /// Returns the block of the state file that holds the state, if the map is in a file.
     #[inline]
     pub(super) fn block(&self) -> Option<Block> {
         self.block
     }
 
+    /// Returns the heap bytes of the name and the state, which the budget counts beside the tables.
     pub(super) fn bytes(&self) -> usize {
         self.name.heap_bytes() + self.state.bytes_held()
     }
 
+    /// Compares the digest first: names of different limits on one key are equal.
     fn is_of(&self, StateRef { limit, name }: StateRef<'_>) -> bool {
         self.limit == limit && self.name.as_bytes() == name
     }
 
+    /// A state is dropped only once it is clear for every reading of the clock that may still be in use.
     fn is_clear(&self, now: Now) -> bool {
         now.is_long_past(self.clear_at)
     }
@@ -87,7 +94,8 @@ impl Entry {
         &self.state
     }
 
-    /// Changes the time from which on the entry may be dropped. Returns the previous one.
+    /// Changes the time from which on the entry may be dropped. Returns the previous one. With [`Timestamp::LAST`] the
+    /// entry is pinned, because that time never passes.
     pub(super) fn keep_until(&mut self, clear_at: Timestamp) -> Timestamp {
         std::mem::replace(&mut self.clear_at, clear_at)
     }
@@ -139,7 +147,9 @@ impl Now {
 /// A part of a map's entries.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
+    /// The tables; an empty shard has none.
     tables: Vec<HashTable<Entry>>,
+    /// The number of entries of all tables.
     entries: usize,
     /// The table and the bucket to be swept next.
     cursor: (usize, usize),
@@ -148,19 +158,22 @@ pub(super) struct Shard {
 }
 
 impl Shard {
+    /// Returns the entry of a state, clear or not.
     #[inline]
     pub(super) fn find(&self, hash: u64, state: StateRef<'_>) -> Option<&Entry> {
         let table = self.tables.get(table_of(hash, self.tables.len()))?;
         table.find(hash, |entry| entry.is_of(state))
     }
 
+    /// Returns the entry of a state for a change; the caller updates the budget.
     #[inline]
     pub(super) fn find_mut(&mut self, hash: u64, state: StateRef<'_>) -> Option<&mut Entry> {
         let table = table_of(hash, self.tables.len());
         self.tables.get_mut(table)?.find_mut(hash, |entry| entry.is_of(state))
     }
 
-    /// Stores a state under a new name. Returns the state if there is no room for it.
+    /// Stores a state under a new name. Returns the state if there is no room for it. The caller has checked that the
+    /// name has no entry yet. The budget counts the entry only if both the key and its bytes fit.
     pub(super) fn insert(
         &mut self,
         Newcomer { hash, named, terms }: Newcomer<'_>,
@@ -180,7 +193,9 @@ impl Shard {
         Ok(())
     }
 
-    /// Adopts a state from the state file. Returns false if a later one of this name is already here.
+    /// Adopts a state from the state file. Returns false if a later one of this name is already here. A name occurs
+    /// twice if the process was killed while a state moved to a larger block; the block with the later sequence is
+    /// kept.
     pub(super) fn adopt(&mut self, hash: u64, loaded: Loaded<'_>, now: Now, budget: &Budget) -> bool {
         let Loaded { block, digest: limit, name, state, clear_at } = loaded;
         if let Some(known) = self.find_mut(hash, StateRef { limit, name }) {
@@ -203,7 +218,8 @@ impl Shard {
         true
     }
 
-    /// Returns the table for a new entry, with room reserved for it.
+    /// Returns the table for a new entry, with room reserved for it. At most one table is split per call, so the cost
+    /// of an insertion is bounded by the size of a table.
     fn room(&mut self, hash: u64, now: Now, budget: &Budget) -> Option<usize> {
         if self.entries >= self.tables.len() * ENTRIES_PER_TABLE {
             self.split(now, budget);
@@ -212,7 +228,8 @@ impl Shard {
         self.reserve(table, 1, budget).then_some(table)
     }
 
-    /// Removes the state under a name.
+    /// Removes the state under a name. A name without an entry is ignored. The table keeps its capacity until it is
+    /// merged or swept.
     pub(super) fn remove(&mut self, hash: u64, state: StateRef<'_>, budget: &Budget) {
         let table = table_of(hash, self.tables.len());
         let Some(table) = self.tables.get_mut(table) else { return };
@@ -223,6 +240,8 @@ impl Shard {
     }
 
     /// Sweeps a few entries and drops those that are clear. Continues while each step finds some, up to `most` buckets.
+    /// A sweep that finds nothing stops after [`STRIDE`] buckets, which is the usual cost. A shard that has become too
+    /// empty loses one table per call.
     pub(super) fn tend(&mut self, most: usize, now: Now, budget: &Budget) {
         let mut looked = 0;
         while looked < most && self.sweep(now, budget) {
@@ -235,7 +254,8 @@ impl Shard {
         }
     }
 
-    /// Drops the clear entries among the next buckets. Returns true if there were any.
+    /// Drops the clear entries among the next buckets. Returns true if there were any. The cursor goes through all
+    /// tables in turn and starts again at the first one.
     fn sweep(&mut self, now: Now, budget: &Budget) -> bool {
         let (mut table, mut bucket) = self.cursor;
         let Some(entries) = self.tables.get_mut(table) else {
@@ -270,7 +290,8 @@ impl Shard {
         }
     }
 
-    /// Reserves room for `more` entries in a table. Returns false if the budget does not allow it.
+    /// Reserves room for `more` entries in a table. Returns false if the budget does not allow it. The budget is asked
+    /// for the most that the allocation can take, and gets the difference back afterwards.
     fn reserve(&mut self, table: usize, more: usize, budget: &Budget) -> bool {
         let table = &mut self.tables[table];
         if table.len() + more <= table.capacity() {
@@ -286,7 +307,8 @@ impl Shard {
         true
     }
 
-    /// Adds a table, to which half of another one moves. The first table starts empty.
+    /// Adds a table, to which half of another one moves. The first table starts empty. Without room for the new table
+    /// nothing changes, and the other tables become fuller than planned. Clear entries are dropped on the way.
     fn split(&mut self, now: Now, budget: &Budget) {
         let added = self.tables.len();
         if added == 1 {
@@ -313,7 +335,8 @@ impl Shard {
         }
     }
 
-    /// Removes the last table, and moves its entries back to the table that they came from.
+    /// Removes the last table, and moves its entries back to the table that they came from. Without room for the
+    /// entries in the origin, the table stays.
     fn merge(&mut self, now: Now, budget: &Budget) {
         let Some(origin) = self.tables.len().checked_sub(1).and_then(origin_of) else { return };
         let Some(last) = self.tables.pop() else { return };
@@ -364,6 +387,7 @@ fn table_bytes(entries: usize, buckets: usize) -> usize {
 
 #[cfg(test)]
 impl Shard {
+    /// Returns the number of entries, after it was compared with the tables.
     pub(super) fn len(&self) -> usize {
         assert_eq!(self.entries, self.tables.iter().map(HashTable::len).sum::<usize>());
         self.entries
@@ -379,6 +403,7 @@ impl Shard {
         self.tables.iter().map(HashTable::len).max().unwrap_or(0)
     }
 
+    /// Returns the number of tables.
     pub(super) fn tables(&self) -> usize {
         self.tables.len()
     }

@@ -1,4 +1,22 @@
 //! The map's interface for limiters, by accounts, whose names are already encoded.
+//!
+//! ```text
+//!   account --> hash of the name --> shard --> lock --> clock --> change of one entry --> sweep of a few others
+//! ```
+//!
+//! Every call locks one shard, reads the clock under that lock, and changes one entry. The times of changes in a shard
+//! therefore never go back, apart from steps of the clock itself.
+//!
+//! An entry is written only if the state is not clear afterwards. A denial of an unknown key, or a refund of one,
+//! allocates nothing.
+//!
+//! | call | key without an entry | full map |
+//! |---|---|---|
+//! | take, spend | decided as full; stored if allowed | denied, reports a full store |
+//! | charge | stored with its debt | [`Adjusted::Capped`] |
+//! | refund, give back, take off | nothing to give back | never needs room |
+//! | release, renew | false | never needs room |
+//! | peek | decided as full | not affected |
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -16,20 +34,25 @@ use crate::store::{ReceiptCounts, Reported, nonce_for};
 use crate::sync::{MutexGuard, Ordering};
 use crate::time::{RECENT, Source, Timestamp};
 
-/// The number of calls after which a shard and one of its neighbours are swept.
+/// The number of calls after which a shard and one of its neighbours are swept. The neighbour advances by one shard
+/// each time, so shards without traffic are swept too.
 const TENDED_EVERY: usize = 8;
-/// The most buckets that are swept then, while each step finds clear entries.
+/// The most buckets that are swept then, while each step finds clear entries. The own shard is bounded tighter, because
+/// its lock is held and other callers may wait for it.
 const OWN_STEPS: usize = 128;
+/// Another shard is swept only if its lock is free.
 const OTHER_STEPS: usize = 512;
 /// The number of shards in which a new key of a full map searches for clear entries.
 const SHARDS_SEARCHED: usize = 8;
 
 impl Map {
+    /// Returns the clock by which all states of the map are decided; a map beside a zone has the clock of the zone.
     pub(crate) fn clock(&self) -> &Source {
         &self.inner.clock
     }
 
     /// Returns the number of receipts of tracked takes that are open, and of those dropped because there were too many.
+    /// It locks the sixteen parts of the table one after the other, so it is for statistics and not for each request.
     pub fn receipt_counts(&self) -> ReceiptCounts {
         self.inner.receipts.counts()
     }
@@ -39,7 +62,8 @@ impl Map {
         &self.inner.receipts
     }
 
-    /// Takes by `decide`, now or as of the given time, and returns a receipt.
+    /// Takes by `decide`, now or as of the given time, and returns a receipt. `decide` also gets the random bits of a
+    /// permit, drawn for this ask. On a full map the ask is denied, and the decision reports a full store.
     pub(crate) fn take_by(
         &self,
         account: &StateKey,
@@ -61,7 +85,8 @@ impl Map {
         )
     }
 
-    /// Decides, and spends if allowed, without a receipt.
+    /// Decides, and spends if allowed, without a receipt. The hot path of the map: one lock, one hash, one clock
+    /// reading, and no allocation for a known key.
     #[inline]
     pub(crate) fn spend(&self, account: &StateKey, ask: Ask) -> Decision {
         let terms = account.terms();
@@ -91,13 +116,15 @@ impl Map {
         decision
     }
 
+    /// Returns the decision that a take would get. It locks the shard, but does not sweep, and writes nothing.
     pub(crate) fn look(&self, account: &StateKey, ask: Ask) -> Decision {
         let place = self.place(account);
         let shard = self.shard(place);
         shard.peek(place, account, self.inner.clock.now(), ask)
     }
 
-    /// Charges additional cost and returns a receipt, or refunds unused cost.
+    /// Charges additional cost and returns a receipt, or refunds unused cost. A charge has the price of the whole cost
+    /// as its receipt, even if the state held less than that as debt. On a full map nothing is charged.
     pub(crate) fn adjust_in(
         &self,
         account: &StateKey,
@@ -115,28 +142,34 @@ impl Map {
         self.touch_as_of(account, moment, adjust, |_, _| (Adjusted::Capped, None))
     }
 
-    /// Removes units of one take from its debt, as far as they are still owed.
+    /// Removes units of one take from its debt, as far as they are still owed. The claim locates the take in the queue
+    /// of debts. `None` means that the claim and the state contradict each other.
     pub(crate) fn take_off(&self, account: &StateKey, claim: Claim, units: Cost) -> Option<TakenOff> {
         let take_off = |state: &mut State, now| account.terms().take_off(state, now, &claim, units);
         self.touch(account, None, None, take_off, |_, _| Some(TakenOff::NOTHING))
     }
 
+    /// Gives one take back by a receipt that locates its units. An unknown key has nothing to give back, so the result
+    /// is [`Adjusted::Capped`].
     pub(crate) fn give_back_to(&self, account: &StateKey, receipt: Receipt) -> Adjusted {
         let give_back = |state: &mut State, now| account.terms().give_back(state, now, receipt);
         self.touch(account, None, None, give_back, |_, _| Adjusted::Capped)
     }
 
+    /// Releases a permit. Returns true if it was in flight; a permit whose lease has expired is not.
     pub(crate) fn release_in(&self, account: &StateKey, permit: PermitId) -> bool {
         let release = |state: &mut State, now| account.terms().release(state, now, permit);
         self.touch(account, None, None, release, |_, _| false)
     }
 
+    /// Restarts the lease of a permit. Returns true if it was in flight.
     pub(crate) fn renew_in(&self, account: &StateKey, permit: PermitId) -> bool {
         let renew = |state: &mut State, now| account.terms().renew(state, now, permit);
         self.touch(account, None, None, renew, |_, _| false)
     }
 
-    /// Removes the state of a key under one limit. Returns true if it was live.
+    /// Removes the state of a key under one limit. Returns true if it was live. The open receipts of the state become
+    /// invalid first, under their lock, so that no refund follows into a new state.
     pub(crate) fn forget_state(&self, name: &EncodedKey, state: &StateName) -> bool {
         let place = self.place_of(name.bytes(), state.digest);
         let mut receipts = self.inner.receipts.lock(state.digest, name.bytes());
@@ -149,6 +182,8 @@ impl Map {
         is_live
     }
 
+    /// Returns a copy of the state, or an empty one for an unknown key. A log or a set of holders is cloned, so the
+    /// cost grows with it.
     pub(crate) fn state_of(&self, account: &StateKey) -> State {
         let place = self.place(account);
         let shard = self.shard(place);
@@ -171,7 +206,8 @@ impl Map {
         self.touch_as_of(account, moment, change, full)
     }
 
-    /// Changes the state of an account at a moment that is known once the clock was read.
+    /// Changes the state of an account at a moment that is known once the clock was read. `moment` gets the reading
+    /// made under the lock, and decides the time to decide as of.
     #[inline]
     fn touch_as_of<R: Reported>(
         &self,
@@ -188,11 +224,14 @@ impl Map {
         answer
     }
 
+    /// Returns the shard and the hashes of an account.
     #[inline]
     pub(super) fn place(&self, account: &StateKey) -> StateLocation {
         self.place_of(account.name().bytes(), account.digest())
     }
 
+    /// The hash of the name selects the shard, whatever the limit. All states of a key are therefore under one lock,
+    /// which a carry needs.
     #[inline]
     pub(super) fn place_of(&self, name: &[u8], limit: u64) -> StateLocation {
         let mut hasher = self.inner.hashing.build_hasher();
@@ -206,6 +245,7 @@ impl Map {
         }
     }
 
+    /// Locks the shard of a location.
     #[inline]
     fn shard(&self, place: StateLocation) -> MutexGuard<'_, Shard> {
         self.inner.shards[place.shard].0.lock()
@@ -219,6 +259,8 @@ impl Inner {
         Now { time: self.clock.now() }
     }
 
+    /// Changes a state under the lock of its shard. Only while counts of an earlier limit matter does it take the path
+    /// that reads several states.
     #[inline]
     pub(super) fn change<R: Reported>(
         &self,
@@ -234,7 +276,8 @@ impl Inner {
         self.change_own(shard, account, moment, change, full)
     }
 
-    /// Changes the state of an account, or a new one.
+    /// Changes the state of an account, or a new one. `full` computes the reply if the budget has no room; then the
+    /// state is unchanged. For a key without an entry, the new state is stored only if it is not clear.
     #[inline]
     pub(super) fn change_own<R>(
         &self,
@@ -268,7 +311,8 @@ impl Inner {
         answer
     }
 
-    /// Changes a state whose possible growth is already counted in the budget.
+    /// Changes a state whose possible growth is already counted in the budget. The surplus of the growth is returned to
+    /// the budget afterwards.
     #[inline]
     pub(super) fn change_entry<R>(
         &self,
@@ -283,7 +327,8 @@ impl Inner {
         answer
     }
 
-    /// Stores a new state. If the map is full, makes room by dropping clear entries of several shards.
+    /// Stores a new state. If the map is full, makes room by dropping clear entries of several shards. Returns false if
+    /// there is still no room: then the change must not be reported as done.
     pub(super) fn remember(
         &self,
         shard: &mut Shard,
@@ -298,7 +343,8 @@ impl Inner {
         self.remember_until(shard, newcomer, state, clear_at, now)
     }
 
-    /// Stores a new state like [`Inner::remember`], with the given clear time.
+    /// Stores a new state like [`Inner::remember`], with the given clear time. At most [`SHARDS_SEARCHED`] shards are
+    /// swept, whatever the size of the map, and shards that are locked are skipped.
     pub(super) fn remember_until(
         &self,
         shard: &mut Shard,
@@ -321,7 +367,8 @@ impl Inner {
         shard.insert(newcomer, state, clear_at, now, &self.budget).is_ok()
     }
 
-    /// Every few calls, sweeps this shard and, without waiting, another one.
+    /// Every few calls, sweeps this shard and, without waiting, another one. The lock of the own shard is released
+    /// before the other one is tried, so no thread ever waits for two shards here.
     #[inline]
     pub(super) fn tend(&self, mut shard: MutexGuard<'_, Shard>, index: usize, now: Now) {
         shard.turn = shard.turn.wrapping_add(1);
@@ -337,12 +384,15 @@ impl Inner {
     }
 }
 
-/// The place, the time and the ask of a change.
+/// The place, the time and the ask of a change. A charge or a take grows a state; a refund never does. For the carry of
+/// counts, the ask selects the strictest of several states.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
+    /// The shard, and the hash under the limit.
     pub(super) place: StateLocation,
+    /// The reading of the clock under the lock of the shard.
     pub(super) now: Now,
-    /// The time to decide as of.
+    /// The time to decide as of. It is at most [`RECENT`] before `now`, or a state that counted then may be gone.
     pub(super) at: Timestamp,
     /// The ask of the change. `None` if it concerns only a take under this limit, so that nothing is carried.
     pub(super) ask: Option<Ask>,
@@ -356,7 +406,8 @@ pub(super) fn named(account: &StateKey) -> StateRef<'_> {
     StateRef { limit: account.digest(), name: account.name().bytes() }
 }
 
-/// Lists the limit of a state that is written, unless it is listed for as long.
+/// Lists the limit of a state that is written, unless it is listed for as long. Most calls compare two numbers and
+/// return; the table is written about once in two refills.
 #[inline]
 pub(super) fn note(account: &StateKey, clear_at: Timestamp, now: Now) {
     if account.limit().is_unnoted(clear_at.ticks()) {

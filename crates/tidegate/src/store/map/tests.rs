@@ -55,7 +55,7 @@ fn a_reset_reports_a_live_state_only() {
 }
 
 #[test]
-fn the_last_key_is_remembered_and_one_more_is_refused_and_told_why() {
+fn the_last_key_is_stored_and_one_more_is_denied_with_the_reason() {
     let (map, clock) = map();
     let map = map.max_keys(10);
     for key in 0..10 {

@@ -3,6 +3,14 @@
 //! The shards of all names are locked first. All threads lock in one order, so no other take interferes and no deadlock
 //! is possible. Room in the map is reserved next. An ask that has room and is allowed cannot fail any more. Only if the
 //! same state is asked twice may the first leave too little for the second. Then both are restored.
+//!
+//! ```text
+//!   lock     the shards of all bids, sorted by map and shard
+//!   peek     every bid; if one is denied, only its denial is applied
+//!   reserve  an entry or the growth of each state; if one has no room, all reservations are returned
+//!   take     every bid: nothing can fail now
+//!   tend     unlock, and sweep a few entries of each shard
+//! ```
 
 use super::shard::{Entry, Newcomer, Now};
 use super::states::{Moment, named, note};
@@ -19,17 +27,23 @@ use crate::time::{RECENT, Timestamp};
 /// One of several asks of maps that are allowed or denied together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MapBid<'a> {
+    /// The map that holds the state; bids may be of several maps.
     pub(crate) map: &'a Map,
+    /// The name and the limit of the state.
     pub(crate) account: &'a StateKey,
+    /// The cost and the longest delay of this bid.
     pub(crate) ask: Ask,
 }
 
 /// The locked shards of all bids.
 pub(crate) struct LockedShards<'a> {
+    /// The bids, in the order of the caller.
     bids: &'a [MapBid<'a>],
+    /// The location of each bid, in the same order.
     places: Vec<StateLocation>,
     /// The index of each bid's shard in `shards`.
     owner: Vec<usize>,
+    /// Each shard once, in the order in which they were locked.
     shards: Vec<LockedShard<'a>>,
     /// True if two bids are for the same state.
     has_twins: bool,
@@ -39,6 +53,7 @@ pub(crate) struct LockedShards<'a> {
     pinned: Vec<Option<Timestamp>>,
 }
 
+/// A shard of one map, locked, with the reading of its clock.
 struct LockedShard<'a> {
     inner: &'a Inner,
     index: usize,
@@ -49,6 +64,8 @@ struct LockedShard<'a> {
 }
 
 impl<'a> LockedShards<'a> {
+    /// Sorts the bids by the address of the map and the index of the shard, which gives all threads one order. Bids of
+    /// one state become neighbours by the same sort, and are found on the way.
     pub(crate) fn lock(at: Option<Timestamp>, bids: &'a [MapBid<'a>]) -> LockedShards<'a> {
         let places: Vec<_> = bids.iter().map(|bid| bid.map.place(bid.account)).collect();
         let address = |bid: usize| std::ptr::from_ref::<Inner>(&bids[bid].map.inner) as usize;
@@ -79,22 +96,26 @@ impl<'a> LockedShards<'a> {
         LockedShards { bids, places, owner, shards, has_twins, receipts: None, pinned }
     }
 
-    /// Keeps the receipt of each take from now on.
+    /// Keeps the receipt of each take from now on. Without this call no receipt is computed, which saves work for plain
+    /// takes.
     pub(crate) fn keep_receipts(&mut self) {
         self.receipts = Some(self.bids.iter().map(|_| None).collect());
     }
 
+    /// Stores the receipt of a bid, if receipts are requested.
     fn keep(&mut self, bid: usize, receipt: Option<Receipt>) {
         if let Some(receipts) = &mut self.receipts {
             receipts[bid] = receipt;
         }
     }
 
+    /// Returns the decision on one bid as the states are now, with all shards locked.
     pub(crate) fn peek(&self, bid: usize) -> Decision {
         self.peek_as(bid, self.bids[bid].ask)
     }
 
-    /// Returns the decision on another ask for the same state.
+    /// Returns the decision on another ask for the same state. Several asks of one state use it to be decided as one
+    /// ask of the summed cost.
     pub(crate) fn peek_as(&self, bid: usize, ask: Ask) -> Decision {
         let held = &self.shards[self.owner[bid]];
         held.shard.peek(self.places[bid], self.bids[bid].account, held.at, ask)
@@ -105,7 +126,9 @@ impl<'a> LockedShards<'a> {
         (self.state(bid).unwrap_or_default(), self.shards[self.owner[bid]].at)
     }
 
-    /// Spends on all bids, which were all allowed by a peek, or on none. Returns true if it has.
+    /// Spends on all bids, which were all allowed by a peek, or on none. Returns true if it has. The path with
+    /// reservations needs no copy of a state. It is not possible for two asks of one state, or while counts are
+    /// carried; these copy and restore.
     pub(crate) fn spend(&mut self, decisions: &mut [Decision]) -> bool {
         if self.has_twins || self.carries() {
             self.spend_or_restore(decisions);
@@ -121,7 +144,7 @@ impl<'a> LockedShards<'a> {
         self.bids.iter().enumerate().any(|(bid, each)| each.account.limit().carries_at(at(bid)))
     }
 
-    /// Spends on one bid.
+    /// Spends on one bid. Other than [`LockedShards::take_reserved`], it may be denied, by the limit or by a full map.
     fn take(&mut self, bid: usize) -> Decision {
         let MapBid { account, ask, .. } = &self.bids[bid];
         let LockedShard { inner, now, at, shard, .. } = &mut self.shards[self.owner[bid]];
@@ -148,7 +171,8 @@ impl<'a> LockedShards<'a> {
         }
     }
 
-    /// Spends on all allowed bids, if the map has room for them.
+    /// Spends on all allowed bids, if the map has room for them. If one bid has no room, it reports a full store, the
+    /// reservations before it are returned, and nothing is spent.
     fn spend_if_room(&mut self, decisions: &mut [Decision]) {
         if let Some(bid) = (0..self.bids.len()).find(|bid| !self.reserve(*bid)) {
             decisions[bid] = decisions[bid].store_full();
@@ -172,7 +196,8 @@ impl<'a> LockedShards<'a> {
         entry.map(|entry| (*inner, entry))
     }
 
-    /// Reserves the room of one take: an entry for a new key, the growth of a state.
+    /// Reserves the room of one take: an entry for a new key, the growth of a state. Returns false if there is no room,
+    /// and then leaves no reservation of this bid. A new entry is pinned by the latest possible clear time.
     fn reserve(&mut self, bid: usize) -> bool {
         let MapBid { account, .. } = &self.bids[bid];
         let is_new = self.entry(bid).is_none();
@@ -200,6 +225,7 @@ impl<'a> LockedShards<'a> {
         fits
     }
 
+    /// The growth was counted by the reservation; what the take does not need goes back to the budget.
     fn take_reserved(&mut self, bid: usize) -> Decision {
         let MapBid { account, ask, .. } = &self.bids[bid];
         let LockedShard { now, at, .. } = self.shards[self.owner[bid]];
@@ -220,6 +246,7 @@ impl<'a> LockedShards<'a> {
         decision
     }
 
+    /// Returns the reservation of a bid: the growth, the pin, and an entry that was created for it.
     fn unreserve(&mut self, bid: usize) {
         let (terms, pinned) = (self.bids[bid].account.terms(), self.pinned[bid].take());
         let Some((inner, entry)) = self.entry_mut(bid) else { return };
@@ -231,12 +258,14 @@ impl<'a> LockedShards<'a> {
         }
     }
 
+    /// Removes the entry of a bid and its bytes from the budget.
     fn forget(&mut self, bid: usize) {
         let LockedShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
         shard.remove(self.places[bid].hash, named(self.bids[bid].account), &inner.budget);
     }
 
-    /// Spends on one bid after the other. If one is denied, restores all states.
+    /// Spends on one bid after the other. If one is denied, restores all states. Copies each state before its take. The
+    /// states are restored in reverse order, so that a state taken from twice ends as it began.
     fn spend_or_restore(&mut self, decisions: &mut [Decision]) {
         let mut before = Vec::new();
         for bid in 0..self.bids.len() {
@@ -256,10 +285,12 @@ impl<'a> LockedShards<'a> {
         }
     }
 
+    /// Returns a copy of the state of a bid; `None` if it has no entry.
     fn state(&self, bid: usize) -> Option<State> {
         self.entry(bid).map(|entry| entry.state().clone())
     }
 
+    /// Writes a copy back; a state that had no entry loses the one that its take has created.
     fn restore(&mut self, bid: usize, state: Option<State>) {
         let Some(state) = state else { return self.forget(bid) };
         let (terms, at) = (self.bids[bid].account.terms(), self.shards[self.owner[bid]].at);
@@ -278,7 +309,8 @@ impl<'a> LockedShards<'a> {
         inner.budget.save(entry);
     }
 
-    /// Unlocks everything. Returns the receipt of each take, if receipts were requested.
+    /// Unlocks everything. Returns the receipt of each take, if receipts were requested. The receipts are in the order
+    /// of the bids, and `None` for a take that has none.
     pub(crate) fn tend(self) -> Vec<Option<Receipt>> {
         for LockedShard { inner, index, now, shard, .. } in self.shards {
             inner.tend(shard, index, now);

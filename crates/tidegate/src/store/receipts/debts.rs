@@ -1,4 +1,12 @@
 //! The open receipts of one state; its debts in the order in which time repays them.
+//!
+//! ```text
+//!   debt   |--a--|--b--|.....|--c--|        each interval: when time begins and ends to repay this take
+//!          begin                   last end
+//! ```
+//!
+//! A refund of `b` moves `c` and everything after it to the front by the refunded time. The dots are untracked takes,
+//! which have no entry.
 
 use std::collections::VecDeque;
 
@@ -14,14 +22,17 @@ pub(super) struct Debts {
     entries: VecDeque<Entry>,
 }
 
+/// The receipt of one take.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// The number of the receipt, which grows with every entry.
     number: u64,
     /// The interval of the take in the queue of debts; `None` if the receipt itself locates its units.
     interval: Option<Interval>,
 }
 
 impl Debts {
+    /// Creates an empty queue of a limit.
     pub(super) fn new(terms: AlgorithmParams) -> Debts {
         Debts { terms, entries: VecDeque::new() }
     }
@@ -59,6 +70,7 @@ impl Debts {
         }
     }
 
+    /// Removes one take, and returns true if it was there. The intervals of the others stay, because its debt stays.
     pub(super) fn remove(&mut self, number: u64) -> bool {
         let found = self.find(number);
         found.and_then(|index| self.entries.remove(index)).is_some()
@@ -72,6 +84,7 @@ impl Debts {
         numbers
     }
 
+    /// Returns true if a later take is in the queue, which a refund of this one would move.
     pub(super) fn has_queued_behind(&self, number: u64) -> bool {
         let last = self.entries.iter().rev().find(|entry| entry.interval.is_some());
         last.is_some_and(|entry| entry.number > number)
@@ -89,6 +102,7 @@ impl Debts {
         self.entries.iter().map(|entry| entry.number)
     }
 
+    /// Returns the end of the last tracked interval, or the epoch if there is none.
     fn last_end(&self) -> Timestamp {
         let last = self.entries.iter().rev().find_map(|entry| entry.interval);
         last.map_or(Timestamp::EPOCH, |interval| interval.end)

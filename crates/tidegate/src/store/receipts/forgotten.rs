@@ -11,7 +11,9 @@ const MOST: usize = 4096;
 /// The recently forgotten states, for receipts that no table holds: these contain the count at the time of their take.
 #[derive(Debug)]
 pub(super) struct Forgotten {
+    /// The number of states forgotten so far, which is the era of a new take.
     count: AtomicU64,
+    /// The last of them, at most [`MOST`], oldest first.
     recent: Mutex<VecDeque<StateId>>,
 }
 
@@ -25,6 +27,7 @@ impl Forgotten {
         self.count.load(Ordering::Acquire)
     }
 
+    /// Adds one state, and drops the oldest if there are too many.
     pub(super) fn note(&self, id: StateId) {
         let mut recent = self.recent.lock();
         if recent.len() == MOST {
@@ -41,7 +44,8 @@ impl Forgotten {
         self.count.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns true if a state is certainly not among those that were noted since the count was `since`.
+    /// Returns true if a state is certainly not among those that were noted since the count was `since`. If too many
+    /// were noted to know, it returns false: a take that may be gone must not be refunded.
     pub(super) fn spared(&self, id: StateId, since: u64) -> bool {
         let recent = self.recent.lock();
         let newer = usize::try_from(self.count() - since).unwrap_or(usize::MAX);
@@ -64,7 +68,7 @@ mod tests {
         assert!(forgotten.spared([7, 7], since) && !forgotten.spared([1, 0], since));
         assert!(forgotten.spared([1, 0], since + 1), "it was taken after that");
         forgotten.note([0, 0]);
-        assert!(!forgotten.spared([7, 7], since), "nobody knows any more");
+        assert!(!forgotten.spared([7, 7], since), "no record of it is left");
         let since = forgotten.count();
         forgotten.note_all();
         assert!(!forgotten.spared([7, 7], since));

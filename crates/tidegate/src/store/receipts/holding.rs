@@ -1,4 +1,14 @@
 //! Tracked takes and their refunds, for every holder of states.
+//!
+//! ```text
+//!   lock the receipts of the state
+//!     take        under this lock, so no other tracked take of the state comes between
+//!     enter       its interval in the queue of debts
+//!   unlock
+//! ```
+//!
+//! The lock is not the lock of the state. Untracked takes go past it, which is correct because they only append debt. A
+//! refund holds it while it removes debt, so the intervals of later takes can be moved up in the same step.
 
 use super::{Locked, OpenReceipt, ReceiptEntry, Receipts, Whereabouts};
 use crate::algorithm::{Claim, Interval, TakenOff};
@@ -11,7 +21,8 @@ use crate::store::state_key::StateKey;
 use crate::time::Timestamp;
 
 impl LimitStore<'_> {
-    /// Decides, and spends if allowed. Returns a receipt by which the take can be refunded.
+    /// Decides, and spends if allowed. Returns a receipt by which the take can be refunded. A denial has no receipt. A
+    /// permit has none either, because it is released by its id.
     pub(crate) fn take_tracked(self, account: &StateKey, ask: Ask) -> (Decision, Option<OpenReceipt>) {
         self.tracked(account, || self.take_from(account, ask))
     }
@@ -26,7 +37,8 @@ impl LimitStore<'_> {
         self.tracked(account, || self.take_if_free(account, ask, at))
     }
 
-    /// Charges additional cost. Returns a receipt if all of it was charged.
+    /// Charges additional cost. Returns a receipt if all of it was charged. Without a receipt the charge stays as it
+    /// is; a part of it may have been applied.
     pub(crate) fn charge_tracked(self, account: &StateKey, cost: Cost) -> (Adjusted, Option<OpenReceipt>) {
         self.tracked(account, || {
             let (adjusted, receipt) = self.adjust_unlocked(account, Adjustment::Charge(cost));
@@ -35,7 +47,8 @@ impl LimitStore<'_> {
     }
 
     /// Takes if allowed, now or as of the given time, for a waiter. Returns a receipt by which all of it can be given
-    /// back before it is used. A denial changes nothing.
+    /// back before it is used. A denial changes nothing. The receipt of a permit holds the permit itself, which is
+    /// released if the waiter leaves.
     pub(crate) fn take_for_waiter(
         self,
         account: &StateKey,
@@ -46,6 +59,8 @@ impl LimitStore<'_> {
     }
 
     /// Refunds units of one take, as far as they are still owed; all of them, if the take was not used.
+    /// [`Adjusted::Capped`] if time has repaid a part, if the receipt is invalid, or if fewer units were left than
+    /// requested.
     pub(crate) fn refund(self, account: &StateKey, open: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         open.settle(
             account.terms(),
@@ -56,6 +71,7 @@ impl LimitStore<'_> {
         )
     }
 
+    /// Makes a take under the lock of its receipts, and opens a receipt for it.
     fn tracked<T>(
         self,
         account: &StateKey,
@@ -66,7 +82,8 @@ impl LimitStore<'_> {
 }
 
 impl Receipts {
-    /// Creates a receipt of a take, which is made under the lock of its state, so that the order of debts is known.
+    /// Creates a receipt of a take, which is made under the lock of its state, so that the order of debts is known. The
+    /// clock is read after the take, so that a step back between both is noticed.
     pub(crate) fn tracking<T>(
         &self,
         account: &StateKey,
@@ -104,7 +121,8 @@ impl Receipts {
     }
 
     /// Applies a change that forgets or removes units without a receipt: the open receipts of this state become
-    /// invalid.
+    /// invalid. It is for resets and refunds without a receipt. They may remove the very debt that a receipt stands
+    /// for.
     pub(crate) fn without<R>(&self, account: &StateKey, change: impl FnOnce() -> R) -> R {
         let mut locked = self.lock_account(account);
         let answer = change();
@@ -113,7 +131,8 @@ impl Receipts {
     }
 
     /// Gives one take back that is not in this table, unless units were forgotten or removed since its era. Debts after
-    /// it move.
+    /// it move. Returns `None` if units of the state were forgotten or removed since, because the take may be among
+    /// them.
     pub(crate) fn out_of_order<R>(
         &self,
         account: &StateKey,
@@ -137,6 +156,7 @@ impl Receipts {
         self.forgotten.count()
     }
 
+    /// Locks the receipts of an account's state.
     fn lock_account(&self, account: &StateKey) -> Locked<'_> {
         self.lock(account.digest(), account.name().bytes())
     }
@@ -170,6 +190,14 @@ impl OpenReceipt {
     /// Uses up units and gives them back, as far as they are still owed. Units that the receipt locates go back by
     /// `give_back`, units of a debt by `take_off`. Both are called under the lock of the receipts. Without a cost it
     /// gives back all units, of a take that was not used.
+    ///
+    /// | receipt | gives back by |
+    /// |---|---|
+    /// | named (windows, logs, slots) | its own location |
+    /// | held (a permit) | a release |
+    /// | queued (buckets, pacers) | its interval in the queue of debts |
+    /// | unordered (debts shared with other processes) | time and price |
+    /// | lost, remote | nothing |
     pub(crate) fn settle(
         &mut self,
         terms: &AlgorithmParams,

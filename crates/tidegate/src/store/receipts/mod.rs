@@ -7,6 +7,9 @@
 //!
 //! The receipts of windows, logs and slots locate their units themselves, and so do those of debts that other processes
 //! share. They are entered without an interval; a reset invalidates them, too.
+//!
+//! The table is bounded: 65,536 receipts per store and 1,024 per key. Beyond that the oldest receipt becomes invalid,
+//! which is counted in [`ReceiptCounts::dropped`]. Its take stays charged, so a dropped receipt never admits too much.
 
 mod debts;
 mod forgotten;
@@ -41,6 +44,8 @@ const MOST_OF_KEY: usize = 1024;
 type StateId = [u64; 2];
 
 /// The number of receipts of tracked takes in a store.
+#[doc(alias = "metrics")]
+#[doc(alias = "idempotent refund")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceiptCounts {
@@ -60,10 +65,13 @@ impl ReceiptCounts {
 
 /// The open receipts of one store.
 pub(crate) struct Receipts {
+    /// The secret seed of the hashes, so that callers cannot choose names that collide.
     seed: [u64; 2],
     /// True if the order of debts is known; false if other processes use the same states.
     knows_order: bool,
+    /// The parts of the table, each on a cache line of its own. Tickets keep them alive.
     shards: Arc<[CachePadded<Mutex<ReceiptShard>>]>,
+    /// The states that were recently reset, for receipts that are not in the table.
     forgotten: Forgotten,
 }
 
@@ -83,6 +91,7 @@ impl Receipts {
         Receipts::of_parts(1)
     }
 
+    /// Creates an empty table of so many parts.
     fn of_parts(parts: usize) -> Receipts {
         let (seed, forgotten) = (fresh_seed(), Forgotten::new());
         let shards = (0..parts).map(|_| CachePadded(Mutex::new(ReceiptShard::default()))).collect();
@@ -96,11 +105,14 @@ impl Receipts {
         Locked { receipts: self, id, index, shard: shard.0.lock() }
     }
 
+    /// Returns the sum over all parts, which are locked one after the other.
     pub(crate) fn counts(&self) -> ReceiptCounts {
         let each = self.shards.iter().map(|shard| shard.0.lock().counts());
         each.fold(ReceiptCounts::default(), ReceiptCounts::and)
     }
 
+    /// Returns the hash of a state's name. Two names with one hash would share receipts; with 128 secret bits that does
+    /// not happen.
     fn id(&self, limit: u64, name: &[u8]) -> StateId {
         let mut sip = Sip::new(self.seed);
         sip.write(&limit.to_le_bytes());
@@ -108,11 +120,13 @@ impl Receipts {
         sip.finish()
     }
 
+    /// Returns the part of the table for a state, and its index.
     fn shard(&self, [hash, _]: StateId) -> (usize, &CachePadded<Mutex<ReceiptShard>>) {
         let index = (hash % self.shards.len() as u64) as usize;
         (index, &self.shards[index])
     }
 
+    /// Returns the ticket of an entry, which removes the entry when it is dropped.
     fn ticket(&self, index: usize, number: u64) -> ReceiptEntry {
         ReceiptEntry { shards: Arc::clone(&self.shards), index, number }
     }
@@ -201,7 +215,7 @@ impl ReceiptEntry {
     }
 
     /// Gives units back by `give_back`, unless the receipt is invalid. Debt that it removes from a queue moves the
-    /// debts after it.
+    /// debts after it. Returns `None` if the receipt is invalid; then nothing is given back.
     fn give_back<R>(
         &self,
         terms: &AlgorithmParams,

@@ -12,6 +12,9 @@ use crate::receipt::Receipt;
 /// A refund gives back at most the units of that take that are still owed: quota that time has restored is not given
 /// back. If a receipt is dropped, the take stays charged, and its store removes the entry. Stores keep a bounded number
 /// of receipts; the oldest beyond that become invalid.
+#[doc(alias = "idempotent refund")]
+#[doc(alias = "reservation")]
+#[doc(alias = "receipt")]
 #[must_use = "a receipt that is dropped cannot be refunded"]
 pub struct OpenReceipt {
     units: u64,

@@ -1,4 +1,7 @@
 //! The open receipts of one sixteenth of a store's keys, within their bounds.
+//!
+//! All bounds are kept on entry: at most 1,024 receipts of one key and 4,096 in the part. The oldest one makes room,
+//! because its debt is the most likely to be repaid already.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +14,11 @@ use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 /// Open receipts by state, and in the order of their age.
 #[derive(Debug, Default)]
 pub(super) struct ReceiptShard {
+    /// The open receipts of each state; a state without any has no entry.
     states: BTreeMap<StateId, Debts>,
     /// The state of each open receipt, oldest first.
     open: BTreeMap<u64, StateId>,
+    /// The number of the next receipt; numbers are not reused.
     next: u64,
     /// The latest time that was seen here.
     seen: Timestamp,
@@ -23,6 +28,7 @@ pub(super) struct ReceiptShard {
 
 impl ReceiptShard {
     /// Records the time. If the clock has stepped back, debts may have been shortened, and all receipts become invalid.
+    /// A difference of a tenth of a second is the usual disorder of readings, and no step.
     pub(super) fn see(&mut self, now: Timestamp) {
         if self.seen.since(now) > OUT_OF_ORDER {
             self.forget_all();
@@ -32,7 +38,8 @@ impl ReceiptShard {
     }
 
     /// Enters the last take of a state, and returns its number. `interval` is its place in the queue of debts, if it is
-    /// to be found there.
+    /// to be found there. If the debts before it contradict its interval, debt was removed without this table, and the
+    /// queued receipts of the state become invalid.
     pub(super) fn enter(&mut self, id: StateId, terms: &AlgorithmParams, interval: Option<Interval>) -> u64 {
         let precede = |debts: &Debts| interval.is_none_or(|interval| debts.precede(terms, interval));
         if self.states.get(&id).is_some_and(|debts| !precede(debts)) {
@@ -69,7 +76,7 @@ impl ReceiptShard {
         }
     }
 
-    /// Removes one receipt; the take stays charged.
+    /// Removes one receipt; the take stays charged. A receipt that is already invalid is ignored.
     pub(super) fn remove(&mut self, number: u64) {
         let Some(id) = self.open.remove(&number) else { return };
         let Some(debts) = self.states.get_mut(&id) else { return };
@@ -80,6 +87,7 @@ impl ReceiptShard {
     }
 
     /// Invalidates the receipts that are found by their place in the queue of debts, because it may have moved.
+    /// Receipts that locate their units themselves stay valid.
     pub(super) fn forget_order(&mut self, id: StateId) {
         let Some(debts) = self.states.get_mut(&id) else { return };
         for number in debts.remove_queued() {
@@ -103,6 +111,7 @@ impl ReceiptShard {
         }
     }
 
+    /// Invalidates all receipts here. Their takes stay charged.
     pub(super) fn forget_all(&mut self) {
         self.states.clear();
         self.open.clear();
@@ -123,6 +132,7 @@ impl ReceiptShard {
         }
     }
 
+    /// Returns the open and the dropped receipts of this part.
     pub(super) fn counts(&self) -> ReceiptCounts {
         ReceiptCounts { open: self.open.len(), dropped: self.dropped }
     }

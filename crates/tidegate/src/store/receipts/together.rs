@@ -1,4 +1,7 @@
 //! Several tracked takes that are allowed or denied together.
+//!
+//! The receipts of all states are locked first, then the states themselves. Shards are sorted by the address of their
+//! table and their index. All threads lock in this one order, and no shard twice.
 
 use super::shard::ReceiptShard;
 use super::{ReceiptEntry, Receipts, StateId};
@@ -24,10 +27,12 @@ type ReceiptPart = (usize, usize);
 
 /// The receipts of all bids, which all threads lock in one order.
 struct Locks<'a> {
+    /// The locked shards, sorted, each once.
     parts: Vec<(ReceiptPart, MutexGuard<'a, ReceiptShard>)>,
 }
 
 impl<'a> Locks<'a> {
+    /// Locks the shards of all bids.
     fn of(bids: &[Bid<'a>]) -> Locks<'a> {
         let mut places: Vec<_> = bids.iter().map(place).collect();
         places.sort_unstable_by_key(|(part, ..)| *part);
@@ -38,6 +43,7 @@ impl<'a> Locks<'a> {
         Locks { parts: places.into_iter().map(lock).collect() }
     }
 
+    /// Enters the take of a bid under the lock that is already held.
     fn enter(&mut self, bid: &Bid<'a>, interval: Option<Interval>) -> ReceiptEntry {
         let (part, receipts, id) = place(bid);
         let found = self.parts.binary_search_by_key(&part, |(part, _)| *part);

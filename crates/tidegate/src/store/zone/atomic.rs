@@ -4,10 +4,19 @@
 //! which processors with AVX guarantee to be atomic; the other is the compare-and-swap. `portable-atomic` uses the same
 //! instructions, but checks at each access whether they exist; a zone checks once. On all other processors
 //! `portable-atomic` is used.
+//!
+//! | processor | load | compare-and-swap |
+//! |---|---|---|
+//! | x86-64 with AVX and cmpxchg16b | `vmovdqa` | `lock cmpxchg16b` |
+//! | AArch64 | by `portable-atomic` | by `portable-atomic` |
+//! | without such instructions | a lock of this process | a lock of this process |
+//!
+//! With locks a zone works in one process, and cannot be in a file. All accesses are sequentially consistent, because
+//! the protocol of `core.rs` relies on one order of writes and later reads of different cells.
 
 use super::cell::Content;
 
-/// The number of cells in a cache line; in a model, as few as possible.
+/// The number of cells in a cache line; in a model, as few as possible. Four cells of sixteen bytes are 64 bytes.
 pub(super) const LINE: usize = if cfg!(tidegate_models) { 2 } else { 4 };
 
 #[cfg(not(tidegate_models))]
@@ -17,7 +26,8 @@ pub(super) use real::{Cell, Wide};
 #[cfg(tidegate_models)]
 pub(super) use model::{Cell, Wide};
 
-/// Returns the first cell of a line whose content matches. Cells after it are not read.
+/// Returns the first cell of a line whose content matches. Cells after it are not read. Most searches end at the first
+/// or second cell, so later cells are not loaded.
 #[inline(always)]
 fn first(
     line: &[Cell; LINE],
@@ -33,7 +43,7 @@ fn first(
     None
 }
 
-/// Prefetches the cache line of this value.
+/// Prefetches the cache line of this value. On other processors, and under Miri, it does nothing.
 #[inline(always)]
 pub(in crate::store::zone) fn prefetch<T>(value: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri), not(tidegate_models)))]
@@ -70,6 +80,7 @@ mod real {
     pub(in crate::store::zone) struct Wide(bool);
 
     impl Wide {
+        /// Asks the processor once, when a zone is created.
         pub(in crate::store::zone) fn detect() -> Wide {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             return Wide(super::x86_64::is_able());
@@ -113,10 +124,12 @@ mod real {
         }
     }
 
+    /// Returns the content of sixteen bytes: the tag is in the lower half.
     fn from_bits(bits: u128) -> Content {
         Content { tag: bits as u64, word: (bits >> 64) as u64 }
     }
 
+    /// Returns the sixteen bytes of a content.
     fn to_bits(content: Content) -> u128 {
         u128::from(content.tag) | (u128::from(content.word) << 64)
     }
@@ -127,6 +140,7 @@ mod model {
     use super::{Content, LINE};
     use crate::sync::Mutex;
 
+    /// A cell of a model, which explores the order of accesses and not their width.
     #[derive(Debug)]
     pub(in crate::store::zone) struct Cell(Mutex<Content>);
 
@@ -182,10 +196,12 @@ mod x86_64 {
 
     use super::Content;
 
+    /// Returns true if the processor has both instructions; AVX is what makes the load atomic.
     pub(super) fn is_able() -> bool {
         std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("cmpxchg16b")
     }
 
+    /// Loads sixteen bytes in one access.
     #[inline(always)]
     #[expect(unsafe_code, reason = "the instruction has no safe name")]
     pub(super) fn load(cell: &AtomicU128) -> Content {
@@ -205,6 +221,7 @@ mod x86_64 {
         }
     }
 
+    /// Replaces `old` by `new` in one step. Returns false if the cell holds another content.
     #[inline(always)]
     #[expect(unsafe_code, reason = "the instruction has no safe name")]
     pub(super) fn replace(cell: &AtomicU128, old: Content, new: Content) -> bool {
@@ -232,6 +249,7 @@ mod x86_64 {
         done != 0
     }
 
+    /// Requests the cache line for all cache levels.
     #[inline(always)]
     #[expect(unsafe_code, reason = "the instruction has no safe name")]
     pub(super) fn prefetch<T>(line: *const T) {

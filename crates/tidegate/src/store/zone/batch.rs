@@ -4,6 +4,14 @@
 //! reading of all others, though its cell is searched as of a later one (`docs/zone.md` explains why that is safe).
 //! Only a reading that is no longer recent is replaced; then the rest of the batch is decided as of the later one as
 //! well. Nothing is carried here: while counts of earlier limits matter, asks are decided by their names.
+//!
+//! ```text
+//!   place    hash every key and prefetch its cells: the memory accesses overlap
+//!   spend    decide each ask in order
+//! ```
+//!
+//! For a large zone most of the time of a single decision is the wait for memory. A batch of sixteen pays that wait
+//! about once.
 
 use super::change::{Spend, SpendAsOf};
 use super::core::{CellOp, Core};
@@ -20,6 +28,7 @@ use crate::time::Timestamp;
 /// An ask whose cells are prefetched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
+    /// The buckets and the fingerprint of the key.
     spot: BucketPair,
     /// The ask; `None` if its cost is 0.
     ask: Option<Ask>,
@@ -42,7 +51,7 @@ impl Placed {
 }
 
 impl Zone {
-    /// Decides each ask in order, and spends if allowed, all as of one instant.
+    /// Decides each ask in order, and spends if allowed, all as of one instant. `decided` gets one decision per ask.
     pub(crate) fn spend_each(
         &self,
         placed: &[Option<Placed>],
@@ -61,7 +70,7 @@ impl Zone {
     }
 
     /// Decides an ask whose cells were prefetched, as of `at`, a recent reading of the clock. Sets `at` to a later
-    /// reading if it is too old.
+    /// reading if it is too old. It is for a caller that consumes decisions one by one and may stop early.
     #[inline]
     pub(crate) fn spend_placed(
         &self,
@@ -93,7 +102,8 @@ impl Core {
     }
 
     /// Decides as of `at`, a recent reading of the clock. A debt that looks too large is decided on the slow path,
-    /// because `at` may be too old.
+    /// because `at` may be too old. Any other debt is decided as of `at` even if it was written later, because an
+    /// earlier time only makes a decision stricter.
     #[inline(always)]
     pub(super) fn settle_as_of<W: OneWord>(
         &self,
@@ -112,7 +122,8 @@ impl Core {
         self.settle_newcomer_as_of(at, who, ask)
     }
 
-    /// Decides for a key whose cell was not found, or was changed by another thread.
+    /// Decides for a key whose cell was not found, or was changed by another thread. `at` becomes the time by which the
+    /// decision was made, for the asks after it.
     #[inline(never)]
     fn settle_newcomer_as_of<W: OneWord>(
         &self,

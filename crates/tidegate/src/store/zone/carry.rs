@@ -2,6 +2,15 @@
 //! limits.
 //!
 //! All of this is off the hot path. A cell whose word is later than all carried counts is decided without it.
+//!
+//! ```text
+//!   own cell       live: decides, and only its reported wait is corrected
+//!                  clear or none: the states under earlier limits are read and converted
+//!   shared cell    its time is an upper bound; the later one of both counts
+//!   written        as the key's own cell under the new limit, with its first take
+//! ```
+//!
+//! States of more than one word are in the map beside the zone. Nothing is carried from one to the other.
 
 use super::WhenFull;
 use super::cell::Content;
@@ -19,7 +28,8 @@ use crate::store::bound::BoundLimit;
 use crate::time::Timestamp;
 
 impl Core {
-    /// Changes the key's own state, which may be clear while counts of earlier limits are not.
+    /// Changes the key's own state, which may be clear while counts of earlier limits are not. Returns `None` if the
+    /// cell has changed since it was read; the caller then starts again.
     pub(super) fn change_carrying<W: OneWord, C: Change<W>>(
         &self,
         who: &CellOp<'_, W>,
@@ -50,7 +60,8 @@ impl Core {
         view.replace(own, after).then_some(answer)
     }
 
-    /// Returns the states that a change of a key without a live state starts with.
+    /// Returns the states that a change of a key without a live state starts with. A change without an ask, such as a
+    /// refund, concerns only takes under this limit, so nothing is carried for it.
     pub(super) fn begun_by<W: OneWord, C: Change<W>>(
         &self,
         who: &CellOp<'_, W>,
@@ -61,6 +72,7 @@ impl Core {
     }
 
     /// Returns the states that a key without a live state starts with, from its cells under earlier limits.
+    /// [`Begun::FULL`] if nothing is carried, which is decided by one comparison with the clock.
     pub(super) fn begun<W: OneWord>(&self, who: &CellOp<'_, W>, now: Timestamp) -> Begun {
         match who.key {
             Some(key) if who.limit.carries_at(now) => {
@@ -72,7 +84,8 @@ impl Core {
         }
     }
 
-    /// Returns the state of a key under one of the earlier limits.
+    /// Returns the state of a key under one of the earlier limits. One more search of the table per earlier limit;
+    /// there are at most four.
     fn state_before(
         &self,
         key: &dyn FindUnder,
@@ -93,7 +106,8 @@ impl Core {
     }
 
     /// Returns the decision on a live state, corrected for the counts of earlier limits that apply once that state is
-    /// clear.
+    /// clear. The wait that a denial reports would otherwise be too short: at its end the carried counts would deny
+    /// again.
     pub(super) fn report_own<W: OneWord>(
         &self,
         who: &CellOp<'_, W>,
@@ -115,7 +129,8 @@ impl Core {
 }
 
 /// Applies a change to a key that starts with counts of earlier limits and with the possible debt of shared cells.
-/// Returns the new word too, if it differs.
+/// Returns the new word too, if it differs. The key is decided by the strictest carried state, and by the shared cells
+/// if its rule shares. A denial reports the wait of the carried states, unless shared cells are the cause.
 pub(super) fn begin_carried<W: OneWord, C: Change<W>>(
     who: &CellOp<'_, W>,
     change: &C,

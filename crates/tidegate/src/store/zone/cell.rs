@@ -45,7 +45,7 @@ pub(super) struct Fingerprint(u64);
 
 impl Fingerprint {
     /// The fingerprint that no key has.
-    pub(super) const NOBODY: Fingerprint = Fingerprint(0);
+    pub(super) const NONE: Fingerprint = Fingerprint(0);
 
     #[inline]
     pub(super) fn new(hash: u64) -> Fingerprint {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_the_fingerprint_of_nothing_or_of_what_is_shared() {
+    fn no_key_has_the_fingerprint_of_an_empty_or_a_shared_cell() {
         for hash in 0..16 {
             let fingerprint = Fingerprint::new(hash);
             assert!(!Content::NOTHING.is_of(fingerprint), "{hash}");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_nobody_confirms_is_free_after_a_second_or_so() {
+    fn a_claim_that_is_not_confirmed_is_free_after_about_a_second() {
         for ticks in [0, 1 << 40, u64::MAX / 2] {
             let now = Timestamp::from_ticks(ticks);
             let tentative = Content::tentative(Fingerprint::new(8), now, u32::MAX);

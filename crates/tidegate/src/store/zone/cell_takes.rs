@@ -9,6 +9,9 @@
 //!
 //! If a state no longer allows its take when it is written, the caller undoes the takes before it. It then decides on
 //! the general path (`store/together.rs`), as in every other case.
+//!
+//! It is the path of a gate whose rules all count in one zone: no name is encoded, no lock is taken, and nothing is
+//! allocated.
 
 use super::atomic::Cell;
 use super::cell::Content;
@@ -42,8 +45,11 @@ pub(crate) struct CellTakes<'a> {
 /// One of several takes.
 #[derive(Clone, Copy, Debug)]
 struct CellTake<'a> {
+    /// The zone that holds the cell; takes of one request may be of several zones.
     zone: &'a Zone,
+    /// The limit, bound to that zone.
     limit: &'a BoundLimit,
+    /// The buckets and the fingerprint of the key.
     spot: BucketPair,
     when_full: WhenFull,
     ask: Ask,
@@ -52,6 +58,7 @@ struct CellTake<'a> {
 /// A decision on a state, and the content of the cell before and after it.
 #[derive(Clone, Copy, Debug)]
 struct CellDecision<'a> {
+    /// The cell of the key, found by the draft.
     cell: &'a Cell,
     before: Content,
     after: Content,
@@ -83,7 +90,7 @@ impl<'a> CellTakes<'a> {
     }
 
     /// Spends on all, or on none. If nothing was decided, returns the receipts of the first takes, which the caller
-    /// must undo.
+    /// must undo. An `Err` without receipts means that nothing was spent. All drafts are as of one time.
     #[inline(always)]
     pub(crate) fn take(&self, at: Timestamp) -> Result<Decisions, Vec<Receipt>> {
         let mut drafts = [None; MAX_CELL_TAKES];
@@ -153,7 +160,8 @@ impl<'a> CellTake<'a> {
         self.draft(at).filter(|draft| draft.decision.is_allowed())
     }
 
-    /// Writes a draft, and decides again if the state has changed. Returns false if the take is no longer allowed.
+    /// Writes a draft, and decides again if the state has changed. Returns false if the take is no longer allowed. Each
+    /// retry follows a change by another thread, so the loop makes progress for the zone as a whole.
     #[inline(always)]
     fn write(&self, draft: &mut CellDecision<'a>, at: Timestamp) -> bool {
         let core = &self.zone.inner.core;
@@ -180,6 +188,7 @@ impl<'a> CellTake<'a> {
         })
     }
 
+    /// Returns the operation on the cell of this take, with nothing carried.
     #[inline(always)]
     fn who<'w, W>(&'w self, terms: &'w W) -> CellOp<'w, W> {
         CellOp { spot: &self.spot, terms, limit: self.limit, key: None, when_full: self.when_full, at: None }

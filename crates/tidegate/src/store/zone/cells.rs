@@ -1,4 +1,12 @@
 //! The memory of a zone as buckets of cells.
+//!
+//! | build | memory | shared with other processes |
+//! |---|---|---|
+//! | usual | pages from the system, huge ones from 2 MiB on | no |
+//! | usual, with a file | pages of the file | yes |
+//! | models | a boxed slice of locks | no |
+//!
+//! All three have the same methods, so the rest of the zone does not depend on the choice.
 
 use super::table::Bucket;
 
@@ -27,7 +35,7 @@ mod mapped {
     }
 
     impl Cells {
-        /// Creates empty buckets.
+        /// Creates empty buckets. Without memory the process ends, as after every failed allocation.
         pub(in crate::store::zone) fn anonymous(buckets: usize) -> Cells {
             Cells::of(Mapping::anonymous(buckets * size_of::<Bucket>()), buckets)
         }
@@ -37,6 +45,7 @@ mod mapped {
             Ok(Cells::of(Mapping::try_anonymous(buckets * size_of::<Bucket>())?, buckets))
         }
 
+        /// Uses the whole mapping as buckets; zero bytes are free cells.
         fn of(mapping: Mapping, buckets: usize) -> Cells {
             let buckets = Arc::new(mapping).part(0, buckets);
             Cells { buckets, file: None, deepest: AtomicU64::new(0) }
@@ -47,6 +56,7 @@ mod mapped {
             Cells { buckets: file.cells(), file: Some(file), deepest: AtomicU64::new(0) }
         }
 
+        /// Returns all buckets. Their cells change while they are read.
         #[inline(always)]
         pub(in crate::store::zone) fn buckets(&self) -> &[Bucket] {
             &self.buckets
@@ -69,6 +79,7 @@ mod mapped {
             self.file.is_some()
         }
 
+        /// Waits until the cells are on disk. In memory there is nothing to do.
         pub(in crate::store::zone) fn flush(&self) -> io::Result<()> {
             self.file.as_ref().map_or(Ok(()), |file| file.flush())
         }
@@ -82,6 +93,7 @@ mod model {
     use super::Bucket;
     use crate::sync::{AtomicU64, Ordering};
 
+    /// The buckets of a model: few, and each cell behind a lock.
     #[derive(Debug)]
     pub(in crate::store::zone) struct Cells {
         buckets: Box<[Bucket]>,

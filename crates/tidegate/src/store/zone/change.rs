@@ -1,4 +1,15 @@
 //! The changes of one key: of its own state, or of a cell that it shares with other keys.
+//!
+//! Each change has two forms. `change` has the exact state of the key. `share` has only an upper bound of its debt,
+//! from a shared cell, and must be correct for every debt up to it: it may deny too early, and never admits too much.
+//!
+//! | change | own state | shared cell |
+//! |---|---|---|
+//! | `Spend`, `SpendAsOf`, `Take` | decides | decides by the bound |
+//! | `Refuse` | applies a denial | decides, and writes nothing |
+//! | `Adjust` | charges or refunds | charges; refunds nothing |
+//! | `GiveBack` | gives back | only if no other key has charged since |
+//! | `TakeOff` | removes units of a debt | nothing |
 
 use crate::algorithm::{Claim, DebtQueue, OneWord, TakenOff};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
@@ -9,6 +20,7 @@ use crate::time::Timestamp;
 
 /// A change of one key.
 pub(super) trait Change<W: OneWord> {
+    /// The reply; it may contain a decision, whose reported values are corrected while counts are carried.
     type Answer: Reported;
 
     /// Applies the change to the key's own state.
@@ -25,7 +37,7 @@ pub(super) trait Change<W: OneWord> {
     }
 }
 
-/// A change that decides, and spends if allowed.
+/// A change that decides, and spends if allowed. It is the change of the hot path: no receipt is computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spend(pub(super) Ask);
 
@@ -47,7 +59,8 @@ impl<W: OneWord> Change<W> for Spend {
     }
 }
 
-/// A change like [`Spend`], which also returns the time as of which it decided.
+/// A change like [`Spend`], which also returns the time as of which it decided. A batch uses it for a key that was not
+/// found at once, and decides the asks after it as of the returned time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpendAsOf(pub(super) Ask);
 
@@ -68,7 +81,8 @@ impl<W: OneWord> Change<W> for SpendAsOf {
     }
 }
 
-/// A change like [`Spend`], which also returns a receipt.
+/// A change like [`Spend`], which also returns a receipt. A receipt from a shared cell is marked as such, because only
+/// an undo right after it can use it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Take(pub(super) Ask);
 
@@ -178,7 +192,9 @@ impl<W: OneWord> Change<W> for GiveBack {
 /// A change that removes units of one take from a debt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TakeOff {
+    /// The location of the take in the queue of debts.
     pub(super) claim: Claim,
+    /// The units to remove, at most those of the take.
     pub(super) units: Cost,
 }
 

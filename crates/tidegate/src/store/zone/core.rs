@@ -18,6 +18,16 @@
 //!
 //! **Earlier limits.** A state belongs to one limit. While counts of earlier limits matter, a key whose cell is clear,
 //! or that has none, starts with the counts carried from its cells under those limits.
+//!
+//! **States of a cell.**
+//!
+//! ```text
+//!   free --reserve--> tentative --confirm and charge--> own --time passes--> free
+//!                         |                              |
+//!                         `--another cell won--> free    `--no free cell for a new key--> shared --time passes--> free
+//! ```
+//!
+//! A killed process can leave a tentative cell behind. It holds no charge, and is free after about a second.
 
 use super::WhenFull;
 use super::atomic::Cell;
@@ -33,27 +43,35 @@ use crate::decision::Decision;
 use crate::store::bound::BoundLimit;
 use crate::time::{OUT_OF_ORDER, RECENT, SECOND, Source, Ticks, Timestamp};
 
-/// The lower bound of the longest debt: a tentative cell may stay occupied for longer than any debt.
+/// The lower bound of the longest debt: a tentative cell may stay occupied for longer than any debt. Debts beyond it
+/// are shortened only if no limit in use can have made them.
 const LEAST_DEPTH: Ticks = Ticks::saturating_from(SECOND.saturating_mul(2));
 
 /// The cells, the clock and the counters.
 #[derive(Debug)]
 pub(super) struct Core {
+    /// All cells.
     pub(super) table: Table,
+    /// The clock, which is read after the cells of a decision.
     pub(super) clock: Source,
+    /// Striped counters of rare events, for statistics.
     pub(super) counters: Counters,
     /// The first attempt number of this process, random so that two processes do not use the same numbers.
     first_attempt: u32,
 }
 
-/// The key, the limit and the time of one cell operation.
+/// The key, the limit and the time of one cell operation. It is built for each call on the stack. `terms` and `limit`
+/// describe the same limit: the first is typed, the second has its names and its history.
 pub(super) struct CellOp<'a, W> {
+    /// The buckets and the fingerprint of the key.
     pub(super) spot: &'a BucketPair,
+    /// The parameters of its limit, typed by their algorithm.
     pub(super) terms: &'a W,
     /// The limit whose parameters `terms` are.
     pub(super) limit: &'a BoundLimit,
     /// The key, used to find its cells under earlier limits; `None` if nothing is carried.
     pub(super) key: Option<&'a dyn FindUnder>,
+    /// The policy if no cell is free.
     pub(super) when_full: WhenFull,
     /// The time to decide as of, if it is not the current time.
     pub(super) at: Option<Timestamp>,
@@ -61,13 +79,15 @@ pub(super) struct CellOp<'a, W> {
 
 impl<W> CellOp<'_, W> {
     /// Returns the time to decide as of, or `now` if that time is at least `long_ago` old: the thread was suspended
-    /// since it read the clock.
+    /// since it read the clock. Two ages are in use: [`OUT_OF_ORDER`] where the cell was found, [`RECENT`] where a
+    /// state may have been dropped meanwhile.
     #[inline(always)]
     fn as_of(&self, now: Timestamp, long_ago: Ticks) -> Timestamp {
         self.at.filter(|at| now.since(*at) < long_ago).unwrap_or(now)
     }
 
-    /// Returns the kind of the key's cell.
+    /// Returns the kind of the key's cell. Only a rule that forgets marks its cells as forgettable; a cell is marked
+    /// again each time it is written.
     #[inline(always)]
     pub(super) fn kind(&self) -> Kind {
         match self.when_full {
@@ -84,13 +104,15 @@ impl Core {
 
     /// Lists the limit of a key before the first state under it is written, or before a state that outlasts the listed
     /// expiry is written. From then on no debt of that length is mistaken for the trace of a clock that was set back.
+    /// It is called before the compare-and-swap, so the limit is listed even if this process is killed right after it.
     #[cold]
     pub(super) fn note<W: OneWord>(&self, who: &CellOp<'_, W>, word: u64, now: Timestamp) {
         self.table.cells.deepest(who.terms.longest_debt().get());
         who.limit.note(word, now);
     }
 
-    /// Applies a change to one key.
+    /// Applies a change to one key. The common case has one search, one clock reading and one compare-and-swap.
+    /// Everything else is in [`Core::settle_slowly`], which is not inlined.
     #[inline(always)]
     pub(super) fn settle<W: OneWord, C: Change<W>>(&self, who: &CellOp<'_, W>, change: &C) -> C::Answer {
         if let Some((cell, content)) = self.table.find(who.spot) {
@@ -106,7 +128,8 @@ impl Core {
         self.settle_slowly(&CellOp { ..*who }, change)
     }
 
-    /// Changes the state in the key's own cell. Returns `None` if the cell has changed since it was read.
+    /// Changes the state in the key's own cell. Returns `None` if the cell has changed since it was read. A change that
+    /// leaves the word as it is writes nothing, so a denied hot key stays in the caches of all processors.
     #[inline(always)]
     pub(super) fn change_in<W: OneWord, C: Change<W>>(
         &self,
@@ -126,7 +149,8 @@ impl Core {
         if self.table.replace(cell, content, after) { Some(answer) } else { None }
     }
 
-    /// Applies a change to a key whose cell was not found, or was changed by another thread.
+    /// Applies a change to a key whose cell was not found, or was changed by another thread. The loop ends, because an
+    /// attempt fails only if another thread has made progress on these cells.
     #[inline(never)]
     pub(super) fn settle_slowly<W: OneWord, C: Change<W>>(
         &self,
@@ -144,7 +168,9 @@ impl Core {
         }
     }
 
-    /// Makes one attempt as of `now`, a recent reading of the clock. Returns `None` if another thread was faster.
+    /// Makes one attempt as of `now`, a recent reading of the clock. Returns `None` if another thread was faster. The
+    /// cases in order: a cell with a state, a tentative cell of the key, a free cell, no cell but the rule forgets, no
+    /// cell.
     fn step<W: OneWord, C: Change<W>>(
         &self,
         who: &CellOp<'_, W>,
@@ -169,7 +195,8 @@ impl Core {
         self.share(who, change, view, &survey, now)
     }
 
-    /// Reserves a cell for a new key, unless the change leaves nothing to store.
+    /// Reserves a cell for a new key, unless the change leaves nothing to store. Each attempt has a number, so that two
+    /// attempts of the same key at the same time leave different contents.
     fn move_in<W: OneWord, C: Change<W>>(
         &self,
         who: &CellOp<'_, W>,
@@ -194,7 +221,8 @@ impl Core {
         self.confirm(who, change, free.with(wanted))
     }
 
-    /// Confirms a tentative cell of a key and charges it.
+    /// Confirms a tentative cell of a key and charges it. A state of the key in another cell wins over a tentative one,
+    /// and of two tentative cells the one with the lower number wins.
     fn confirm<W: OneWord, C: Change<W>>(
         &self,
         who: &CellOp<'_, W>,
@@ -230,7 +258,8 @@ impl Core {
         Some(answer)
     }
 
-    /// Decides a key without a cell by the shared cells of its buckets, and charges the first of them.
+    /// Decides a key without a cell by the shared cells of its buckets, and charges the first of them. Before a cell is
+    /// shared, debts that only a backward clock step can have left are shortened, because they may block all cells.
     fn share<W: OneWord, C: Change<W>>(
         &self,
         who: &CellOp<'_, W>,
@@ -272,7 +301,8 @@ impl Core {
         Some(answer)
     }
 
-    /// Returns true if a key that was just charged in a shared cell has no other debt that the decision did not see.
+    /// Returns true if a key that was just charged in a shared cell has no other debt that the decision did not see. If
+    /// it returns false, the charge stays: denying a key too much is safe, admitting it too much is not.
     fn is_alone(&self, spot: &BucketPair, shared: CellSnapshot, until: Timestamp, now: Timestamp) -> bool {
         let after = self.table.view(spot);
         after.own().next().is_none()
@@ -282,7 +312,7 @@ impl Core {
     }
 
     /// Applies a change to a key that has no cell and could get one. Returns the word for its cell too, if the change
-    /// leaves one.
+    /// leaves one. Counts of earlier limits and the time of shared cells both count against it.
     fn begin<W: OneWord, C: Change<W>>(
         &self,
         who: &CellOp<'_, W>,
@@ -293,7 +323,8 @@ impl Core {
         begin_carried(who, change, &self.begun_by(who, change, now), view.shared_until(), now)
     }
 
-    /// Returns the decision that an ask would get, without writing anything.
+    /// Returns the decision that an ask would get, without writing anything. The decision is the one that a take at
+    /// this moment would get, including a take that would convert a cell into a shared one.
     pub(super) fn look<W: OneWord>(&self, who: &CellOp<'_, W>, ask: Ask) -> Decision {
         if let Some((_, content)) = self.table.find(who.spot) {
             if content.is_state() && !who.limit.may_carry_to(content.word) {
@@ -329,7 +360,8 @@ impl Core {
         who.terms.peek_sharing(until, now, ask)
     }
 
-    /// Returns the state of a key as a word, or `None` if nothing is stored about it.
+    /// Returns the state of a key as a word, or `None` if nothing is stored about it. For a key without a cell it is
+    /// the worst state that the shared cells permit.
     pub(super) fn word<W: OneWord>(&self, spot: &BucketPair, terms: &W) -> Option<u64> {
         let view = self.table.view(spot);
         let state = view.own().find(|own| own.content.is_state());
@@ -341,7 +373,8 @@ impl Core {
         }
     }
 
-    /// Removes the state of a key that has a cell of its own. Returns true if it had debt.
+    /// Removes the state of a key that has a cell of its own. Returns true if it had debt. It repeats until no cell of
+    /// the key is left, also those that other threads reserve meanwhile.
     pub(super) fn forget(&self, spot: &BucketPair) -> bool {
         let mut was_live = false;
         loop {
@@ -353,7 +386,7 @@ impl Core {
     }
 
     /// Shortens debts that no limit can have made, which are the trace of a clock that was set back. Returns true if
-    /// there were any.
+    /// there were any. The bound is the longest debt of any limit in use, by all processes of the file.
     fn cut_back(&self, view: &View<'_>, now: Timestamp) -> bool {
         let deepest = now.saturating_add(Ticks::new(self.table.cells.deepest(LEAST_DEPTH.get())));
         let mut any = false;
@@ -382,7 +415,8 @@ pub(super) fn change_own<W: OneWord, C: Change<W>>(
     (answer, after)
 }
 
-/// Converts the cell of the first bucket with the least debt into a shared one.
+/// Converts the cell of the first bucket with the least debt into a shared one. The cell with the least debt costs its
+/// owner and all sharers the least wait.
 fn convert(view: &View<'_>, survey: &Survey, stripe: &Stripe) {
     match survey.least {
         Some((least, word)) => {

@@ -18,6 +18,8 @@ const STRIPES: usize = if cfg!(any(tidegate_models, miri)) { 1 } else { 32 };
 /// let counts = zone.counts();
 /// assert_eq!((counts.cells, counts.inserts, counts.shared_decisions), (65_536, 1, 0));
 /// ```
+#[doc(alias = "metrics")]
+#[doc(alias = "statistics")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ZoneCounts {

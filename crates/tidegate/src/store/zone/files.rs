@@ -38,6 +38,8 @@ pub(super) struct Files {
 
 /// The number and the size of the states of more than one word, which a zone stores in the map beside it, and in its
 /// state file.
+#[doc(alias = "metrics")]
+#[doc(alias = "persistence")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StateCounts {

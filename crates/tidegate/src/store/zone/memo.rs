@@ -3,6 +3,9 @@
 //! Under load the same few keys recur: one hot key, or one that stands for all requests. A thread caches some short
 //! keys that it has hashed lately, with their buckets. A comparison costs a tenth of a hash, which is the loss on a
 //! cache miss.
+//!
+//! Entries are never invalidated. A key under one limit in one zone always has the same buckets, because the number of
+//! buckets and the seed of a zone do not change.
 
 use std::cell::Cell;
 
@@ -17,18 +20,23 @@ const NAMES: usize = 64;
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 thread_local! {
+    /// The cache of this thread: 3.5 KiB, direct-mapped.
     static RECENT: [Memo; NAMES] = const { [const { Memo::none() }; NAMES] };
 }
 
 /// A cached key and its buckets. Each part is a cell of its own, so that a comparison reads no more than it needs.
 #[derive(Debug)]
 struct Memo {
+    /// The limit under which the key was hashed.
     owner: Cell<Owner>,
+    /// The key itself, for an exact comparison.
     name: Cell<ShortName>,
+    /// The result of the hash.
     spot: Cell<BucketPair>,
 }
 
 impl Memo {
+    /// Returns an empty entry, which no key matches, because its length is 0.
     const fn none() -> Memo {
         Memo {
             owner: Cell::new(Owner(u64::MAX)),
@@ -66,6 +74,8 @@ pub(super) struct ShortName {
 }
 
 impl ShortName {
+    /// Returns `None` for an empty key and for one of more than [`LONGEST`] bytes. From eight bytes on both words
+    /// overlap.
     #[inline(always)]
     pub(super) fn new(name: &[u8]) -> Option<ShortName> {
         let length = name.len();
@@ -89,6 +99,7 @@ pub(super) fn spot_of(owner: Owner, name: ShortName, hash: impl FnOnce() -> Buck
     })
 }
 
+/// Returns the cached buckets of a key.
 #[inline(always)]
 fn remembered(owner: Owner, name: ShortName) -> Option<BucketPair> {
     // Not `with`, which the compiler does not inline.
@@ -99,6 +110,7 @@ fn remembered(owner: Owner, name: ShortName) -> Option<BucketPair> {
     RECENT.try_with(recall).ok().flatten()
 }
 
+/// Caches the buckets of a key, in place of another key with the same index.
 #[inline(always)]
 fn remember(owner: Owner, name: ShortName, spot: BucketPair) {
     RECENT.with(|recent| {
@@ -109,6 +121,7 @@ fn remember(owner: Owner, name: ShortName, spot: BucketPair) {
     });
 }
 
+/// Returns the index of a key in the cache.
 #[inline(always)]
 fn place(owner: Owner, name: ShortName) -> usize {
     let mixed = (name.first ^ name.last.rotate_left(29)).wrapping_add(owner.0).wrapping_mul(SPREAD);
@@ -121,7 +134,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn short_names_are_told_apart_by_every_byte() {
+    fn short_names_that_differ_in_one_byte_are_different() {
         let mut seen = HashSet::new();
         for length in 1..=LONGEST {
             let mut name = vec![7; length];

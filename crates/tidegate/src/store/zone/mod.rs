@@ -63,6 +63,11 @@ const SAMPLED_BUCKETS: usize = 4096;
 /// let per_ip = Limiter::on(&zone, "ip", Limit::per_minute(600));
 /// assert!(admit_all([per_user.ask("ana"), per_ip.ask("192.0.2.7")]).is_allowed());
 /// ```
+#[doc(alias = "limit_req_zone")]
+#[doc(alias = "shared memory")]
+#[doc(alias = "mmap")]
+#[doc(alias = "cuckoo hashing")]
+#[doc(alias = "lock-free")]
 #[derive(Clone)]
 pub struct Zone {
     inner: Arc<Inner>,
@@ -82,6 +87,8 @@ struct Inner {
 }
 
 /// The treatment of a rule's keys when a zone has no cell for them.
+#[doc(alias = "eviction")]
+#[doc(alias = "LRU")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// The key shares a cell with other keys without one: it may be denied early, and is never admitted too much.

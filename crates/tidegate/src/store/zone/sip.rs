@@ -4,20 +4,32 @@
 //! seed that is not possible. The first part of a name is the same for all keys of a limit: it is hashed once, and each
 //! decision continues from there. The words of a name are read in place, without a copy. The function is part of the
 //! format of a zone's file.
+//!
+//! ```text
+//!   write: limit, namespace, padding to a word   once per bound limit, and the state is copied
+//!   write: length, key bytes                     per decision, about one word per round
+//!   finish: three rounds for each half           two words: buckets, fingerprint
+//! ```
+//!
+//! It is SipHash with one round per word and three at the end, in its variant with two output words. The tests compare
+//! it with the `siphasher` crate.
 
 use crate::key::encode;
 
 /// The hash state of the bytes written so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sip {
+    /// The four words that each round mixes.
     v: [u64; 4],
     /// The bytes that do not fill a word yet; `tail_bytes` is their number.
     tail: u64,
     tail_bytes: u32,
+    /// The number of bytes so far, modulo 256, which the last word contains.
     length: u8,
 }
 
 impl Sip {
+    /// Starts a hash under a seed; the constants are those of SipHash with 128 bits.
     pub(crate) fn new([key0, key1]: [u64; 2]) -> Sip {
         let v = [
             key0 ^ 0x736f_6d65_7073_6575,
@@ -28,7 +40,8 @@ impl Sip {
         Sip { v, tail: 0, tail_bytes: 0, length: 0 }
     }
 
-    /// Fills an incomplete word with zeros.
+    /// Fills an incomplete word with zeros. The key after it then starts at a word boundary, so its words can be read
+    /// in place.
     pub(super) fn pad(&mut self) {
         let zeros = [0; 8];
         self.write(&zeros[..(8 - self.tail_bytes as usize) % 8]);
@@ -44,6 +57,8 @@ impl Sip {
         }
     }
 
+    /// Hashes a part of less than 127 bytes whose length byte starts a word. The result equals that of [`Sip::write`]
+    /// for the encoded part.
     #[inline(always)]
     fn write_first(&mut self, part: &[u8]) {
         self.length = self.length.wrapping_add(part.len() as u8 + 1);
@@ -69,6 +84,7 @@ impl Sip {
         }
     }
 
+    /// Hashes any bytes. The result does not depend on their division among several calls.
     #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         self.length = self.length.wrapping_add(bytes.len() as u8);
@@ -105,6 +121,7 @@ impl Sip {
         }
     }
 
+    /// Mixes one word into the state.
     #[inline(always)]
     fn take_in(&mut self, word: u64) {
         self.v[3] ^= word;
@@ -112,6 +129,7 @@ impl Sip {
         self.v[0] ^= word;
     }
 
+    /// One round: additions, rotations and exclusive-ors of all four words.
     #[inline(always)]
     fn round(&mut self) {
         let [mut a, mut b, mut c, mut d] = self.v;
@@ -138,6 +156,7 @@ impl Sip {
         [first, self.fold()]
     }
 
+    /// Three rounds, and the exclusive-or of all four words.
     #[inline(always)]
     fn fold(&mut self) -> u64 {
         self.round();
@@ -148,6 +167,9 @@ impl Sip {
 }
 
 /// Returns one to seven bytes as a word, the first byte lowest.
+///
+/// # Panics
+/// If there are no bytes.
 #[inline(always)]
 pub(super) fn short_word(bytes: &[u8]) -> u64 {
     let at = |index: usize| u64::from(bytes[index]) << (8 * index);

@@ -55,8 +55,7 @@ pub(super) struct BucketPair {
 
 impl BucketPair {
     /// A placeholder that matches no key.
-    pub(super) const NOWHERE: BucketPair =
-        BucketPair { fingerprint: Fingerprint::NOBODY, first: 0, second: 0 };
+    pub(super) const NOWHERE: BucketPair = BucketPair { fingerprint: Fingerprint::NONE, first: 0, second: 0 };
 
     /// Returns a number that spreads keys over the stripes of striped counters.
     pub(super) fn place(&self) -> usize {
@@ -64,6 +63,7 @@ impl BucketPair {
     }
 }
 
+/// The cells of a zone, and the instructions to access them.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) cells: Cells,
@@ -80,15 +80,18 @@ impl Table {
         Table { cells, wide: Wide::detect() }
     }
 
+    /// Returns the number of buckets, which never changes.
     pub(super) fn buckets(&self) -> usize {
         self.cells.buckets().len()
     }
 
+    /// Returns the number of cells, the most keys that can have one at the same time.
     pub(super) fn cell_count(&self) -> usize {
         self.buckets() * BUCKET
     }
 
-    /// Returns the buckets and the fingerprint of the key with this hash.
+    /// Returns the buckets and the fingerprint of the key with this hash. The first half of the hash selects both
+    /// buckets by multiplication, which needs no power of two; the second half is the fingerprint.
     #[inline(always)]
     pub(super) fn spot(&self, [place, rest]: [u64; 2]) -> BucketPair {
         let buckets = self.buckets();
@@ -112,17 +115,18 @@ impl Table {
     #[inline(always)]
     pub(super) fn find(&self, spot: &BucketPair) -> Option<(&Cell, Content)> {
         let found = self.find_in(spot.first, 0, spot.fingerprint);
-        if found.is_some() { found } else { self.find_elsewhere(spot) }
+        if found.is_some() { found } else { self.find_in_second(spot) }
     }
 
     /// Searches the other cache lines: new keys go into the first line of a bucket while it has a free cell.
     #[inline]
-    fn find_elsewhere(&self, spot: &BucketPair) -> Option<(&Cell, Content)> {
+    fn find_in_second(&self, spot: &BucketPair) -> Option<(&Cell, Content)> {
         let find = |bucket, line| self.find_in(bucket, line, spot.fingerprint);
         let both = |line| find(spot.first, line).or_else(|| find(spot.second, line));
         find(spot.second, 0).or_else(|| (1..LINES).find_map(both))
     }
 
+    /// Returns the cell of a fingerprint in one cache line.
     #[inline(always)]
     fn find_in(&self, bucket: usize, line: usize, fingerprint: Fingerprint) -> Option<(&Cell, Content)> {
         let line = &self.cells.buckets()[bucket].0[line];
@@ -135,7 +139,8 @@ impl Table {
         self.wide.replace(cell, old, new)
     }
 
-    /// Reads all cells of both buckets of a key.
+    /// Reads all cells of both buckets of a key. It is not atomic as a whole: a cell may change before the next one is
+    /// read. Every write therefore compares the content first.
     pub(super) fn view(&self, spot: &BucketPair) -> View<'_> {
         let buckets = self.cells.buckets();
         let lines = [spot.first, spot.second].map(|bucket| &buckets[bucket].0);
@@ -182,10 +187,12 @@ impl<'a> View<'a> {
         (0..REACH).map(|index| self.sighting(index))
     }
 
+    /// Returns the bucket of a cell of the view.
     fn bucket(&self, index: usize) -> usize {
         if index < BUCKET { self.spot.first } else { self.spot.second }
     }
 
+    /// Returns the cell of a snapshot.
     fn cell(&self, sighting: CellSnapshot) -> &'a Cell {
         let CellSnapshot { index, .. } = sighting;
         &self.table.cells.buckets()[self.bucket(index)].0[index % BUCKET / LINE][index % LINE]

@@ -71,7 +71,7 @@ fn a_subject_has_two_buckets_whatever_its_hash() {
 }
 
 #[test]
-fn a_place_that_somebody_wanted_and_left_is_taken_over() {
+fn a_claim_that_was_abandoned_is_taken_over() {
     let (zone, clock) = zone(0);
     let limiter = Limiter::on(&zone, "", HOURLY);
     let spot = spot(&zone, "", "ana");
@@ -119,7 +119,7 @@ fn a_cell_of_another_kind_holds_the_same_state() {
 }
 
 #[test]
-fn a_debt_that_no_limit_made_is_cut_by_whoever_needs_the_cell() {
+fn a_debt_that_no_limit_made_is_cut_by_the_next_key_that_needs_the_cell() {
     let (zone, clock) = zone(0);
     let limiter = Limiter::on(&zone, "", Limit::per_second(10));
     let far = clock.now().saturating_add(crate::Ticks::saturating_from(500 * SECOND)).ticks();

@@ -15,14 +15,14 @@ struct World {
     /// The remainder of a count, as a part of a tick's.
     rest: u128,
     calibration: Calibration,
-    told: u64,
+    shown: u64,
 }
 
 impl World {
     fn new(frequency: u64) -> World {
         let (counter, system) = (123_456_789, 77);
         let calibration = Calibration::new(Pair { counter, time: Timestamp::from_ticks(system) });
-        World { counter, system, frequency, rest: 0, calibration, told: 0 }
+        World { counter, system, frequency, rest: 0, calibration, shown: 0 }
     }
 
     /// Returns a world with a line.
@@ -43,13 +43,13 @@ impl World {
     /// Reads the time now, in the order of `CalibratedClock`, and asserts that it is never less than before.
     fn tell(&mut self) -> u64 {
         let time = Timestamp::from_ticks(self.system);
-        let told = (self.calibration.line().at(self.counter))
+        let shown = (self.calibration.line().at(self.counter))
             .or_else(|| self.calibration.while_measuring(time))
             .unwrap_or_else(|| self.calibration.anchor(Pair { counter: self.counter, time }))
             .ticks();
-        assert!(told >= self.told, "back by {} ticks", self.told - told);
-        self.told = told;
-        told
+        assert!(shown >= self.shown, "back by {} ticks", self.shown - shown);
+        self.shown = shown;
+        shown
     }
 
     /// Reads the time at every `step` for so long.
@@ -74,16 +74,16 @@ impl World {
     }
 
     fn error(&self) -> u64 {
-        self.told.abs_diff(self.system)
+        self.shown.abs_diff(self.system)
     }
 
     fn assert_within(&self, ticks: u64) {
-        assert!(self.error() <= ticks, "told {}, but it is {}", self.told, self.system);
+        assert!(self.error() <= ticks, "reads {}, but it is {}", self.shown, self.system);
     }
 }
 
 #[test]
-fn the_system_is_told_for_ten_milliseconds_and_then_a_line() {
+fn the_system_clock_is_read_for_ten_milliseconds_and_then_a_line() {
     let mut world = World::new(3 * GIGAHERTZ);
     world.tell();
     world.run(10 * MILLISECOND - 1, 1_599_999);
@@ -238,11 +238,11 @@ fn a_counter_that_stands_still_tells_nothing() {
 }
 
 #[test]
-fn the_end_of_time_is_told_without_end() {
+fn the_end_of_time_is_returned_for_ever() {
     let mut world = World::with_line(GIGAHERTZ);
     world.system = u64::MAX - 100 * MILLISECOND;
     world.run(500 * MILLISECOND, MILLISECOND);
-    assert_eq!(world.told, u64::MAX);
+    assert_eq!(world.shown, u64::MAX);
 }
 
 /// A pseudo-random number generator, deterministic for a seed.

@@ -96,7 +96,7 @@ impl<S: Sheltering> LockStep<S> {
     pub(crate) fn pass_time(&mut self) {
         self.now += match self.random.between(0, 99) {
             0..30 => self.random.between(0, 3),
-            30..60 => self.time_until_somebody_is_clear(),
+            30..60 => self.time_until_a_key_is_clear(),
             60..99 => self.random.sized(0, 2 * SECOND),
             _ => self.random.sized(0, 1000 * DAY),
         };
@@ -105,7 +105,7 @@ impl<S: Sheltering> LockStep<S> {
     }
 
     /// Returns the time until right before, onto or right after the instant from which a random key may be evicted.
-    fn time_until_somebody_is_clear(&mut self) -> u64 {
+    fn time_until_a_key_is_clear(&mut self) -> u64 {
         let who = self.anybody();
         self.about_to_be_clear = who;
         let subject = self.subjects.of(who);
@@ -149,7 +149,7 @@ impl<S: Sheltering> LockStep<S> {
             if self.random.percent(50) { Adjustment::Charge(cost) } else { Adjustment::Refund(cost) };
         let (on_store, apart) =
             (self.store.adjust(subject, adjustment), self.apart.adjust(subject, adjustment));
-        assert_eq!(on_store, apart, "{adjustment:?}, {}", self.told(who));
+        assert_eq!(on_store, apart, "{adjustment:?}, {}", self.describe(who));
     }
 
     fn release_or_renew(&mut self) {
@@ -163,7 +163,7 @@ impl<S: Sheltering> LockStep<S> {
         } else {
             (self.store.release(subject, on_store), self.apart.release(subject, apart))
         };
-        assert_eq!(held.0, held.1, "renews: {renews}, {}", self.told(who));
+        assert_eq!(held.0, held.1, "renews: {renews}, {}", self.describe(who));
         if !held.0 {
             self.permits.swap_remove(chosen);
         }
@@ -173,14 +173,14 @@ impl<S: Sheltering> LockStep<S> {
         let ask = self.any_ask(who);
         let subject = self.subjects.of(who);
         let (on_store, apart) = (self.store.peek(subject, ask), self.apart.peek(subject, ask));
-        assert_eq!(figures(on_store), figures(apart), "peek {ask:?}, {}", self.told(who));
+        assert_eq!(figures(on_store), figures(apart), "peek {ask:?}, {}", self.describe(who));
     }
 
     fn take(&mut self, who: Who) {
         let ask = self.any_ask(who);
         let subject = self.subjects.of(who);
         let ((on_store, _), (apart, _)) = (self.store.take(subject, ask), self.apart.take(subject, ask));
-        assert_eq!(figures(on_store), figures(apart), "take {ask:?}, {}", self.told(who));
+        assert_eq!(figures(on_store), figures(apart), "take {ask:?}, {}", self.describe(who));
         self.note(who, on_store, apart);
     }
 
@@ -191,15 +191,15 @@ impl<S: Sheltering> LockStep<S> {
         let together = self.store.take_all(&asks);
         let expected = take_all_or_none(&mut self.apart, &asks);
         let passes = expected.iter().flatten().filter(|decision| decision.is_allowed()).count() == asks.len();
-        assert_eq!(together.is_allowed(), passes, "{asked:?}, {}", self.told(asked[0].0));
+        assert_eq!(together.is_allowed(), passes, "{asked:?}, {}", self.describe(asked[0].0));
         for ((who, _), (on_store, apart)) in asked.iter().zip(together.each().iter().zip(expected)) {
             if let Some(apart) = apart {
-                assert_eq!(figures(*on_store), figures(apart), "{asked:?}, {}", self.told(*who));
+                assert_eq!(figures(*on_store), figures(apart), "{asked:?}, {}", self.describe(*who));
                 self.note(*who, *on_store, apart);
             }
             let subject = self.subjects.of(*who);
             let (on_store, apart) = (self.store.peek(subject, Ask::ONE), self.apart.peek(subject, Ask::ONE));
-            assert_eq!(figures(on_store), figures(apart), "after {asked:?}, {}", self.told(*who));
+            assert_eq!(figures(on_store), figures(apart), "after {asked:?}, {}", self.describe(*who));
         }
         passes
     }
@@ -223,9 +223,9 @@ impl<S: Sheltering> LockStep<S> {
     }
 
     /// Returns the description of a mismatch.
-    fn told(&self, who: Who) -> String {
+    fn describe(&self, who: Who) -> String {
         let (subject, now, seed) = (self.subjects.of(who), self.now, self.seed);
-        format!("{subject:?} at {now}t of seed {seed}, apart:{}", self.apart.told(subject))
+        format!("{subject:?} at {now}t of seed {seed}, apart:{}", self.apart.describe(subject))
     }
 
     /// Returns the number of keys that have a separate state, but none in the store.

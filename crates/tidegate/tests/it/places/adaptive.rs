@@ -23,7 +23,7 @@ fn rounds(places: &ConcurrencyLimiter, clock: &tidegate::ManualClock, count: usi
 }
 
 #[test]
-fn calls_that_end_well_raise_the_number_and_those_that_do_not_lower_it() {
+fn successful_calls_raise_the_limit_and_overloaded_ones_lower_it() {
     for adapt in algorithms() {
         let clock = clock();
         let places = ConcurrencyLimiter::adaptive(adapt.clone().starting_at(10)).with_clock(clock.clone());
@@ -39,7 +39,7 @@ fn calls_that_end_well_raise_the_number_and_those_that_do_not_lower_it() {
 }
 
 #[test]
-fn a_call_that_was_dropped_says_nothing() {
+fn a_dropped_permit_does_not_move_the_limit() {
     for adapt in algorithms() {
         let clock = clock();
         let places = ConcurrencyLimiter::adaptive(adapt.starting_at(10)).with_clock(clock.clone());
@@ -53,7 +53,7 @@ fn a_call_that_was_dropped_says_nothing() {
 }
 
 #[test]
-fn a_number_that_rises_lets_in_more_than_one_for_one() {
+fn a_rising_limit_admits_several_waiters_per_release() {
     let clock = clock();
     let places =
         ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(2..=40)).max_waiters(1000).with_clock(clock.clone());
@@ -78,7 +78,7 @@ fn a_number_that_rises_lets_in_more_than_one_for_one() {
 
 /// Calls of random length, beside an estimator that is fed the same samples by hand.
 #[test]
-fn an_estimator_hears_when_how_long_among_how_many_and_how() {
+fn an_estimator_gets_the_time_latency_in_flight_and_outcome() {
     const OUTCOMES: [Outcome; 4] = [Outcome::Done, Outcome::Failed, Outcome::Overloaded, Outcome::Ignored];
     let seed = Random::seed_from_environment();
     println!("seed {seed}");

@@ -25,7 +25,7 @@ fn wait_with(acquire: AcquireConcurrencyPermit, waker: &Waker) -> AcquireConcurr
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_out() {
+fn a_waker_that_panics_blocks_no_other_waiter() {
     struct Broken;
     impl Wake for Broken {
         fn wake(self: Arc<Self>) {
@@ -48,11 +48,11 @@ fn a_waker_may_enter_leave_and_wait_itself() {
     struct Inline(ConcurrencyLimiter, Mutex<Vec<ConcurrencyPermit>>, Mutex<Vec<AcquireConcurrencyPermit>>);
     impl Wake for Inline {
         fn wake(self: Arc<Self>) {
-            let held = std::mem::take(&mut *self.1.lock().expect("nobody panics"));
+            let held = std::mem::take(&mut *self.1.lock().expect("no holder panics"));
             drop(held);
             drop(self.0.admit(0));
             let acquire = wait(self.0.acquire(0).max_wait(SECOND));
-            self.2.lock().expect("nobody panics").push(acquire);
+            self.2.lock().expect("no holder panics").push(acquire);
         }
     }
     let clock = clock();
@@ -98,7 +98,7 @@ fn a_waker_that_owns_another_wait_may_be_dropped_anywhere() {
 }
 
 #[test]
-fn who_has_a_deadline_is_refused_when_no_alarm_can_be_set() {
+fn a_waiter_with_a_deadline_is_denied_when_no_alarm_can_be_set() {
     let clock = Arc::new(Failing::default());
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
@@ -108,7 +108,7 @@ fn who_has_a_deadline_is_refused_when_no_alarm_can_be_set() {
     let refusal = refused(&mut places.acquire(0).max_wait(SECOND));
     assert!(refusal.to_string().contains("threads"), "{refusal}");
     assert!(refused(&mut before).to_string().contains("threads"));
-    assert_eq!(places.waiting(), 1, "who has no deadline needs no alarm");
+    assert_eq!(places.waiting(), 1, "a waiter without a deadline needs no alarm");
     drop(held);
     let held = over(&mut patient).unwrap();
     clock.fails.store(false, Ordering::SeqCst);
@@ -133,7 +133,7 @@ fn max_wait_ends_in_time_although_the_clock_stepped_back() {
 }
 
 #[test]
-fn an_alarm_that_is_late_gives_no_place_to_who_has_given_up() {
+fn a_late_alarm_gives_no_permit_to_a_waiter_that_gave_up() {
     #[derive(Debug)]
     struct Late(ManualClock);
     impl Clock for Late {
@@ -152,7 +152,7 @@ fn an_alarm_that_is_late_gives_no_place_to_who_has_given_up() {
     let mut patient = wait(places.acquire(0));
     clock.0.advance(SECOND);
     let _third = wait(places.acquire(0));
-    assert!(refused(&mut impatient).is_timed_out(), "who comes finds its place in the line free");
+    assert!(refused(&mut impatient).is_timed_out(), "the next arrival finds its queue slot free");
     drop(held);
     assert!(over(&mut patient).is_ok());
 }

@@ -27,7 +27,7 @@ fn a_class_is_found_by_its_name() {
 }
 
 #[test]
-fn nobody_within_its_share_is_refused_because_of_others() {
+fn no_call_within_its_share_is_denied_because_of_others() {
     for limit in 1..60 {
         for (critical, bulk) in [(50, 10), (0, 100), (33, 33), (99, 1), (1, 0), (60, 40)] {
             let places = ConcurrencyLimiter::at_most(limit).classes(classes(critical, bulk));
@@ -51,7 +51,7 @@ fn all_places_together_are_never_more_than_the_limit() {
 }
 
 #[test]
-fn a_place_that_is_kept_for_nobody_goes_to_the_first_class_that_waits() {
+fn an_unreserved_place_goes_to_the_first_class_that_waits() {
     let places = ConcurrencyLimiter::at_most(2).classes(classes(0, 0)).max_waiters(10);
     let mut held = fill(&places, BULK);
     let mut bulk = wait(places.acquire(BULK));
@@ -65,7 +65,7 @@ fn a_place_that_is_kept_for_nobody_goes_to_the_first_class_that_waits() {
 }
 
 #[test]
-fn a_place_that_is_kept_for_a_class_passes_over_a_more_important_one() {
+fn a_reserved_slot_goes_to_its_class_before_a_more_important_one() {
     let places = ConcurrencyLimiter::at_most(4).classes(classes(25, 25)).max_waiters(10);
     let mut critical = fill(&places, CRITICAL);
     let mut bulk = fill(&places, BULK);
@@ -81,7 +81,7 @@ fn a_place_that_is_kept_for_a_class_passes_over_a_more_important_one() {
 }
 
 #[test]
-fn whoever_is_within_its_share_does_not_wait_behind_other_classes() {
+fn a_call_within_its_share_does_not_wait_behind_other_classes() {
     let places = ConcurrencyLimiter::at_most(4).classes(classes(50, 0)).max_waiters(10);
     let _bulk = fill(&places, BULK);
     let waiting = wait(places.acquire(BULK));
@@ -93,7 +93,7 @@ fn whoever_is_within_its_share_does_not_wait_behind_other_classes() {
 }
 
 #[test]
-fn a_limit_that_falls_throws_nobody_out_and_lets_nobody_in_until_it_holds() {
+fn a_lowered_limit_ends_no_call_and_admits_none_until_it_is_met() {
     let places = ConcurrencyLimiter::at_most(8).classes(classes(50, 0)).max_waiters(10);
     let mut critical = fill(&places, CRITICAL);
     critical.truncate(4);
@@ -114,7 +114,7 @@ fn a_limit_that_falls_throws_nobody_out_and_lets_nobody_in_until_it_holds() {
 }
 
 #[test]
-fn a_limit_that_rises_lets_in_who_waits() {
+fn a_raised_limit_admits_waiters() {
     let places = ConcurrencyLimiter::at_most(1).classes(classes(0, 0)).max_waiters(10);
     let held = fill(&places, BULK);
     let mut bulk = [(); 2].map(|()| wait(places.acquire(BULK)));
@@ -126,7 +126,7 @@ fn a_limit_that_rises_lets_in_who_waits() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_told_at_once() {
+fn invalid_settings_panic_at_once() {
     fn complaint(make: impl FnOnce() + std::panic::UnwindSafe) -> String {
         let panic = std::panic::catch_unwind(make).expect_err("it was accepted");
         panic.downcast_ref::<String>().expect("a message with a value").clone()
@@ -152,7 +152,7 @@ fn settings_make_new_places() {
     assert!(places.set_limit(2));
     let held = fill(&places, 0);
     let others = places.clone().max_waiters(1);
-    assert_eq!((others.limit(), others.in_flight()), (2, 0), "the limit in force, and nobody in");
+    assert_eq!((others.limit(), others.in_flight()), (2, 0), "the limit in force, and none in flight");
     drop(held);
     let held = fill(&others, 0);
     assert_eq!((places.in_flight(), others.in_flight()), (0, 2));

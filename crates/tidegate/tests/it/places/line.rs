@@ -7,7 +7,7 @@ use tidegate::{ConcurrencyLimiter, MILLISECOND, Outcome, SECOND};
 use super::{clock, fill, over, poll, refused, wait, wait_counted};
 
 #[test]
-fn unless_there_is_a_line_nobody_waits() {
+fn without_a_queue_no_caller_waits() {
     let places = ConcurrencyLimiter::at_most(1);
     let _held = fill(&places, 0);
     let refusal = refused(&mut places.acquire(0).max_wait(SECOND));
@@ -15,7 +15,7 @@ fn unless_there_is_a_line_nobody_waits() {
 }
 
 #[test]
-fn a_full_line_is_told_from_missing_places() {
+fn a_full_queue_is_distinct_from_missing_permits() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(2);
     let _held = fill(&places, 0);
     let waiting = [(); 2].map(|()| wait(places.acquire(0)));
@@ -26,14 +26,14 @@ fn a_full_line_is_told_from_missing_places() {
 }
 
 #[test]
-fn who_came_first_comes_in_first_and_finds_the_place_taken() {
+fn waiters_are_admitted_in_fifo_order_and_own_their_slot_when_woken() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let mut held = fill(&places, 0);
     let mut waiting: Vec<_> = (0..5).map(|_| wait_counted(places.acquire(0))).collect();
     for turn in 0..5 {
         held.pop().expect("a place").done(Outcome::Done);
-        assert_eq!(places.in_flight(), 1, "it is taken for who was woken");
-        assert!(places.admit(0).is_err(), "nobody pushes in");
+        assert_eq!(places.in_flight(), 1, "the slot is taken for the woken waiter");
+        assert!(places.admit(0).is_err(), "no caller overtakes a waiter");
         let woken: Vec<_> = waiting.iter().map(|(_, woken)| woken.count()).collect();
         assert_eq!(woken, [vec![1; turn + 1], vec![0; 4 - turn]].concat(), "each is woken once");
         held.push(over(&mut waiting[turn].0).unwrap());
@@ -43,7 +43,7 @@ fn who_came_first_comes_in_first_and_finds_the_place_taken() {
 }
 
 #[test]
-fn ten_thousand_leave_in_order_and_none_is_lost() {
+fn ten_thousand_waiters_pass_in_order_and_none_is_lost() {
     let places = ConcurrencyLimiter::at_most(3).max_waiters(10_000);
     let mut held = fill(&places, 0);
     let mut waiting: Vec<_> = (0..10_000).map(|_| wait(places.acquire(0))).collect();
@@ -94,7 +94,7 @@ fn a_thousand_random_cancellations_leave_no_gap() {
 }
 
 #[test]
-fn who_gives_up_makes_room_in_the_line_and_keeps_nobody() {
+fn a_waiter_that_gives_up_frees_its_queue_slot_and_blocks_no_other() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(3);
     let held = fill(&places, 0);
     let mut first = wait(places.acquire(0));
@@ -110,7 +110,7 @@ fn who_gives_up_makes_room_in_the_line_and_keeps_nobody() {
 }
 
 #[test]
-fn what_was_given_and_never_picked_up_is_handed_on() {
+fn a_slot_given_to_a_dropped_waiter_is_passed_on() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(3);
     let held = fill(&places, 0);
     let (first, woken_first) = wait_counted(places.acquire(0));
@@ -124,7 +124,7 @@ fn what_was_given_and_never_picked_up_is_handed_on() {
 }
 
 #[test]
-fn a_future_that_was_never_polled_was_never_there() {
+fn a_future_that_was_never_polled_is_not_queued() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(1);
     let early = places.acquire(0);
     assert!(over(&mut places.acquire(0)).is_ok());
@@ -136,7 +136,7 @@ fn a_future_that_was_never_polled_was_never_there() {
 }
 
 #[test]
-fn a_deadline_comes_when_it_was_said_and_not_before() {
+fn a_deadline_denies_at_its_time_and_not_before() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
@@ -158,7 +158,7 @@ fn a_deadline_comes_when_it_was_said_and_not_before() {
 }
 
 #[test]
-fn a_place_that_comes_back_in_time_is_taken_and_the_deadline_forgotten() {
+fn a_slot_freed_in_time_is_taken_and_cancels_the_deadline() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
@@ -171,7 +171,7 @@ fn a_place_that_comes_back_in_time_is_taken_and_the_deadline_forgotten() {
 }
 
 #[test]
-fn without_max_wait_it_is_certain_and_told_at_once() {
+fn with_a_max_wait_of_zero_the_denial_is_immediate() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let held = fill(&places, 0);
     assert!(refused(&mut places.acquire(0).max_wait(Duration::ZERO)).is_overloaded());
@@ -195,7 +195,7 @@ fn a_thread_waits_and_is_woken() {
 }
 
 #[test]
-fn a_thread_gives_up_when_its_time_is_over() {
+fn a_blocked_thread_is_denied_at_its_deadline() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
     let _held = fill(&places, 0);
     let refusal = places.acquire(0).max_wait(MILLISECOND).blocking().unwrap_err();
@@ -204,7 +204,7 @@ fn a_thread_gives_up_when_its_time_is_over() {
 }
 
 #[test]
-fn those_who_wait_need_no_handle() {
+fn waiters_keep_the_limiter_alive() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
@@ -222,7 +222,7 @@ fn those_who_wait_need_no_handle() {
 }
 
 #[test]
-fn dropped_together_nothing_is_left() {
+fn waiters_dropped_together_leave_no_entry() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
     let held = fill(&places, 0);
@@ -236,7 +236,7 @@ fn dropped_together_nothing_is_left() {
 }
 
 #[test]
-fn any_runtime_will_do() {
+fn the_future_runs_on_any_runtime() {
     let places = ConcurrencyLimiter::at_most(1).max_waiters(100);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let on_tokio: Vec<_> = (0..50)

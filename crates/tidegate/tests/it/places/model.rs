@@ -201,7 +201,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: crate::cases(10_000), ..ProptestConfig::default() })]
 
     #[test]
-    fn every_history_goes_as_the_rules_say(plan in plans(), acts in prop::collection::vec(acts(), 1..120)) {
+    fn every_history_matches_the_rules(plan in plans(), acts in prop::collection::vec(acts(), 1..120)) {
         let mut both = SideBySide::new(&plan);
         for act in acts {
             both.act(act);

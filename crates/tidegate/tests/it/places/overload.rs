@@ -9,7 +9,7 @@ use super::{BULK, CRITICAL, classes, clock, fill, over, poll, refused, wait};
 const BUSY: Duration = Duration::from_millis(100);
 
 #[test]
-fn the_newest_goes_first_once_the_line_has_been_busy_for_so_long() {
+fn the_newest_waiter_goes_first_once_the_queue_was_busy_for_the_set_time() {
     let clock = clock();
     let places =
         ConcurrencyLimiter::at_most(2).max_waiters(10).newest_first_after(BUSY).with_clock(clock.clone());
@@ -17,10 +17,10 @@ fn the_newest_goes_first_once_the_line_has_been_busy_for_so_long() {
     let mut waiting = [(); 4].map(|()| wait(places.acquire(0)));
     clock.advance(BUSY - Duration::from_nanos(1));
     held.pop();
-    let first = over(&mut waiting[0]).expect("who came first, as long as there is no overload");
+    let first = over(&mut waiting[0]).expect("the first waiter passes first without overload");
     clock.advance(Duration::from_nanos(1));
     held.pop();
-    let last = over(&mut waiting[3]).expect("who came last, under overload");
+    let last = over(&mut waiting[3]).expect("the last waiter passes first under overload");
     drop(last);
     assert!(over(&mut waiting[2]).is_ok());
     drop(first);
@@ -28,7 +28,7 @@ fn the_newest_goes_first_once_the_line_has_been_busy_for_so_long() {
 }
 
 #[test]
-fn a_line_that_was_empty_for_a_moment_begins_anew() {
+fn an_empty_queue_restarts_the_overload_timer() {
     let clock = clock();
     let places =
         ConcurrencyLimiter::at_most(1).max_waiters(10).newest_first_after(BUSY).with_clock(clock.clone());
@@ -47,7 +47,7 @@ fn a_line_that_was_empty_for_a_moment_begins_anew() {
 }
 
 #[test]
-fn unless_told_so_the_line_stays_in_order_for_ever() {
+fn by_default_the_queue_stays_fifo_for_ever() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).max_waiters(2).with_clock(clock.clone());
     let mut held = fill(&places, 0);
@@ -59,7 +59,7 @@ fn unless_told_so_the_line_stays_in_order_for_ever() {
 }
 
 #[test]
-fn a_full_line_pushes_out_the_oldest_of_the_least_class_under_overload() {
+fn under_overload_a_full_queue_evicts_the_oldest_of_the_lowest_class() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(1).classes(classes(0, 0)).max_waiters(3);
     let places = places.newest_first_after(BUSY).with_clock(clock.clone());
@@ -74,7 +74,7 @@ fn a_full_line_pushes_out_the_oldest_of_the_least_class_under_overload() {
     assert!(refused(&mut bulk[1]).is_pushed_out());
     let third = wait(places.acquire(CRITICAL));
     assert!(refused(&mut newest).is_pushed_out());
-    assert!(refused(&mut places.acquire(BULK)).is_queue_full(), "nobody leaves for a lesser one");
+    assert!(refused(&mut places.acquire(BULK)).is_queue_full(), "no waiter leaves for a lesser class");
     let _fourth = wait(places.acquire(CRITICAL));
     assert!(refused(&mut critical).is_pushed_out(), "now the oldest of all is of the least class");
     assert!(poll(&mut second).is_pending());
@@ -84,7 +84,7 @@ fn a_full_line_pushes_out_the_oldest_of_the_least_class_under_overload() {
 }
 
 #[test]
-fn a_full_line_pushes_out_the_newest_of_the_least_class_for_a_better_one() {
+fn a_full_queue_evicts_the_newest_of_the_lowest_class_for_a_higher_one() {
     let places = ConcurrencyLimiter::at_most(1).classes(classes(0, 0)).max_waiters(3);
     let _held = fill(&places, CRITICAL);
     let mut critical = wait(places.acquire(CRITICAL));
@@ -95,12 +95,12 @@ fn a_full_line_pushes_out_the_newest_of_the_least_class_for_a_better_one() {
     assert!(poll(&mut bulk[0]).is_pending());
     let _third = wait(places.acquire(CRITICAL));
     assert!(refused(&mut bulk[0]).is_pushed_out());
-    assert!(refused(&mut places.acquire(CRITICAL)).is_queue_full(), "nobody leaves for an equal");
+    assert!(refused(&mut places.acquire(CRITICAL)).is_queue_full(), "no waiter leaves for an equal class");
     assert!(poll(&mut critical).is_pending());
 }
 
 #[test]
-fn nobody_is_pushed_out_who_waits_for_what_is_kept_for_its_class() {
+fn a_waiter_entitled_to_its_reserve_is_never_pushed_out() {
     let clock = clock();
     let places = ConcurrencyLimiter::at_most(10).classes(classes(0, 20)).max_waiters(3);
     let places = places.newest_first_after(BUSY).with_clock(clock.clone());

@@ -84,13 +84,13 @@ impl Drop for Over<'_> {
 }
 
 #[test]
-fn at_no_instant_more_than_the_limit_are_in() {
+fn in_flight_never_exceeds_the_limit() {
     let places = ConcurrencyLimiter::at_most(3).classes(classes(40, 20)).max_waiters(100);
     assert!(hammer(&places).most.into_inner() <= 3);
 }
 
 #[test]
-fn newest_first_loses_nobody() {
+fn newest_first_loses_no_waiter() {
     let places = ConcurrencyLimiter::at_most(2)
         .classes(classes(0, 50))
         .max_waiters(4)
@@ -99,7 +99,7 @@ fn newest_first_loses_nobody() {
 }
 
 #[test]
-fn a_limit_that_is_changed_all_the_time_loses_nobody() {
+fn a_limit_that_is_changed_all_the_time_loses_no_waiter() {
     let places = ConcurrencyLimiter::at_most(4).classes(classes(40, 20)).max_waiters(100);
     let is_over = AtomicBool::new(false);
     let counted = std::thread::scope(|scope| {
@@ -118,7 +118,7 @@ fn a_limit_that_is_changed_all_the_time_loses_nobody() {
 }
 
 #[test]
-fn a_number_that_adapts_stays_within_its_bounds() {
+fn an_adaptive_limit_stays_within_its_bounds() {
     for adapt in [AdaptiveLimit::aimd(1..=5), AdaptiveLimit::vegas(1..=5), AdaptiveLimit::gradient2(1..=5)] {
         let places = ConcurrencyLimiter::adaptive(adapt).classes(classes(40, 20)).max_waiters(100);
         assert!(hammer(&places).most.into_inner() <= 5);

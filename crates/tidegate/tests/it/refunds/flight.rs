@@ -35,7 +35,7 @@ fn rest_after(place: Place, text: &str, between: Duration, random: &mut Random) 
 }
 
 #[test]
-fn twenty_in_flight_are_all_back_in_any_order() {
+fn twenty_takes_are_refunded_in_any_order() {
     let mut random = Random::new(Random::seed_from_environment());
     for (place, text) in IN_PROCESS.into_iter().flat_map(|place| LIMITS.map(|text| (place, text))) {
         for between in [Duration::ZERO, MILLISECOND, 100 * MILLISECOND, SECOND] {
@@ -97,7 +97,7 @@ fn what_time_has_repaid_does_not_come_back() {
 }
 
 #[test]
-fn a_refund_moves_those_behind_it_to_the_front() {
+fn a_refund_moves_later_waiters_forward() {
     let clock = clock();
     let arm = Arm::new(Place::Zone, limit("1/s burst 3"), &clock);
     let takes: Vec<_> = (0..3).filter_map(|_| arm.take(1, Duration::ZERO).1).collect();
@@ -114,7 +114,7 @@ fn a_refund_moves_those_behind_it_to_the_front() {
 }
 
 #[test]
-fn in_a_shared_file_the_price_less_the_time_since_comes_back() {
+fn in_a_shared_file_the_price_less_the_elapsed_time_comes_back() {
     for (text, after, rest) in [
         ("1/h burst 5", 36 * SECOND, (4, 3600 * SECOND)),
         ("1/s burst 5", 100 * MILLISECOND, (4, 1000 * MILLISECOND)),

@@ -31,7 +31,7 @@ fn place_comes_back(is_tracked: bool, meanwhile: impl FnOnce(&Limiter, &ManualCl
 }
 
 #[test]
-fn a_place_that_is_not_picked_up_comes_back_whatever_happens_meanwhile() {
+fn an_unclaimed_grant_comes_back_whatever_happens_meanwhile() {
     for is_tracked in [false, true] {
         assert!(place_comes_back(is_tracked, |_, _| {}));
         assert!(place_comes_back(is_tracked, |limiter, _| {
@@ -44,7 +44,7 @@ fn a_place_that_is_not_picked_up_comes_back_whatever_happens_meanwhile() {
 }
 
 #[test]
-fn any_number_of_places_that_are_not_picked_up_comes_back() {
+fn any_number_of_unclaimed_grants_comes_back() {
     let limiter = Limiter::with_clock(Limit::concurrency(1, HOUR), clock());
     assert!(limiter.admit("ana").is_allowed());
     let mut waiting: Vec<_> = (0..1500).map(|_| limiter.acquire("ana")).collect();
@@ -56,7 +56,7 @@ fn any_number_of_places_that_are_not_picked_up_comes_back() {
 
 /// A denied ask that has taken ahead gives its take back; the other takes keep their positions.
 #[test]
-fn an_ask_that_is_refused_costs_nobody_a_refund() {
+fn a_denied_ask_costs_no_other_take_its_refund() {
     let zone = Zone::with_clock(1 << 14, clock());
     let limiter = Limiter::on(&zone, "", limit("20/m pacer burst 60s pay self"));
     let take = limiter.admit_tracked(ask("ana").cost(5)).1.expect("it is allowed");

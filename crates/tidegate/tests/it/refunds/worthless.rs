@@ -135,7 +135,7 @@ fn a_waiter_that_leaves_after_a_reset_gives_nothing_back() {
 }
 
 #[test]
-fn a_take_of_one_who_waited_comes_back() {
+fn a_take_of_a_waiter_is_refunded() {
     let clock = clock();
     let limiter = Limiter::with_clock(limit("1/s burst 1"), clock.clone());
     assert!(limiter.admit("ana").is_allowed());
@@ -151,7 +151,7 @@ fn a_take_of_one_who_waited_comes_back() {
 }
 
 #[test]
-fn a_refund_wakes_those_who_wait() {
+fn a_refund_wakes_waiters() {
     let limiter = Limiter::with_clock(limit("1/h burst 1"), clock());
     let (_, take) = limiter.admit_tracked("ana");
     let mut context = Context::from_waker(Waker::noop());
@@ -162,7 +162,7 @@ fn a_refund_wakes_those_who_wait() {
 }
 
 #[test]
-fn a_take_that_waited_in_vain_goes_back() {
+fn a_take_of_a_waiter_that_gave_up_is_returned() {
     let zone = Zone::with_clock(1 << 14, clock());
     // This pacer makes a caller wait for its own cost, so the take happens before the wait.
     let limiter = Limiter::on(&zone, "", limit("1/s pacer burst 0s pay self"));

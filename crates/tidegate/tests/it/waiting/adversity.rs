@@ -68,14 +68,14 @@ impl Clock for Busy {
     fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
         let is_to_come = at > self.now();
         if is_to_come {
-            *self.alarm.lock().expect("nobody panics") = Some(waker);
+            *self.alarm.lock().expect("no holder panics") = Some(waker);
         }
         Ok(is_to_come)
     }
 }
 
 #[test]
-fn a_line_that_is_due_again_and_again_needs_no_deeper_stack() {
+fn a_queue_that_is_due_repeatedly_needs_no_deeper_stack() {
     let clock = Arc::new(Busy { ticks: AtomicU64::new(1 << 44), alarm: Mutex::new(None) });
     let single = DirectLimiter::with_clock(limit("1/h burst 1"), clock.clone());
     assert!(single.admit().is_allowed());
@@ -90,7 +90,7 @@ fn a_line_that_is_due_again_and_again_needs_no_deeper_stack() {
 }
 
 #[test]
-fn nobody_hangs_when_an_alarm_cannot_be_set() {
+fn no_waiter_hangs_when_an_alarm_cannot_be_set() {
     let clock = Arc::new(Failing::default());
     let limiter = Limiter::with_clock(limit("10/s burst 1"), clock.clone());
     assert!(limiter.admit("ana").is_allowed());
@@ -225,7 +225,7 @@ fn max_wait_ends_in_time_although_the_clock_stepped_back() {
 }
 
 #[test]
-fn an_alarm_that_is_late_makes_nobody_spin() {
+fn a_late_alarm_makes_no_waiter_spin() {
     #[derive(Debug)]
     struct Late(ManualClock);
     impl Clock for Late {
@@ -261,7 +261,7 @@ fn strict_promises_are_kept_to_the_tick_although_a_call_is_late() {
 }
 
 #[test]
-fn whoever_timed_out_behind_a_heavier_one_may_try_again() {
+fn a_waiter_that_timed_out_behind_a_heavier_one_may_try_again() {
     let clock = clock();
     let permits = Permits::at_most(2).with_clock(clock.clone());
     let _holder = permits.admit("ana").unwrap();
@@ -274,15 +274,15 @@ fn whoever_timed_out_behind_a_heavier_one_may_try_again() {
 }
 
 #[test]
-fn a_line_longer_than_is_foreseen_still_tells_the_least_wait() {
+fn a_queue_beyond_the_prediction_bound_reports_a_lower_bound() {
     let clock = clock();
     let limiter = Limiter::with_clock(limit("1/s sliding-log"), clock.clone());
     assert!(limiter.admit("ana").is_allowed());
     let mut waiting = Vec::new();
     for count in 1..=1100_u32 {
         waiting.push(wait(&limiter, "ana"));
-        let told = limiter.peek("ana").retry_after().unwrap();
-        assert_eq!(told, (count.min(1000) + 1) * SECOND, "{count} wait");
+        let reported = limiter.peek("ana").retry_after().unwrap();
+        assert_eq!(reported, (count.min(1000) + 1) * SECOND, "{count} wait");
     }
     clock.advance(SECOND);
     assert!(over(&mut waiting.remove(0)).is_ok());
@@ -299,7 +299,7 @@ fn a_line_longer_than_is_foreseen_still_tells_the_least_wait() {
 }
 
 #[test]
-fn a_head_for_whom_the_store_has_no_room_any_more_is_refused() {
+fn a_head_is_denied_when_the_store_has_no_room() {
     #[derive(Debug)]
     struct Held {
         clock: ManualClock,
@@ -311,7 +311,7 @@ fn a_head_for_whom_the_store_has_no_room_any_more_is_refused() {
         }
 
         fn wake_at(&self, _: Timestamp, waker: Waker) -> io::Result<bool> {
-            *self.alarm.lock().expect("nobody panics") = Some(waker);
+            *self.alarm.lock().expect("no holder panics") = Some(waker);
             Ok(true)
         }
     }

@@ -12,7 +12,7 @@ fn waiting(enqueued: Enqueued) -> Queued {
 }
 
 #[test]
-fn joining_says_at_once_whether_it_passed_was_denied_or_waits() {
+fn enqueue_returns_passed_denied_or_waiting_at_once() {
     let clock = start();
     let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone()).max_waiters(1);
     let Enqueued::Passed(waited) = limiter.acquire("ana").enqueue() else { panic!("the burst is free") };

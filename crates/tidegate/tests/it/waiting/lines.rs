@@ -9,7 +9,7 @@ use super::{clock, over, poll};
 const TEN: Limit = Limit::per_second(10).burst(1);
 
 #[test]
-fn those_behind_move_up_when_one_leaves() {
+fn later_waiters_move_up_when_one_leaves() {
     let clock = clock();
     let limiter = Limiter::with_clock(TEN, clock.clone());
     assert!(limiter.admit("ana").is_allowed());
@@ -66,27 +66,27 @@ fn a_wait_that_would_be_too_long_is_refused_at_once() {
 }
 
 #[test]
-fn those_behind_one_that_left_know_their_new_wait() {
+fn after_a_cancellation_later_waiters_get_their_new_wait() {
     for text in ["10/s burst 1", "10/s leaky-bucket queue 9", "1/100ms sliding-log", "10/s pacer burst 0s"] {
         let clock = clock();
         let limiter = Limiter::with_clock(text.parse().unwrap(), clock.clone());
         assert!(limiter.admit("ana").is_allowed());
         let mut waiting: Vec<_> = (0..5).map(|_| limiter.acquire("ana").max_wait(SECOND)).collect();
         assert!(waiting.iter_mut().all(|waiter| poll(waiter).is_pending()));
-        let told = || limiter.peek("ana").retry_after();
-        assert_eq!(told(), Some(600 * MILLISECOND), "{text}");
+        let reported = || limiter.peek("ana").retry_after();
+        assert_eq!(reported(), Some(600 * MILLISECOND), "{text}");
         drop(waiting.drain(1..4));
-        assert_eq!(told(), Some(300 * MILLISECOND), "{text}");
+        assert_eq!(reported(), Some(300 * MILLISECOND), "{text}");
         clock.advance(100 * MILLISECOND);
         assert!(over(&mut waiting.remove(0)).is_ok());
-        assert_eq!(told(), Some(200 * MILLISECOND), "{text}");
+        assert_eq!(reported(), Some(200 * MILLISECOND), "{text}");
         drop(waiting);
-        assert_eq!(told(), Some(100 * MILLISECOND), "{text}");
+        assert_eq!(reported(), Some(100 * MILLISECOND), "{text}");
     }
 }
 
 #[test]
-fn a_fast_line_that_is_served_late_catches_up() {
+fn a_fast_queue_that_is_served_late_catches_up() {
     let clock = clock();
     let shaper = Shaper::with_clock(Limit::leaky_bucket(10_000, SECOND).queue(50), clock.clone());
     assert!(over(&mut shaper.acquire()).is_ok());
@@ -101,7 +101,7 @@ fn a_fast_line_that_is_served_late_catches_up() {
 }
 
 #[test]
-fn an_ask_that_cannot_wait_does_not_push_in() {
+fn an_ask_that_cannot_wait_does_not_overtake() {
     let clock = clock();
     let limiter = Limiter::with_clock(Limit::per_second(10).burst(2), clock.clone());
     assert!(limiter.admit(ask("ana").cost(2)).is_allowed());
@@ -116,7 +116,7 @@ fn an_ask_that_cannot_wait_does_not_push_in() {
     let both = tidegate::admit_all([other.ask("ana"), limiter.ask("ana")]);
     assert_eq!((both.is_allowed(), both.binding()), (false, Some(1)));
     assert_eq!(other.peek("ana").remaining(), 1, "nothing was spent");
-    assert!(limiter.admit("bob").is_allowed(), "nobody waits for bob");
+    assert!(limiter.admit("bob").is_allowed(), "bob has no waiters");
     clock.advance(100 * MILLISECOND);
     assert!(over(&mut waiting).is_ok());
 
@@ -135,7 +135,7 @@ fn an_ask_that_cannot_wait_does_not_push_in() {
 }
 
 #[test]
-fn the_room_holds_so_many_and_no_more() {
+fn the_queue_holds_max_waiters_and_no_more() {
     let limiter = Limiter::with_clock(TEN, clock()).max_waiters(2);
     assert!(limiter.admit("ana").is_allowed() && limiter.admit("bob").is_allowed());
     let mut first = limiter.acquire("ana");
@@ -144,7 +144,7 @@ fn the_room_holds_so_many_and_no_more() {
     let refused = over(&mut limiter.acquire("ana")).unwrap_err();
     assert!(refused.is_queue_full(), "{refused}");
     assert_eq!(refused.retry_after(), Some(200 * MILLISECOND), "then it would have passed");
-    assert!(over(&mut limiter.acquire("eve")).is_ok(), "who need not wait is not counted");
+    assert!(over(&mut limiter.acquire("eve")).is_ok(), "a call that need not wait is not counted");
     drop(first);
     assert!(poll(&mut limiter.acquire("ana")).is_pending());
     let none = DirectLimiter::with_clock(TEN, clock()).max_waiters(0);
@@ -153,7 +153,7 @@ fn the_room_holds_so_many_and_no_more() {
 }
 
 #[test]
-fn a_shaper_has_as_many_places_as_its_queue_and_releases_evenly() {
+fn a_shaper_queues_as_many_as_its_queue_and_releases_evenly() {
     let clock = clock();
     let shaper = Shaper::with_clock(Limit::leaky_bucket(100, SECOND).queue(5), clock.clone());
     assert!(over(&mut shaper.acquire()).unwrap().duration.is_zero());
@@ -163,7 +163,7 @@ fn a_shaper_has_as_many_places_as_its_queue_and_releases_evenly() {
     assert!(over(&mut shaper.acquire_units(7)).unwrap_err().is_impossible());
     drop(waiting.remove(2));
     let mut again = shaper.acquire();
-    assert!(poll(&mut again).is_pending(), "the place of the one who left is free");
+    assert!(poll(&mut again).is_pending(), "the queue slot of the waiter that left is free");
     waiting.push(again);
     for (nth, mut waiter) in (1..).zip(waiting) {
         clock.advance(10 * MILLISECOND);
@@ -200,7 +200,7 @@ fn a_pacer_makes_its_callers_wait_as_guava_does() {
 }
 
 #[test]
-fn whoever_pays_for_itself_waits_for_its_own_cost() {
+fn a_caller_that_pays_for_itself_waits_for_its_own_cost() {
     let clock = clock();
     let limit: Limit = "10/s pacer burst 0s pay self".parse().unwrap();
     let limiter = Limiter::with_clock(limit, clock.clone());
@@ -239,7 +239,7 @@ fn what_was_taken_for_one_that_left_goes_to_the_next() {
 }
 
 #[test]
-fn a_refund_a_reset_and_a_larger_limit_let_those_through_who_wait() {
+fn a_refund_a_reset_and_a_larger_limit_admit_waiters() {
     let clock = clock();
     let limiter = Limiter::with_clock(TEN, clock.clone());
     let single = DirectLimiter::with_clock(TEN, clock.clone());
@@ -269,7 +269,7 @@ fn a_refund_a_reset_and_a_larger_limit_let_those_through_who_wait() {
 }
 
 #[test]
-fn a_limit_that_became_too_small_refuses_those_who_wait() {
+fn a_limit_that_became_too_small_denies_waiters() {
     let limiter = Limiter::with_clock(Limit::per_second(10).burst(5), clock());
     assert!(limiter.admit(ask("ana").cost(5)).is_allowed());
     let mut heavy = limiter.acquire(ask("ana").cost(5));
@@ -283,7 +283,7 @@ fn a_limit_that_became_too_small_refuses_those_who_wait() {
 }
 
 #[test]
-fn a_clock_that_steps_back_makes_nobody_wait_longer_than_the_limit_can() {
+fn a_clock_that_steps_back_makes_no_waiter_wait_longer_than_the_limit_can() {
     let clock = clock();
     let limiter = Limiter::with_clock(TEN.max_debt(0), clock.clone());
     assert!(limiter.admit("ana").is_allowed());
@@ -302,7 +302,7 @@ fn a_clock_that_steps_back_makes_nobody_wait_longer_than_the_limit_can() {
 }
 
 #[test]
-fn a_late_call_of_the_clock_slows_nobody_behind_down() {
+fn a_late_call_of_the_clock_slows_no_later_waiter_down() {
     let clock = clock();
     let shaper = Shaper::with_clock(Limit::leaky_bucket(100, SECOND).queue(9), clock.clone());
     let mut passes: Vec<_> = (0..4).map(|_| shaper.acquire()).collect();
@@ -323,7 +323,7 @@ fn a_late_call_of_the_clock_slows_nobody_behind_down() {
 }
 
 #[test]
-fn refusals_that_wait_instead_are_not_counted() {
+fn asks_that_wait_are_not_counted_as_denials() {
     let clock = clock();
     let limit: Limit = "1/s sliding-log count-denied".parse().unwrap();
     let limiter = Limiter::with_clock(limit, clock.clone());
@@ -336,7 +336,7 @@ fn refusals_that_wait_instead_are_not_counted() {
 }
 
 #[test]
-fn a_full_store_refuses_at_once_instead_of_making_wait() {
+fn a_full_store_denies_at_once_instead_of_queueing() {
     let map = tidegate::Map::with_clock(clock()).max_keys(1);
     let limiter = Limiter::on(&map, "", TEN);
     assert!(limiter.admit("ana").is_allowed());
@@ -345,7 +345,7 @@ fn a_full_store_refuses_at_once_instead_of_making_wait() {
 }
 
 #[test]
-fn a_cost_that_never_passes_is_refused_also_behind_others() {
+fn an_impossible_cost_is_denied_also_behind_other_waiters() {
     let limiter = Limiter::with_clock(TEN, clock());
     assert!(over(&mut limiter.acquire(ask("ana").cost(2))).unwrap_err().is_impossible());
     assert!(limiter.admit("ana").is_allowed());
@@ -358,7 +358,7 @@ fn a_cost_that_never_passes_is_refused_also_behind_others() {
 }
 
 #[test]
-fn after_a_late_call_everybody_behind_is_told_the_truth() {
+fn after_a_late_call_later_waiters_get_their_exact_wait() {
     let clock = clock();
     let limiter = Limiter::with_clock("1/s sliding-log".parse().unwrap(), clock.clone());
     assert!(limiter.admit("ana").is_allowed());
@@ -371,7 +371,7 @@ fn after_a_late_call_everybody_behind_is_told_the_truth() {
 }
 
 #[test]
-fn one_that_leaves_a_single_gives_back_what_it_took() {
+fn a_waiter_that_leaves_a_direct_limiter_returns_its_take() {
     let single = DirectLimiter::with_clock("10/s pacer burst 0s pay self".parse().unwrap(), clock());
     let mut first = single.acquire_units(3);
     assert!(poll(&mut first).is_pending());

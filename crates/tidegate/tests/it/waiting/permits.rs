@@ -7,7 +7,7 @@ use tidegate::{Permits, SECOND, ask};
 use super::{clock, over, poll};
 
 #[test]
-fn a_leaked_permit_returns_at_its_leases_end() {
+fn a_leaked_permit_ends_with_its_lease() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(30 * SECOND).with_clock(clock.clone());
     mem::forget(permits.admit("ana").unwrap());
@@ -19,7 +19,7 @@ fn a_leaked_permit_returns_at_its_leases_end() {
 }
 
 #[test]
-fn a_late_release_frees_nobody_elses_place() {
+fn a_late_release_frees_no_other_permit() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(SECOND).with_clock(clock.clone());
     let late = permits.admit("ana").unwrap();
@@ -40,7 +40,7 @@ fn a_late_release_frees_nobody_elses_place() {
 }
 
 #[test]
-fn dropping_gives_the_place_to_whoever_waits_longest() {
+fn dropping_gives_the_permit_to_the_longest_waiter() {
     let clock = clock();
     let permits = Permits::at_most(2).lease(60 * SECOND).with_clock(clock.clone());
     let first = permits.admit("ana").unwrap();
@@ -60,7 +60,7 @@ fn dropping_gives_the_place_to_whoever_waits_longest() {
 }
 
 #[test]
-fn a_waiter_gets_the_place_of_a_holder_that_died() {
+fn a_waiter_gets_the_permit_of_a_holder_that_died() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(SECOND).with_clock(clock.clone());
     mem::forget(permits.admit("ana").unwrap());
@@ -84,7 +84,7 @@ fn a_place_that_came_too_late_for_its_waiter_goes_to_the_next() {
 }
 
 #[test]
-fn whoever_waits_for_a_place_waits_no_longer_than_it_would() {
+fn a_waiter_for_a_permit_waits_no_longer_than_its_max_wait() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(60 * SECOND).with_clock(clock.clone());
     let holder = permits.admit("ana").unwrap();
@@ -100,7 +100,7 @@ fn whoever_waits_for_a_place_waits_no_longer_than_it_would() {
 }
 
 #[test]
-fn heavier_callers_take_several_places() {
+fn a_heavier_ask_takes_several_units() {
     let permits = Permits::at_most(3).with_clock(clock());
     let two = permits.admit(ask("ana").cost(2)).unwrap();
     assert!(permits.admit(ask("ana").cost(2)).is_err());

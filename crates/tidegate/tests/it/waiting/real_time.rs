@@ -12,7 +12,7 @@ fn timers() -> Option<usize> {
 }
 
 #[test]
-fn one_thread_of_the_process_wakes_everybody() {
+fn one_timer_thread_wakes_all_waiters() {
     let limiter = Limiter::new(Limit::per_second(200).burst(1));
     let shaper = Shaper::new(Limit::leaky_bucket(200, SECOND).queue(100));
     let single = DirectLimiter::new(Limit::per_second(500).burst(1));
@@ -30,7 +30,7 @@ fn one_thread_of_the_process_wakes_everybody() {
 }
 
 #[test]
-fn whoever_waits_is_told_how_long() {
+fn the_length_of_the_wait_is_reported() {
     let pacer = Pacer::per_second(100);
     let mut waits = (0..1000).map(|_| pacer.acquire(1).blocking().unwrap().duration);
     assert_eq!(waits.next(), Some(Duration::ZERO), "the first has nothing to wait for");

@@ -69,7 +69,7 @@ struct Model {
 }
 
 impl Model {
-    fn let_through(&mut self, key: usize, now: Timestamp) -> Option<Timestamp> {
+    fn admit_due(&mut self, key: usize, now: Timestamp) -> Option<Timestamp> {
         let (state, line) = &mut self.lines[key];
         while let Some((waiter, units, since)) = line.front().copied() {
             let ask = Ask::new(Cost::of(units));
@@ -95,7 +95,7 @@ impl Model {
             times.push(now);
             for (key, due) in due.iter_mut().enumerate() {
                 if due.is_some_and(|due| due <= now) {
-                    *due = model.let_through(key, now);
+                    *due = model.admit_due(key, now);
                 }
             }
             for act in rest.remove(&now).unwrap_or_default() {
@@ -109,7 +109,7 @@ impl Model {
                     }),
                 };
                 if let Some(key) = key {
-                    due[key] = model.let_through(key, now);
+                    due[key] = model.admit_due(key, now);
                 }
             }
         }
@@ -136,33 +136,35 @@ struct Outcome {
 /// The results that waiters have reported, and a condition variable to wait for them.
 #[derive(Default)]
 struct Book {
-    told: Mutex<Told>,
+    reports: Mutex<Reports>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Told {
+struct Reports {
     passed: Vec<Passed>,
     left: usize,
 }
 
 impl Book {
-    fn tell(&self, change: impl FnOnce(&mut Told)) {
-        change(&mut self.told.lock().expect("nobody panics"));
+    fn report(&self, change: impl FnOnce(&mut Reports)) {
+        change(&mut self.reports.lock().expect("no holder panics"));
         self.changed.notify_all();
     }
 
     /// Waits until this many have passed and this many have left.
     fn wait_for(&self, passed: usize, left: usize) {
-        let told = self.told.lock().expect("nobody panics");
-        let enough = |told: &mut Told| told.passed.len() < passed || told.left < left;
-        let (told, timeout) =
-            self.changed.wait_timeout_while(told, Duration::from_secs(60), enough).expect("nobody panics");
+        let reports = self.reports.lock().expect("no holder panics");
+        let too_few = |reports: &mut Reports| reports.passed.len() < passed || reports.left < left;
+        let (reports, timeout) = self
+            .changed
+            .wait_timeout_while(reports, Duration::from_secs(60), too_few)
+            .expect("no holder panics");
         assert!(
             !timeout.timed_out(),
             "{} of {passed} passed, {} of {left} left",
-            told.passed.len(),
-            told.left
+            reports.passed.len(),
+            reports.left
         );
     }
 }
@@ -179,14 +181,14 @@ struct Task {
 
 #[derive(Default)]
 struct Leave {
-    told: bool,
+    requested: bool,
     waker: Option<Waker>,
 }
 
 impl Leave {
-    fn tell(leave: &Mutex<Leave>) {
-        let mut leave = leave.lock().expect("nobody panics");
-        leave.told = true;
+    fn request(leave: &Mutex<Leave>) {
+        let mut leave = leave.lock().expect("no holder panics");
+        leave.requested = true;
         if let Some(waker) = leave.waker.take() {
             waker.wake();
         }
@@ -198,20 +200,20 @@ impl Future for Task {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         {
-            let mut leave = self.leave.lock().expect("nobody panics");
+            let mut leave = self.leave.lock().expect("no holder panics");
             leave.waker = Some(context.waker().clone());
-            if leave.told {
+            if leave.requested {
                 drop(leave);
                 self.acquire = None;
-                self.book.tell(|told| told.left += 1);
+                self.book.report(|reports| reports.left += 1);
                 return Poll::Ready(());
             }
         }
         let Some(acquire) = &mut self.acquire else { return Poll::Ready(()) };
         let Poll::Ready(result) = Pin::new(acquire).poll(context) else { return Poll::Pending };
-        let waited = result.expect("nobody is refused").duration;
+        let waited = result.expect("no waiter is denied").duration;
         let passed = Passed { waiter: self.waiter, key: self.key, at: self.clock.now(), waited };
-        self.book.tell(|told| told.passed.push(passed));
+        self.book.report(|reports| reports.passed.push(passed));
         Poll::Ready(())
     }
 }
@@ -255,7 +257,7 @@ fn perform(limit: Limit, script: &Script, expected: &Outcome, spawn: &impl Fn(Ta
                 }
                 Act::Cancel { waiter } if expected.left.contains(&waiter) => {
                     left += 1;
-                    Leave::tell(&leaves[&waiter]);
+                    Leave::request(&leaves[&waiter]);
                     book.wait_for(0, left);
                 }
                 Act::Cancel { .. } => {}
@@ -263,7 +265,7 @@ fn perform(limit: Limit, script: &Script, expected: &Outcome, spawn: &impl Fn(Ta
         }
         book.wait_for(expected.passed.iter().filter(|passed| passed.at <= *now).count(), left);
     }
-    let mut passed = std::mem::take(&mut book.told.lock().expect("nobody panics").passed);
+    let mut passed = std::mem::take(&mut book.reports.lock().expect("no holder panics").passed);
     passed.sort_by_key(|passed| (passed.at, passed.waiter));
     passed
 }

@@ -17,7 +17,7 @@ fn limiter(zone: &Zone) -> Limiter {
 }
 
 #[test]
-fn what_is_owed_survives_the_zone() {
+fn debts_survive_the_zone() {
     let folder = Folder::new();
     for passes in [3, 0, 0] {
         let zone = open(&folder.zone());
@@ -32,7 +32,7 @@ fn what_is_owed_survives_the_zone() {
 }
 
 #[test]
-fn two_who_open_one_file_share_what_is_owed() {
+fn two_zones_on_one_file_share_debts() {
     let folder = Folder::new();
     let zones = [open(&folder.zone()), open(&folder.zone())];
     let limiters = zones.each_ref().map(limiter);
@@ -40,7 +40,7 @@ fn two_who_open_one_file_share_what_is_owed() {
         let admit = |limiter: &Limiter| (0..3).filter(|_| limiter.admit(key).is_allowed()).count();
         let passed: usize = thread::scope(|scope| {
             let threads = limiters.each_ref().map(|limiter| scope.spawn(move || admit(limiter)));
-            threads.into_iter().map(|thread| thread.join().expect("nobody panics")).sum()
+            threads.into_iter().map(|thread| thread.join().expect("no holder panics")).sum()
         });
         assert_eq!(passed, 3, "key {key}");
     }
@@ -61,7 +61,7 @@ fn time_goes_on_from_one_process_to_the_next() {
 }
 
 #[test]
-fn what_is_no_zone_of_this_size_is_refused_and_left_alone() {
+fn a_file_that_is_no_zone_of_this_size_is_rejected_and_unchanged() {
     let folder = Folder::new();
     drop(open(&folder.zone()));
     let wrong_size = Zone::in_file(folder.zone(), 1 << 20).unwrap_err();
@@ -76,7 +76,7 @@ fn what_is_no_zone_of_this_size_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_restart_with_other_numbers_keeps_what_was_used() {
+fn a_restart_with_other_numbers_keeps_used_units() {
     let folder = Folder::new();
     let zone = open(&folder.zone());
     let quota = |zone: &Zone, limit: &str| Limiter::on(zone, "quota", limit.parse().expect(limit));
@@ -122,8 +122,8 @@ fn a_reset_after_a_restart_finds_the_states_under_all_limits() {
     let zone = open(&folder.zone());
     let adhoc = DynamicLimiter::on(&zone, "");
     let is_full = |limit: &Limit| {
-        let told = adhoc.peek("ana", &adhoc.prepare(*limit), Ask::ONE);
-        told.remaining() == told.limit()
+        let decision = adhoc.peek("ana", &adhoc.prepare(*limit), Ask::ONE);
+        decision.remaining() == decision.limit()
     };
     assert!(!limits.iter().any(is_full));
     let one = adhoc.prepare(limits[1]);
@@ -134,7 +134,7 @@ fn a_reset_after_a_restart_finds_the_states_under_all_limits() {
 }
 
 #[test]
-fn a_file_of_the_format_before_is_rejected_with_what_to_do() {
+fn a_file_of_the_previous_format_is_rejected_with_a_remedy() {
     let folder = Folder::new();
     drop(open(&folder.zone()));
     let mut bytes = fs::read(folder.zone()).expect("a zone");
@@ -149,7 +149,7 @@ fn a_file_of_the_format_before_is_rejected_with_what_to_do() {
 /// Regression test: only one process stored that limits are not listed. Others removed some states and reported
 /// success.
 #[test]
-fn every_process_knows_that_limits_are_not_listed() {
+fn every_process_knows_that_some_limits_are_not_listed() {
     let folder = Folder::new();
     let (one, other) = (open(&folder.zone()), open(&folder.zone()));
     let adhoc = DynamicLimiter::on(&one, "");

@@ -101,12 +101,12 @@ fn zone_reset(zone: &Zone, subject: Subject<'_>, state: &mut State) {
 
 fn judge(decision: Decision, own: Decision, subject: Subject<'_>, now: Timestamp) {
     assert!(own.is_allowed(), "{subject:?} was admitted too much at {now:?}");
-    assert!(decision.remaining() <= own.remaining(), "{subject:?} was told too much at {now:?}");
+    assert!(decision.remaining() <= own.remaining(), "{subject:?} has too much remaining at {now:?}");
     assert!(decision.delay() >= own.delay(), "{subject:?} is let go too early at {now:?}");
 }
 
 #[test]
-fn nobody_is_admitted_too_much_however_small_the_zone() {
+fn no_key_is_admitted_too_much_however_small_the_zone() {
     let seed = Random::seed_from_environment();
     let (mut shared, mut conversions) = (0, 0);
     let rounds = crate::traces(20_000) / 4;
@@ -141,7 +141,7 @@ fn a_zone_survives_a_clock_that_is_set_back_by_an_hour() {
 }
 
 #[test]
-fn forgetting_is_counted_and_never_refuses() {
+fn forgetting_is_counted_and_never_denies() {
     let (zone, _) = zone(SMALLEST);
     let limit: Limit = "1/h burst 1".parse().unwrap();
     for key in 0..1000_u32 {

@@ -49,7 +49,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Returns the decision about one more unit, as a caller sees it.
-fn told(zones: &Zones, subject: Subject<'_>) -> (tidegate::Verdict, u64, std::time::Duration) {
+fn fields(zones: &Zones, subject: Subject<'_>) -> (tidegate::Verdict, u64, std::time::Duration) {
     let decision = zones.peek(subject, Ask::ONE);
     (decision.verdict(), decision.remaining(), decision.reset_after())
 }
@@ -74,11 +74,11 @@ fn every_algorithm_survives_in_every_zone() {
             }
         }
         clock.advance(SECOND);
-        let before: Vec<_> = subjects.iter().map(|subject| told(&now, *subject)).collect();
+        let before: Vec<_> = subjects.iter().map(|subject| fields(&now, *subject)).collect();
         drop(now);
         now = zones(&open(&folder.zone(), &clock));
         for (subject, before) in subjects.iter().zip(before) {
-            assert_eq!(told(&now, *subject), before, "{} in {:?}", subject.limit(), subject.zone());
+            assert_eq!(fields(&now, *subject), before, "{} in {:?}", subject.limit(), subject.zone());
         }
     }
     for (subject, admitted) in subjects.iter().zip(admitted) {
@@ -190,7 +190,7 @@ fn a_second_process_shares_states_of_one_word_and_has_no_others() {
     }
     drop((first, second, zones, limiter));
     let third = Zone::in_file(folder.zone(), BYTES).expect("a zone");
-    assert_eq!(third.supports(&log), Ok(()), "whoever comes next has them");
+    assert_eq!(third.supports(&log), Ok(()), "the next process has them");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn anew(path: &Path) -> String {
 const STATES_ANEW: &str = "stop what uses it and move it away: counts of sliding logs, sliding windows, pacers and permits begin anew";
 
 #[test]
-fn files_of_another_size_set_or_name_are_refused_with_what_to_do() {
+fn files_of_another_size_set_or_name_are_rejected_with_a_remedy() {
     let (folder, clock) = (Folder::new(), clock());
     let path = folder.zone();
     let zones = |path: &Path, bytes: usize| Zones::new(&open(path, &clock)).with("logins", bytes);
@@ -277,7 +277,7 @@ fn files_of_another_size_set_or_name_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_state_file_that_is_not_whole_is_refused_and_stays_as_it_is() {
+fn an_incomplete_state_file_is_rejected_and_unchanged() {
     let (folder, clock, log) = (Folder::new(), clock(), limit("5/h sliding-log"));
     let (path, states) = (folder.zone(), with_suffix(&folder.zone(), ".states"));
     let zone = open(&path, &clock);
@@ -337,7 +337,7 @@ fn a_state_file_that_is_not_whole_is_refused_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_state_file_that_is_missing_beside_its_zone_is_made_anew_and_that_is_known() {
+fn a_missing_state_file_beside_its_zone_is_created_and_reported() {
     let (folder, clock) = (Folder::new(), clock());
     let zones = |first: &Zone| Zones::new(first).with("logins", BYTES).unwrap();
     let missed =
@@ -355,7 +355,7 @@ fn a_state_file_that_is_missing_beside_its_zone_is_made_anew_and_that_is_known()
 
 /// The disk follows the memory in any order, so a power loss can leave a torn file.
 #[test]
-fn blocks_that_a_restart_of_the_machine_has_torn_begin_anew_and_say_so() {
+fn blocks_torn_by_a_machine_restart_are_emptied_and_reported() {
     let (folder, clock, log) = (Folder::new(), clock(), limit("5/h sliding-log"));
     let (path, states) = (folder.zone(), with_suffix(&folder.zone(), ".states"));
     let (key, bucket) = (Key::new("ana"), Limit::per_hour(1));

@@ -2,17 +2,21 @@
 
 use std::fmt::Write as _;
 
+/// The text of a page while it is written.
 #[derive(Debug, Default)]
 pub(super) struct MetricsPage(pub(super) String);
 
 impl MetricsPage {
     /// Begins a family: a counter if its name ends with `_total`, else a gauge.
+    ///
+    /// All series of a family have to follow it directly, as the format requires.
     pub(super) fn family(&mut self, name: &str, help: &str) {
         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
         // Writing to a string cannot fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
+    /// Writes one series with its labels and its value.
     pub(super) fn labelled(&mut self, name: &str, labels: &[(&str, &str)], number: u64) {
         self.0.push_str(name);
         for (index, (label, of)) in labels.iter().enumerate() {
@@ -30,6 +34,7 @@ impl MetricsPage {
         self.labelled(name, &[], number);
     }
 
+    /// Writes the value of a label, with quotes, backslashes and line ends escaped.
     fn put_escaped(&mut self, text: &str) {
         for letter in text.chars() {
             match letter {

@@ -1,4 +1,7 @@
 //! The metrics of each rule.
+//!
+//! Enforced decisions and measured decisions are separate families, so that an alert on denials is not triggered by
+//! a rule in shadow mode. A rule that changes its mode has both.
 
 use tidegate::DecidedBy;
 use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
@@ -7,22 +10,26 @@ use super::page::MetricsPage;
 use crate::engine::Engine;
 
 /// The maximum number of rules with labels of their own; the others are summed up.
+///
+/// Without a bound, a policy with many rules could exceed what a Prometheus server accepts from one target.
 const MAX_LABELLED: usize = 1000;
 /// The label of the summed up rules.
 const OTHER: &str = "other";
 
+/// The values of the label `verdict`, in the order of the counts.
 const VERDICTS: [&str; 4] = ["allowed", "denied", "impossible", "store_full"];
 
+/// Writes the metrics of all rules, and of the file that they come from.
 pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     let gate = engine.gate();
     let counts = gate.counts();
     page.number("tidegate_rules", "Rules in force.", counts.len() as u64);
     let status = engine.rules().status();
-    let replaced = "How often other rules came into force.";
+    let replaced = "Number of times that other rules came into force.";
     page.number("tidegate_rules_replaced_total", replaced, status.replaced);
-    let rejected = "How often a file of rules did not hold.";
+    let rejected = "Number of times that a file of rules was invalid.";
     page.number("tidegate_rules_rejected_total", rejected, status.rejected);
-    let wrong = "1 while the file does not hold and the rules before it are in force.";
+    let wrong = "1 while the file is invalid and the previous rules are in force.";
     page.number("tidegate_rules_rejected", wrong, status.wrong.is_some().into());
     page.number("tidegate_overrides", "Overrides in force.", gate.overrides().len() as u64);
     let free = "Requests to which no rule applied.";
@@ -33,22 +40,23 @@ pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     }
 }
 
+/// Writes the decisions of each rule.
 fn put_counted(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
     let obeyed = rows(counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
     let measured = rows(counts, |_, rule, own| Some(("", measured(rule, own)?)));
     let name = "tidegate_admissions_total";
-    page.family(name, "Requests by what a rule said to them.");
+    page.family(name, "Decisions of enforced rules, by verdict.");
     obeyed.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_near_limit_total";
-    page.family(name, "Requests that passed and left at most a fifth of the limit.");
+    page.family(name, "Allowed requests that left at most a fifth of the limit.");
     for MetricRow { rule, numbers: [.., near], .. } in &obeyed {
         page.labelled(name, &[("rule", rule)], *near);
     }
     let name = "tidegate_shadow_decisions_total";
-    page.family(name, "Requests by what a rule would have said that is only measured.");
+    page.family(name, "Decisions of rules in shadow mode and of candidates, by verdict.");
     measured.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_candidate_differences_total";
-    page.family(name, "Requests to which a candidate says something else than its rule.");
+    page.family(name, "Requests about which a candidate and its rule decide differently.");
     let differences = rows(counts, |place, rule, own| {
         let base = label(counts, rule.candidate_for()?);
         Some((if place < MAX_LABELLED { base } else { OTHER }, [own.looser, own.stricter]))
@@ -64,6 +72,7 @@ fn put_counted(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
     }
 }
 
+/// Writes the four verdicts of one rule.
 fn put_verdicts(page: &mut MetricsPage, name: &str, row: &MetricRow<'_, 5>) {
     for (verdict, number) in VERDICTS.into_iter().zip(row.numbers) {
         page.labelled(name, &[("rule", row.rule), ("verdict", verdict)], number);
@@ -74,7 +83,7 @@ fn put_verdicts(page: &mut MetricsPage, name: &str, row: &MetricRow<'_, 5>) {
 /// store.
 fn put_without_store(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
     let name = "tidegate_rule_without_store_total";
-    page.family(name, "Requests that a rule decided without the store, by how.");
+    page.family(name, "Decisions of a rule while the store was down, by policy and verdict.");
     let without_store = rows(counts, |_, rule, own| {
         let own = &own.without_store;
         let asks_store = rule.limit().is_some() && rule.candidate_for().is_none();
@@ -101,6 +110,8 @@ fn put_without_store(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
 type Verdicts = [u64; 5];
 
 /// Returns the counts of a rule while it was enforced; `None` if it never is and never was.
+///
+/// Counts from shadow mode are subtracted: counts of a rule are sums over both modes.
 fn obeyed(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     if rule.candidate_for().is_some() {
         return None;
@@ -111,6 +122,8 @@ fn obeyed(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
 }
 
 /// Returns the counts of a rule in shadow mode or of a candidate; `None` if it never is and never was one.
+///
+/// For a candidate these are all of its counts, since it is never enforced.
 fn measured(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     if rule.candidate_for().is_some() {
         return Some(all(own));
@@ -124,21 +137,26 @@ fn may_be(rule: &Rule, mode: Mode) -> bool {
     rule.mode() == mode || rule.schedule().any(|then| then.mode == mode)
 }
 
+/// Returns all counts of a rule.
 fn all(counts: &RuleCounts) -> Verdicts {
     let RuleCounts { allowed, denied, impossible, store_full, near, .. } = *counts;
     [allowed, denied, impossible, store_full, near]
 }
 
+/// Returns the counts from shadow mode.
 fn shadow(counts: &ShadowCounts) -> Verdicts {
-    let ShadowCounts { allowed, denied, impossible, store_full, near } = *counts;
+    let ShadowCounts { allowed, denied, impossible, store_full, near, .. } = *counts;
     [allowed, denied, impossible, store_full, near]
 }
 
 /// The numbers of one label, or of one pair of labels.
 #[derive(Debug, PartialEq, Eq)]
 struct MetricRow<'a, const N: usize> {
+    /// The label of the rule.
     rule: &'a str,
+    /// The label of the rule that a candidate is measured beside; empty for other families.
     base: &'a str,
+    /// The values of the series.
     numbers: [u64; N],
 }
 
@@ -161,6 +179,8 @@ fn rows<'a, const N: usize>(
 }
 
 /// Returns the label of a rule, by its index in the file.
+///
+/// Labels go to the first rules of the file, so they do not change when rules are appended.
 fn label(counts: &[(Rule, RuleCounts)], place: usize) -> &str {
     counts.get(place).filter(|_| place < MAX_LABELLED).map_or(OTHER, |(rule, _)| rule.name())
 }
@@ -176,8 +196,9 @@ mod tests {
     fn so_many_rules_have_labels_of_their_own_and_the_rest_is_summed() {
         let rule = |name: String| format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '9/h'\n");
         let text: String = (0..MAX_LABELLED + 2).map(|number| rule(format!("r{number}"))).collect();
-        let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 18));
-        assert!(gate.admit_now(&Attributes::new().set("user", "ana")).unwrap().is_allowed());
+        let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 18))
+            .expect("the store supports the policy");
+        assert!(gate.admit(&Attributes::new().set("user", "ana")).now().unwrap().is_allowed());
         let counts = gate.counts();
         let all = rows(&counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
         assert_eq!(all.len(), MAX_LABELLED + 1);
@@ -187,9 +208,10 @@ mod tests {
 
     /// Returns the page of a gate after one request of ana.
     fn page(text: &str) -> String {
-        let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 18));
+        let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 18))
+            .expect("the store supports the policy");
         for _ in 0..2 {
-            assert!(gate.admit_now(&Attributes::new().set("user", "ana")).unwrap().is_allowed());
+            assert!(gate.admit(&Attributes::new().set("user", "ana")).now().unwrap().is_allowed());
         }
         let mut page = MetricsPage::default();
         put_counted(&mut page, &gate.counts());

@@ -12,7 +12,7 @@ use crate::settings::{Bounds, Settings, Token};
 /// Returns a connection and its client.
 async fn connect(bench: &Bench) -> (Connection, TcpStream) {
     let (stream, client) = connected().await;
-    (Connection::new(stream, &bench.post), client)
+    (Connection::new(stream, &bench.worker), client)
 }
 
 /// Returns the bytes of memory that the buffers of a connection hold.
@@ -34,13 +34,13 @@ async fn hear(
     client: &TcpStream,
     is_enough: impl Fn(&str) -> bool,
 ) -> (String, usize) {
-    let (mut told, mut turns) = (String::new(), 0);
-    while !is_enough(&told) {
+    let (mut replies, mut turns) = (String::new(), 0);
+    while !is_enough(&replies) {
         assert!(turn(connection).await.is_pending());
-        told += &heard(client);
+        replies += &heard(client);
         turns += 1;
     }
-    (told, turns)
+    (replies, turns)
 }
 
 /// Sends these bytes.
@@ -66,17 +66,20 @@ fn others_are_answered_between_the_stretches_of_an_exec() {
         say(&mut client, said).await;
         say(&mut witness, b"PING\r\n").await;
 
-        let (told, _) = hear(&mut long, &client, |told| told.contains("*6\r\n")).await;
-        assert!(!told.contains("end"), "all of it was done in one turn: {told}");
+        let (replies, _) = hear(&mut long, &client, |replies| replies.contains("*6\r\n")).await;
+        assert!(!replies.contains("end"), "all of it was done in one turn: {replies}");
         assert!(turn(&mut other).await.is_pending());
         let mut pong = [0; 7];
         witness.read_exact(&mut pong).await.expect("it is answered in between");
         assert_eq!(&pong, b"+PONG\r\n");
 
         let (rest, turns) = hear(&mut long, &client, |rest| rest.contains("end")).await;
-        let told = told + &rest;
+        let replies = replies + &rest;
         assert!(turns >= 3, "{turns} turns");
-        assert!(told.ends_with("*6\r\n:1\r\n:0\r\n:0\r\n:0\r\n+PONG\r\n+PONG\r\n$3\r\nend\r\n"), "{told}");
+        assert!(
+            replies.ends_with("*6\r\n:1\r\n:0\r\n:0\r\n:0\r\n+PONG\r\n+PONG\r\n$3\r\nend\r\n"),
+            "{replies}"
+        );
     });
 }
 
@@ -90,9 +93,9 @@ fn a_delete_of_more_keys_than_a_stretch_has_is_answered_once_and_in_its_place() 
             say(&mut client, takes).await;
             let said = format!("{}ECHO end\r\n", delete(0..keys));
             say(&mut client, said).await;
-            let (told, turns) = hear(&mut connection, &client, |told| told.contains("end")).await;
+            let (replies, turns) = hear(&mut connection, &client, |replies| replies.contains("end")).await;
             assert!(turns >= least_turns, "{turns} turns for {keys} keys");
-            assert!(told.ends_with("\r\n:2\r\n$3\r\nend\r\n"), "{told}");
+            assert!(replies.ends_with("\r\n:2\r\n$3\r\nend\r\n"), "{replies}");
         }
     });
 }
@@ -130,8 +133,8 @@ fn an_unfinished_request_before_auth_holds_16_kib_at_most() {
             }
             assert!(held(&connection) <= MAX_UNAUTHENTICATED_BYTES, "{}", held(&connection));
             say(&mut client, last).await;
-            let (told, _) = hear(&mut connection, &client, |told| !told.is_empty()).await;
-            assert!(told.starts_with("-WRONGPASS"), "{told}");
+            let (replies, _) = hear(&mut connection, &client, |replies| !replies.is_empty()).await;
+            assert!(replies.starts_with("-WRONGPASS"), "{replies}");
         }
     });
 }
@@ -142,7 +145,7 @@ fn replies_that_are_not_read_before_auth_hold_no_more() {
     bench.runtime.block_on(async {
         for line in ["x\r\n".to_owned(), "RESET\r\n".to_owned(), format!("{}\r\n", "\x01 ".repeat(90))] {
             let (mut connection, client) = connect(&bench).await;
-            set_socket_send_buffer_size(&connection.stream, 4096).expect("a socket can be told");
+            set_socket_send_buffer_size(&connection.stream, 4096).expect("the option can be set");
             let flood = line.repeat((64 << 10) / line.len());
             // The connection keeps no replies until the socket buffers are full.
             while connection.output.is_empty() {
@@ -158,7 +161,7 @@ fn replies_that_are_not_read_before_auth_hold_no_more() {
 #[test]
 fn an_unfinished_request_after_auth_is_counted_as_soon_as_it_is_long_and_given_back_at_its_end() {
     let bench = Bench::new(Settings::default());
-    let all = bench.post.engine.unfinished();
+    let all = bench.worker.engine.unfinished();
     bench.runtime.block_on(async {
         let (mut connection, mut client) = connect(&bench).await;
         let request = format!("*2\r\n$4\r\nECHO\r\n$200000\r\n{}\r\n", "x".repeat(200_000));
@@ -183,9 +186,9 @@ fn an_unfinished_request_after_auth_is_counted_as_soon_as_it_is_long_and_given_b
 async fn in_use(bench: &Bench) -> u64 {
     let (mut connection, mut client) = connect(bench).await;
     say(&mut client, b"TG.PEEK ana LIMIT \"4000/1h concurrency\"\r\n").await;
-    let (told, _) = hear(&mut connection, &client, |told| told.contains("delay")).await;
-    let remaining = told.split("remaining\r\n:").nth(1).and_then(|rest| rest.split('\r').next());
-    4000 - remaining.and_then(|number| number.parse::<u64>().ok()).unwrap_or_else(|| panic!("{told}"))
+    let (replies, _) = hear(&mut connection, &client, |replies| replies.contains("delay")).await;
+    let remaining = replies.split("remaining\r\n:").nth(1).and_then(|rest| rest.split('\r').next());
+    4000 - remaining.and_then(|number| number.parse::<u64>().ok()).unwrap_or_else(|| panic!("{replies}"))
 }
 
 #[test]
@@ -195,12 +198,12 @@ fn a_client_that_goes_without_reading_holds_only_what_was_written_to_it() {
         let take = "*4\r\n$7\r\nTG.TAKE\r\n$3\r\nana\r\n$5\r\nLIMIT\r\n$19\r\n4000/1h concurrency\r\n";
         let (mut connection, mut client) = connect(&bench).await;
         say(&mut client, take.repeat(3)).await;
-        hear(&mut connection, &client, |told| told.matches("permit").count() >= 3).await;
+        hear(&mut connection, &client, |replies| replies.matches("permit").count() >= 3).await;
         drop((connection, client));
         assert_eq!(in_use(&bench).await, 3, "who has read its permits may come back with them");
 
         let (mut connection, client) = connect(&bench).await;
-        set_socket_send_buffer_size(&connection.stream, 4096).expect("a socket can be told");
+        set_socket_send_buffer_size(&connection.stream, 4096).expect("the option can be set");
         while connection.output.is_empty() {
             let _ = client.try_write(take.repeat(50).as_bytes());
             assert!(turn(&mut connection).await.is_pending());

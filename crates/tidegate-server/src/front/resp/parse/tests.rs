@@ -63,7 +63,7 @@ fn a_bulk_string_says_how_much_has_to_come() {
 }
 
 #[test]
-fn lengths_that_are_none_are_refused() {
+fn invalid_lengths_are_rejected() {
     for length in
         ["", "+1", "01", "00", "1 ", " 1", "1.0", "0x1", "-", "--1", "-0", "a", "18446744073709551616", "1\n"]
     {
@@ -94,21 +94,24 @@ fn each_bound_lets_its_own_size_pass_and_no_more() {
     assert_eq!(read(format!("*1\r\n${MAX_BULK_BYTES}\r\n").as_bytes(), Caller::Known), None);
     assert_eq!(error(format!("*1\r\n${}\r\n", MAX_BULK_BYTES + 1).as_bytes()), ProtocolError::BulkLength);
 
-    let stranger = |input: String| read(input.as_bytes(), Caller::Unauthenticated);
-    assert_eq!(stranger(format!("*{MAX_STRANGER_ARGUMENTS}\r\n")), None);
-    let too_many = stranger(format!("*{}\r\n", MAX_STRANGER_ARGUMENTS + 1));
-    assert_eq!(too_many, Some(Err(ProtocolError::StrangersArrayLength)));
+    let unauthenticated = |input: String| read(input.as_bytes(), Caller::Unauthenticated);
+    assert_eq!(unauthenticated(format!("*{MAX_UNAUTHENTICATED_ARGUMENTS}\r\n")), None);
+    let too_many = unauthenticated(format!("*{}\r\n", MAX_UNAUTHENTICATED_ARGUMENTS + 1));
+    assert_eq!(too_many, Some(Err(ProtocolError::UnauthenticatedArrayLength)));
     let around = "*1\r\n$12345\r\n\r\n".len();
-    assert_eq!(stranger(format!("*1\r\n${}\r\n", MAX_UNAUTHENTICATED_REQUEST_BYTES - around)), None);
+    assert_eq!(unauthenticated(format!("*1\r\n${}\r\n", MAX_UNAUTHENTICATED_REQUEST_BYTES - around)), None);
     let too_long = Some(Err(ProtocolError::UnauthenticatedRequestTooLong));
-    assert_eq!(stranger(format!("*1\r\n${}\r\n", MAX_UNAUTHENTICATED_REQUEST_BYTES + 1 - around)), too_long);
-    let line = |bytes: usize| stranger(format!("{}\n", "x".repeat(bytes - 1)));
+    assert_eq!(
+        unauthenticated(format!("*1\r\n${}\r\n", MAX_UNAUTHENTICATED_REQUEST_BYTES + 1 - around)),
+        too_long
+    );
+    let line = |bytes: usize| unauthenticated(format!("{}\n", "x".repeat(bytes - 1)));
     assert!(matches!(line(MAX_UNAUTHENTICATED_REQUEST_BYTES), Some(Ok(_))));
     assert_eq!(line(MAX_UNAUTHENTICATED_REQUEST_BYTES + 1), too_long);
 }
 
 #[test]
-fn a_request_that_will_be_too_long_is_refused_as_soon_as_that_is_known() {
+fn a_request_that_will_be_too_long_is_rejected_as_soon_as_that_is_known() {
     let bulk = [format!("${MAX_BULK_BYTES}\r\n").into_bytes(), vec![b'x'; MAX_BULK_BYTES], b"\r\n".to_vec()]
         .concat();
     let three = [b"*5\r\n".to_vec(), bulk.repeat(3)].concat();

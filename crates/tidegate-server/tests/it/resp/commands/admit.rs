@@ -45,7 +45,7 @@ fn running() -> Running {
 }
 
 /// Returns the expected fields with this rule, in RESP2.
-fn told(figures: [i64; 6], rule: Option<&str>) -> String {
+fn fields(figures: [i64; 6], rule: Option<&str>) -> String {
     let numbers = NAMES.iter().zip(figures).map(|(name, number)| format!("{}:{number}\r\n", bulk(name)));
     let rule = rule.map_or("$-1\r\n".to_owned(), bulk);
     format!(
@@ -61,21 +61,22 @@ fn told(figures: [i64; 6], rule: Option<&str>) -> String {
 fn the_binding_rule_is_named_and_all_or_none_is_charged() {
     let (running, mut talk) = running().with_raw();
     let mut login = || talk.ask(&["TG.ADMIT", "ip", "192.0.2.7", "path", "/login", "user", "ana"]);
-    assert_eq!(login(), told([1, 2, 1, -1, 30_000, 0], Some("login")));
-    assert_eq!(login(), told([1, 2, 0, -1, 60_000, 0], Some("login")));
-    assert_eq!(login(), told([0, 2, 0, 30_000, 60_000, -1], Some("login")));
+    assert_eq!(login(), fields([1, 2, 1, -1, 30_000, 0], Some("login")));
+    assert_eq!(login(), fields([1, 2, 0, -1, 60_000, 0], Some("login")));
+    assert_eq!(login(), fields([0, 2, 0, 30_000, 60_000, -1], Some("login")));
     let other = talk.ask(&["TG.ADMIT", "path", "/x", "user", "ana"]);
-    assert_eq!(other, told([1, 5, 2, -1, 300, 0], Some("site")), "the refused login cost nothing here");
+    assert_eq!(other, fields([1, 5, 2, -1, 300, 0], Some("site")), "the refused login cost nothing here");
     running.clock.advance(Duration::from_secs(30));
     let again = talk.ask(&["TG.ADMIT", "ip", "192.0.2.7", "path", "/login", "user", "ana"]);
-    assert_eq!(again, told([1, 2, 0, -1, 60_000, 0], Some("login")));
+    assert_eq!(again, fields([1, 2, 0, -1, 60_000, 0], Some("login")));
 }
 
 #[test]
 fn decisions_come_first_and_what_no_rule_is_for_is_allowed() {
     let (_running, mut talk) = running().with_raw();
     let none = [-1, -1, -1, -1];
-    let fixed = |allowed: i64, delay, rule| told([allowed, none[0], none[1], none[2], none[3], delay], rule);
+    let fixed =
+        |allowed: i64, delay, rule| fields([allowed, none[0], none[1], none[2], none[3], delay], rule);
     let office = talk.ask(&["TG.ADMIT", "ip", "::ffff:10.1.2.3", "path", "/login"]);
     assert_eq!(office, fixed(1, 0, Some("office")));
     let robot = talk.ask(&["TG.ADMIT", "header.User-Agent", "BadBot/1.0", "path", "/x"]);
@@ -88,22 +89,22 @@ fn decisions_come_first_and_what_no_rule_is_for_is_allowed() {
 fn cost_and_max_wait_come_first() {
     let (_running, mut talk) = running().with_raw();
     let three = talk.ask(&["tg.admit", "cost", "3", "path", "/x", "user", "ana"]);
-    assert_eq!(three, told([1, 5, 2, -1, 300, 0], Some("site")));
+    assert_eq!(three, fields([1, 5, 2, -1, 300, 0], Some("site")));
     let six = talk.ask(&["TG.ADMIT", "COST", "6", "path", "/x", "user", "ana"]);
-    assert_eq!(six, told([0, 5, 2, -1, 300, -1], Some("site")), "never");
+    assert_eq!(six, fields([0, 5, 2, -1, 300, -1], Some("site")), "never");
     let mut queue = |max_wait: &[&str]| {
         talk.ask(
             &[&["TG.ADMIT"], max_wait, &["user", "bob", "path", "/queue", "cost", "an attribute"]].concat(),
         )
     };
     assert!(queue(&[]).contains("delay\r\n:0\r\n"));
-    assert!(queue(&[]).contains("delay\r\n:1000\r\n"), "the whole queue unless somebody is in a hurry");
+    assert!(queue(&[]).contains("delay\r\n:1000\r\n"), "the whole queue unless MAXWAIT is less");
     assert!(queue(&["MAXWAIT", "1999"]).contains("retry_after\r\n:1\r\n"));
     assert!(queue(&["MAXWAIT", "2000"]).contains("delay\r\n:2000\r\n"));
 }
 
 #[test]
-fn a_place_in_flight_is_given_back_by_its_permit() {
+fn a_permit_releases_its_slot() {
     let (_running, mut client) = running().with_resp();
     let upload = ["TG.ADMIT", "path", "/upload", "user", "ana"];
     let permit = client.ask(&upload).text("permit");
@@ -115,7 +116,7 @@ fn a_place_in_flight_is_given_back_by_its_permit() {
 }
 
 #[test]
-fn what_does_not_happen_holds_no_place_that_is_only_measured() {
+fn a_denied_request_holds_no_permit_of_a_candidate() {
     let rules = "[[rule]]\nname = 'one'\nkey = ['user']\nlimit = '1/h concurrency'\n\
                  [[rule]]\nname = 'three'\ncandidate_for = 'one'\nlimit = '3/h concurrency'\n";
     let (running, mut client) = Running::under(rules).with_resp();
@@ -131,7 +132,7 @@ fn what_does_not_happen_holds_no_place_that_is_only_measured() {
 }
 
 #[test]
-fn what_is_wrong_is_told_and_charges_nobody() {
+fn an_invalid_admission_is_an_error_and_charges_no_key() {
     let (_running, mut talk) = running().with_raw();
     for (words, said) in [
         (&["user"][..], "-ERR attribute 'user' has no value"),
@@ -143,8 +144,8 @@ fn what_is_wrong_is_told_and_charges_nobody() {
         (&["COST", "x", "user", "ana"], "-ERR COST takes a whole number, not 'x'"),
         (&["MAXWAIT", "-1", "user", "ana"], "-ERR MAXWAIT takes whole milliseconds, not '-1'"),
     ] {
-        let told = talk.ask(&[&["TG.ADMIT"], words].concat());
-        assert!(told.starts_with(said), "{words:?}: {told}");
+        let reply = talk.ask(&[&["TG.ADMIT"], words].concat());
+        assert!(reply.starts_with(said), "{words:?}: {reply}");
     }
     let names: Vec<_> = (0..65).map(|number| format!("a{number}")).collect();
     let many = |count: usize| names[..count].iter().flat_map(|name| [name.as_str(), "x"]);
@@ -168,7 +169,7 @@ fn names_have_a_bound() {
 }
 
 #[test]
-fn who_is_refused_has_no_permit_also_where_a_candidate_would_have_one() {
+fn a_denied_request_gets_no_permit_even_if_a_candidate_has_one() {
     let running = Running::under(
         r#"
         [[rule]]

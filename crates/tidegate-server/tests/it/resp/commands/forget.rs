@@ -46,14 +46,14 @@ fn a_reset_that_names_its_limit_leaves_the_others() {
         assert_eq!(allowed.collect::<Vec<_>>(), [limit]);
         assert_eq!(talk.say("DEL ana"), ":1\r\n");
     }
-    for (line, told) in [
+    for (line, error) in [
         ("TG.RESET ana LIMIT", "a limit is missing; write key LIMIT \"30/60s burst 15\""),
         ("TG.RESET ana bob", "expected LIMIT behind the key, found 'bob'"),
         ("TG.RESET ana LIMIT 1/s bob", "unexpected 'bob'; write key [LIMIT text]"),
         ("TG.RESET ana LIMIT 1/min", "limit \"1/min\": unknown unit"),
     ] {
         let heard = talk.say(line);
-        assert!(heard.starts_with(&format!("-ERR {told}")), "{line}: {heard}");
+        assert!(heard.starts_with(&format!("-ERR {error}")), "{line}: {heard}");
     }
 }
 
@@ -98,7 +98,7 @@ fn how_many_were_known_is_counted() {
 #[test]
 fn takes_before_it_in_the_pipeline_are_forgotten_and_those_behind_it_are_not() {
     let (_running, mut talk) = Running::start().with_raw();
-    let told =
+    let replies =
         talk.send(b"CL.THROTTLE k 0 1 60\r\nDEL k\r\nTG.TAKE k LIMIT 1/60s\r\nTG.TAKE k LIMIT 1/60s\r\n");
     let expected = [
         integers(&[0, 1, 0, -1, 60]),
@@ -106,5 +106,5 @@ fn takes_before_it_in_the_pipeline_are_forgotten_and_those_behind_it_are_not() {
         pairs([1, 1, 0, -1, 60_000, 0], ""),
         pairs([0, 1, 0, 60_000, 60_000, -1], ""),
     ];
-    assert_eq!(told, expected.concat());
+    assert_eq!(replies, expected.concat());
 }

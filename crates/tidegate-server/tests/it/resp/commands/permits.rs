@@ -13,19 +13,19 @@ fn take(talk: &mut Talk, key: &[u8]) -> String {
 }
 
 /// Returns the permit at the end of a reply.
-fn permit(told: &str) -> String {
-    let (_, behind) = told.split_once("$6\r\npermit\r\n$").expect("a permit");
+fn permit(reply: &str) -> String {
+    let (_, behind) = reply.split_once("$6\r\npermit\r\n$").expect("a permit");
     behind.split("\r\n").nth(1).expect("its text").to_owned()
 }
 
 #[test]
-fn a_place_is_told_as_a_permit_that_gives_it_back_once() {
+fn a_take_returns_a_permit_that_releases_once() {
     let (_running, mut talk) = Running::start().with_raw();
     let first = take(&mut talk, b"ana");
     let text = permit(&first);
     assert!(text.ends_with(".2/30s_concurrency.616e61"), "{text}");
-    let told = format!("$6\r\npermit\r\n${}\r\n{text}\r\n", text.len());
-    assert_eq!(first, pairs([1, 2, 1, -1, 30_000, 0], &told));
+    let field = format!("$6\r\npermit\r\n${}\r\n{text}\r\n", text.len());
+    assert_eq!(first, pairs([1, 2, 1, -1, 30_000, 0], &field));
     assert!(take(&mut talk, b"ana").contains("permit"));
     assert_eq!(take(&mut talk, b"ana"), pairs([0, 2, 0, 30_000, 30_000, -1], ""));
 
@@ -60,8 +60,8 @@ fn the_third_version_has_permits_in_its_map() {
     let mut talk = Talk::in_version_3(&running);
     let first = take(&mut talk, b"ana");
     let text = permit(&first);
-    let told = format!("$6\r\npermit\r\n${}\r\n{text}\r\n", text.len());
-    assert_eq!(first, map([1, 2, 1, -1, 30_000, 0], &told));
+    let field = format!("$6\r\npermit\r\n${}\r\n{text}\r\n", text.len());
+    assert_eq!(first, map([1, 2, 1, -1, 30_000, 0], &field));
     assert_eq!(talk.ask(&["TG.RENEW", &text]), ":1\r\n");
     assert_eq!(talk.ask(&["TG.RELEASE", &text]), ":1\r\n");
     assert_eq!(talk.ask(&["TG.RENEW", &text]), ":0\r\n");
@@ -87,7 +87,7 @@ fn a_permit_of_the_longest_key_is_accepted() {
 }
 
 #[test]
-fn what_is_no_permit_is_refused_and_shown_readable() {
+fn an_invalid_permit_is_an_error_with_readable_text() {
     let (_running, mut talk) = Running::start().with_raw();
     for (text, shown) in [
         (&b""[..], ""),
@@ -98,7 +98,7 @@ fn what_is_no_permit_is_refused_and_shown_readable() {
     ] {
         for verb in [b"TG.RELEASE", &b"TG.RENEW"[..]] {
             let expected =
-                format!("-ERR '{shown}' is no permit; one is told by TG.TAKE under a concurrency limit\r\n");
+                format!("-ERR '{shown}' is no permit; TG.TAKE under a concurrency limit returns one\r\n");
             assert_eq!(talk.ask(&[verb, text]), expected);
         }
     }

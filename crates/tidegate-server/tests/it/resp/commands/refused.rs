@@ -10,11 +10,11 @@ const USAGE: &str =
     "Cell error: Store error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
 
 /// Sends each line, and asserts that its error starts with this text. Nothing is spent, and the connection stays open.
-fn are_refused(cases: &[(&str, &str)]) {
+fn assert_errors(cases: &[(&str, &str)]) {
     let (_running, mut talk) = Running::start().with_raw();
-    for (line, told) in cases {
+    for (line, error) in cases {
         let heard = talk.say(line);
-        assert!(heard.starts_with(&format!("-{told}")), "{line}: {heard}");
+        assert!(heard.starts_with(&format!("-{error}")), "{line}: {heard}");
         assert_eq!(heard.find("\r\n"), Some(heard.len() - 2), "{line}: one line, not {heard}");
     }
     assert_eq!(talk.say("CL.THROTTLE k 0 1 60"), integers(&[0, 1, 0, -1, 60]), "nothing was spent");
@@ -68,9 +68,9 @@ fn too_few_or_too_many_words() {
             (*line, wrong(&name))
         })
         .collect();
-    are_refused(&cases.iter().map(|(line, told)| (*line, told.as_str())).collect::<Vec<_>>());
+    assert_errors(&cases.iter().map(|(line, error)| (*line, error.as_str())).collect::<Vec<_>>());
     let usage = ["CL.THROTTLE", "CL.THROTTLE k", "CL.THROTTLE k 0 1", "cl.throttle k 0 1 60 1 1"];
-    are_refused(&usage.map(|line| (line, USAGE)));
+    assert_errors(&usage.map(|line| (line, USAGE)));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn numbers_of_a_throttle_that_are_none() {
 #[test]
 fn numbers_of_a_throttle_that_make_no_limit() {
     let zero = "Cell error: Store error: Zero rates are not supported\r\n";
-    are_refused(&[
+    assert_errors(&[
         ("CL.THROTTLE k 0 0 60", zero),
         ("CL.THROTTLE k 0 1 0", zero),
         ("CL.THROTTLE k -1 1 60", "ERR -1 is negative; numbers of CL.THROTTLE are 0 or more\r\n"),
@@ -117,7 +117,7 @@ fn numbers_of_a_throttle_that_make_no_limit() {
 fn numbers_of_options_that_are_none() {
     let cost = "ERR COST takes a whole number, not ";
     let max_wait = "ERR MAXWAIT takes ";
-    are_refused(&[
+    assert_errors(&[
         ("TG.TAKE k LIMIT 1/60s COST 0", "ERR COST is at least 1; TG.PEEK looks without spending\r\n"),
         ("TG.PEEK k LIMIT 1/60s COST 0", "ERR COST is at least 1"),
         ("TG.TAKE k LIMIT 1/60s COST -1", cost),
@@ -139,9 +139,9 @@ fn numbers_of_options_that_are_none() {
 }
 
 #[test]
-fn words_that_nobody_expects() {
+fn unexpected_words() {
     let missing = "ERR expected LIMIT behind the key, found ";
-    are_refused(&[
+    assert_errors(&[
         ("TG.TAKE k 1/60s COST 1", missing),
         ("TG.TAKE k LIMITS 1/60s", missing),
         ("TG.TAKE LIMIT 1/60s k", missing),
@@ -168,9 +168,9 @@ fn words_that_nobody_expects() {
 }
 
 #[test]
-fn a_text_that_is_no_limit_is_told_with_what_would_do() {
+fn an_invalid_limit_is_an_error_with_a_remedy() {
     let (_running, mut talk) = Running::start().with_raw();
-    for (text, told) in [
+    for (text, error) in [
         ("60/min", "limit \"60/min\": "),
         ("", "limit \"\": there is nothing here; write a rate such as \"10/s\"\r\n"),
         ("0/s", "limit \"0/s\": an amount of 0 admits nothing; use at least 1\r\n"),
@@ -185,7 +185,7 @@ fn a_text_that_is_no_limit_is_told_with_what_would_do() {
             &["TG.TAKEALL", "1", "k", "LIMIT", text],
         ] {
             let heard = talk.ask(words);
-            assert!(heard.starts_with(&format!("-ERR {told}")), "{words:?}: {heard}");
+            assert!(heard.starts_with(&format!("-ERR {error}")), "{words:?}: {heard}");
         }
     }
     let heard = talk.ask(&[&b"TG.TAKE"[..], b"k", b"LIMIT", b"1/s\xff"]);
@@ -195,7 +195,7 @@ fn a_text_that_is_no_limit_is_told_with_what_would_do() {
 }
 
 #[test]
-fn the_longest_key_passes_and_one_byte_more_is_refused() {
+fn the_longest_key_passes_and_one_byte_more_is_an_error() {
     let (_running, mut talk) = Running::start().with_raw();
     let ask = |talk: &mut Talk, verb: &str, key: &str| match verb {
         "CL.THROTTLE" => talk.ask(&[verb, key, "0", "1", "60"]),
@@ -215,7 +215,7 @@ fn the_longest_key_passes_and_one_byte_more_is_refused() {
 }
 
 #[test]
-fn so_many_commands_are_told_about_at_once_and_no_more() {
+fn command_docs_describes_at_most_64_commands_at_once() {
     let (_running, mut client) = Running::start().with_resp();
     let ask = |names: usize| [vec!["COMMAND", "DOCS"], vec!["ping"; names]].concat();
     assert!(matches!(client.ask(&ask(64)), Value::Array(_)));

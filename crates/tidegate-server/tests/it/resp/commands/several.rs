@@ -22,24 +22,24 @@ fn all_pass_and_the_one_with_least_left_speaks_for_them() {
 }
 
 #[test]
-fn one_that_does_not_pass_binds_and_nobody_spends() {
+fn a_denied_limit_binds_and_no_key_is_charged() {
     let (_running, mut talk) = Running::start().with_raw();
     talk.say("TG.TAKE bob LIMIT 1/60s");
     for _ in 0..3 {
-        let told = talk.say("TG.TAKEALL 3 ana LIMIT 5/60s bob LIMIT 1/60s COST 1 eve LIMIT 5/60s");
-        assert_eq!(told, pairs([0, 1, 0, 60_000, 60_000, -1], &binding(1)));
+        let reply = talk.say("TG.TAKEALL 3 ana LIMIT 5/60s bob LIMIT 1/60s COST 1 eve LIMIT 5/60s");
+        assert_eq!(reply, pairs([0, 1, 0, 60_000, 60_000, -1], &binding(1)));
     }
     assert_eq!(left(&mut talk, "ana", "4"), super::integers(&[0, 5, 5, -1, 0]));
     assert_eq!(left(&mut talk, "eve", "4"), super::integers(&[0, 5, 5, -1, 0]));
 }
 
 #[test]
-fn whoever_would_have_to_wait_is_refused_as_all_act_at_once() {
+fn a_take_of_several_that_would_have_to_wait_is_denied() {
     let (_running, mut talk) = Running::start().with_raw();
     let slow = "1/s queue 100 leaky-bucket";
     talk.ask(&["TG.TAKE", "ana", "LIMIT", slow, "COST", "3", "MAXWAIT", "9000"]);
-    let told = talk.ask(&["TG.TAKEALL", "2", "ana", "LIMIT", slow, "bob", "LIMIT", "2/60s"]);
-    assert_eq!(told, pairs([0, 101, 98, 3000, 3000, -1], &binding(0)));
+    let reply = talk.ask(&["TG.TAKEALL", "2", "ana", "LIMIT", slow, "bob", "LIMIT", "2/60s"]);
+    assert_eq!(reply, pairs([0, 101, 98, 3000, 3000, -1], &binding(0)));
 }
 
 #[test]
@@ -52,18 +52,18 @@ fn one_limit_alone_is_several_enough() {
 #[test]
 fn a_cost_that_never_fits_binds_without_a_wait() {
     let (_running, mut talk) = Running::start().with_raw();
-    let told = talk.say("TG.TAKEALL 2 ana LIMIT 5/60s bob LIMIT 3/60s COST 4");
-    assert_eq!(told, pairs([0, 3, 3, -1, 0, -1], &binding(1)));
+    let reply = talk.say("TG.TAKEALL 2 ana LIMIT 5/60s bob LIMIT 3/60s COST 4");
+    assert_eq!(reply, pairs([0, 3, 3, -1, 0, -1], &binding(1)));
 }
 
 #[test]
 fn as_many_as_its_bound_go_together_and_one_more_does_not() {
     let (_running, mut talk) = Running::start().with_raw();
     let limits = |count: usize| (0..count).map(|key| format!(" k{key} LIMIT 2/60s")).collect::<String>();
-    let told = talk.say(&format!("TG.TAKEALL 64{}", limits(64)));
-    assert_eq!(told, pairs([1, 2, 1, -1, 30_000, 0], &binding(0)));
-    let told = talk.say(&format!("TG.TAKEALL 65{}", limits(65)));
-    assert_eq!(told, "-ERR TG.TAKEALL takes 1 to 64 limits, not 65\r\n");
+    let reply = talk.say(&format!("TG.TAKEALL 64{}", limits(64)));
+    assert_eq!(reply, pairs([1, 2, 1, -1, 30_000, 0], &binding(0)));
+    let reply = talk.say(&format!("TG.TAKEALL 65{}", limits(65)));
+    assert_eq!(reply, "-ERR TG.TAKEALL takes 1 to 64 limits, not 65\r\n");
 }
 
 /// The request and its expected error.
@@ -82,19 +82,19 @@ TG.TAKEALL 2 a LIMIT 1/s b LIMIT 1/x | limit "1/x":
 "#;
 
 #[test]
-fn what_is_not_as_many_limits_as_were_said_is_refused() {
+fn a_wrong_number_of_limits_is_an_error() {
     let (_running, mut talk) = Running::start().with_raw();
-    for [ask, told] in conformance::rows(WRONG) {
+    for [ask, error] in conformance::rows(WRONG) {
         let heard = talk.say(ask);
-        assert!(heard.starts_with(&format!("-ERR {told}")), "{ask}: {heard}");
+        assert!(heard.starts_with(&format!("-ERR {error}")), "{ask}: {heard}");
     }
     assert_eq!(left(&mut talk, "a", "0"), super::integers(&[0, 1, 1, -1, 0]), "nothing was spent");
 }
 
 #[test]
-fn places_in_flight_are_not_taken_together_as_nobody_could_give_them_back() {
+fn a_take_of_several_accepts_no_concurrency_limit_as_it_returns_no_permits() {
     let (_running, mut client) = Running::start().with_resp();
     let reply = client.ask(&["TG.TAKEALL", "2", "a", "LIMIT", "1/s", "b", "LIMIT", "1/60s concurrency"]);
-    assert_eq!(reply.error(), "ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE");
+    assert_eq!(reply.error(), "ERR TG.TAKEALL returns no permits; use TG.TAKE for a concurrency limit");
     assert_eq!(client.ask(&["TG.PEEK", "a", "LIMIT", "1/s"]).number("remaining"), 1);
 }

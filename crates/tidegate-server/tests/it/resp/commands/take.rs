@@ -11,20 +11,20 @@ const TAKE: [&str; 4] = ["TG.TAKE", "ana", "LIMIT", "30/60s burst 16"];
 #[test]
 fn a_decision_is_pairs_in_the_second_version_and_a_map_in_the_third() {
     let running = Running::start();
-    let told = answers(&running, b"TG.TAKE ana LIMIT \"30/60s burst 16\" COST 5\r\n");
+    let reply = answers(&running, b"TG.TAKE ana LIMIT \"30/60s burst 16\" COST 5\r\n");
     let expected = "*16\r\n$7\r\nallowed\r\n:1\r\n$5\r\nlimit\r\n:16\r\n$9\r\nremaining\r\n:11\r\n\
                     $11\r\nretry_after\r\n:-1\r\n$11\r\nreset_after\r\n:10000\r\n$5\r\ndelay\r\n:0\r\n\
                     $4\r\nrule\r\n$-1\r\n$10\r\ndecided_by\r\n$6\r\nmemory\r\n";
-    assert_eq!(String::from_utf8_lossy(&told), expected);
-    let told = Talk::in_version_3(&running).ask(&TAKE);
+    assert_eq!(String::from_utf8_lossy(&reply), expected);
+    let reply = Talk::in_version_3(&running).ask(&TAKE);
     let expected = "%8\r\n$7\r\nallowed\r\n:1\r\n$5\r\nlimit\r\n:16\r\n$9\r\nremaining\r\n:10\r\n\
                     $11\r\nretry_after\r\n:-1\r\n$11\r\nreset_after\r\n:12000\r\n$5\r\ndelay\r\n:0\r\n\
                     $4\r\nrule\r\n_\r\n$10\r\ndecided_by\r\n$6\r\nmemory\r\n";
-    assert_eq!(told, expected);
+    assert_eq!(reply, expected);
 }
 
 #[test]
-fn a_refusal_says_how_long_to_wait_and_nothing_when_waiting_does_not_help() {
+fn a_denial_has_a_retry_after_unless_no_wait_would_help() {
     let (running, mut talk) = Running::start().with_raw();
     let mut cost = |cost: &str| talk.ask(&["TG.TAKE", "k", "LIMIT", "1/s burst 3", "COST", cost]);
     assert_eq!(cost("3"), pairs([1, 3, 0, -1, 3000, 0], ""));
@@ -41,8 +41,8 @@ fn options_come_in_any_order_and_case() {
     let limit = "1/s queue 5 leaky-bucket";
     let asks: [&[&str]; 4] = [
         &["TG.TAKE", "k", "LIMIT", limit, "COST", "1", "MAXWAIT", "9000"],
-        &["tg.take", "k", "limit", limit, "max_wait", "9000", "cost", "1"],
-        &["Tg.TaKe", "k", "LiMiT", limit, "PaTiEnCe", "9000"],
+        &["tg.take", "k", "limit", limit, "maxwait", "9000", "cost", "1"],
+        &["Tg.TaKe", "k", "LiMiT", limit, "MaXwAiT", "9000"],
         &["TG.take", "k", "Limit", limit, "MAXWAIT", "9000", "COST", "9", "COST", "1"],
     ];
     for (earlier, ask) in asks.iter().enumerate() {
@@ -62,7 +62,7 @@ fn max_wait_is_how_long_one_would_wait() {
 }
 
 #[test]
-fn a_look_says_whether_a_take_would_pass_and_spends_nothing() {
+fn a_peek_reports_if_a_take_would_pass_and_spends_nothing() {
     let running = Running::start();
     let (mut second, mut third) = (Talk::new(&running), Talk::in_version_3(&running));
     let peek = ["TG.PEEK", "k", "LIMIT", "2/60s", "COST", "2"];
@@ -83,8 +83,8 @@ fn an_adjustment_charges_what_was_more_and_gives_back_what_was_less() {
     assert_eq!(adjust("3"), pairs([1, 4, 1, -1, 45_000, 0], &went("whole")));
     assert_eq!(adjust("-1"), pairs([1, 4, 2, -1, 30_000, 0], &went("whole")));
     assert_eq!(adjust("-5"), pairs([1, 4, 4, -1, 0, 0], &went("capped")));
-    let told = third.ask(&["tg.adjust", "k", "limit", "4/60s", "4"]);
-    assert_eq!(told, map([0, 4, 0, 15_000, 60_000, -1], &went("whole")));
-    let told = second.ask(&["TG.ADJUST", "k", "LIMIT", "4/60s concurrency", "1"]);
-    assert!(told.ends_with(&went("needs-permit")), "{told}");
+    let reply = third.ask(&["tg.adjust", "k", "limit", "4/60s", "4"]);
+    assert_eq!(reply, map([0, 4, 0, 15_000, 60_000, -1], &went("whole")));
+    let reply = second.ask(&["TG.ADJUST", "k", "LIMIT", "4/60s concurrency", "1"]);
+    assert!(reply.ends_with(&went("needs-permit")), "{reply}");
 }

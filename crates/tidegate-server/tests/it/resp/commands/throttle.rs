@@ -9,7 +9,7 @@ use crate::wire::Running;
 const ASK: &str = "CL.THROTTLE user123 15 30 60";
 
 #[test]
-fn a_fresh_key_is_told_what_redis_cell_tells_it() {
+fn a_new_key_gets_the_reply_of_redis_cell() {
     let running = Running::start();
     let array = b"*5\r\n$11\r\nCL.THROTTLE\r\n$7\r\nuser123\r\n$2\r\n15\r\n$2\r\n30\r\n$2\r\n60\r\n";
     assert_eq!(
@@ -24,14 +24,14 @@ fn a_fresh_key_is_told_what_redis_cell_tells_it() {
 }
 
 #[test]
-fn both_versions_are_told_the_same() {
+fn both_versions_get_the_same_reply() {
     let running = Running::start();
     assert_eq!(Talk::new(&running).say(ASK), integers(&[0, 16, 15, -1, 2]));
     assert_eq!(Talk::in_version_3(&running).say(ASK), integers(&[0, 16, 14, -1, 4]));
 }
 
 #[test]
-fn pipelined_asks_of_a_new_key_are_told_its_whole_burst() {
+fn pipelined_takes_of_a_new_key_get_its_whole_burst() {
     for burst in [1, 2, 5, 16] {
         let running = Running::start();
         // Every reading of the clock advances it.
@@ -43,8 +43,8 @@ fn pipelined_asks_of_a_new_key_are_told_its_whole_burst() {
             }
             _ => format!("*5\r\n:1\r\n:{burst}\r\n:0\r\n:{}\r\n:60\r\n", rounded_up(60, burst)),
         });
-        let told = answers(&running, request.repeat(burst as usize + 2).as_bytes());
-        assert_eq!(String::from_utf8_lossy(&told), expected.collect::<String>(), "a burst of {burst}");
+        let replies = answers(&running, request.repeat(burst as usize + 2).as_bytes());
+        assert_eq!(String::from_utf8_lossy(&replies), expected.collect::<String>(), "a burst of {burst}");
     }
 }
 
@@ -115,19 +115,19 @@ fn a_burst_of_nothing_lets_one_pass_at_a_time() {
 fn it_spends_what_a_token_bucket_of_the_same_key_has() {
     let (_running, mut talk) = Running::start().with_raw();
     assert_eq!(talk.say("CL.THROTTLE k 15 30 60 10"), integers(&[0, 16, 6, -1, 20]));
-    let told = talk.ask(&["TG.TAKE", "k", "LIMIT", "30/60s burst 16", "COST", "5"]);
-    assert_eq!(told, pairs([1, 16, 1, -1, 30_000, 0], ""));
+    let reply = talk.ask(&["TG.TAKE", "k", "LIMIT", "30/60s burst 16", "COST", "5"]);
+    assert_eq!(reply, pairs([1, 16, 1, -1, 30_000, 0], ""));
     assert_eq!(talk.say("CL.THROTTLE k 15 30 60 2"), integers(&[1, 16, 1, 2, 30]));
-    let told = talk.ask(&["TG.TAKE", "k", "LIMIT", "30/60s fixed-window"]);
-    assert_eq!(told, pairs([1, 30, 29, -1, 60_000, 0], ""), "another algorithm is another state");
+    let reply = talk.ask(&["TG.TAKE", "k", "LIMIT", "30/60s fixed-window"]);
+    assert_eq!(reply, pairs([1, 30, 29, -1, 60_000, 0], ""), "another algorithm is another state");
 }
 
 #[test]
-fn takes_of_two_kinds_in_one_pipeline_are_told_each_in_its_own_way() {
+fn takes_of_two_kinds_in_one_pipeline_get_replies_of_their_kind() {
     let (_running, mut talk) = Running::start().with_raw();
     let lines = "CL.THROTTLE a 1 1 60\r\nTG.TAKE a LIMIT 2/120s\r\nCL.THROTTLE b 4 1 60\r\nTG.TAKE b LIMIT 3/60s\r\n\
                  CL.THROTTLE a 1 1 60\r\nCL.THROTTLE b 2 3 60\r\n";
-    let told = talk.send(lines.as_bytes());
+    let replies = talk.send(lines.as_bytes());
     let expected = [
         integers(&[0, 2, 1, -1, 60]),
         pairs([1, 2, 0, -1, 120_000, 0], ""),
@@ -136,7 +136,7 @@ fn takes_of_two_kinds_in_one_pipeline_are_told_each_in_its_own_way() {
         integers(&[1, 2, 0, 60, 120]),
         integers(&[0, 3, 1, -1, 40]),
     ];
-    assert_eq!(told, expected.concat());
+    assert_eq!(replies, expected.concat());
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn numbers_are_read_from_the_words_and_not_from_what_is_between_them() {
     let (_running, mut talk) = Running::start().with_raw();
     assert_eq!(talk.say("CL.THROTTLE k 1 1 60"), integers(&[0, 2, 1, -1, 60]));
     // The same bytes as in the array before, but split into other words.
-    let told = talk.send(b"CL.THROTTLE k \"1\" \"\\r\" \"\\n$1\\r\\n1\\r\\n$2\\r\\n60\"\r\n");
-    assert_eq!(told, "-Cell error: Store error: Couldn't parse as integer: \\r\r\n");
+    let reply = talk.send(b"CL.THROTTLE k \"1\" \"\\r\" \"\\n$1\\r\\n1\\r\\n$2\\r\\n60\"\r\n");
+    assert_eq!(reply, "-Cell error: Store error: Couldn't parse as integer: \\r\r\n");
 }
 
 #[test]

@@ -19,7 +19,7 @@ impl Case {
     }
 
     /// Sets the expected number of replies and their class.
-    pub(super) fn told(self, replies: usize, class: Class) -> Case {
+    pub(super) fn expecting(self, replies: usize, class: Class) -> Case {
         Case { replies: Some(replies), class: Some(class), ..self }
     }
 }
@@ -90,10 +90,10 @@ pub(super) fn lengths() -> Vec<Case> {
             let array = Case::of(format!("*{number}{end}$4\r\nPING\r\n"));
             let word = Case::of(format!("*1\r\n${number}{end}PING\r\n"));
             cases.extend(match (end, value) {
-                ("\r\n", None) => [array.told(1, Class::CutOff), word.told(1, Class::CutOff)],
+                ("\r\n", None) => [array.expecting(1, Class::CutOff), word.expecting(1, Class::CutOff)],
                 ("\r\n", Some(value)) => [of_array(array, value), of_word(word, value)],
                 ("\rx" | "\r\r\n" | "\0\r\n", _) => {
-                    [array.told(1, Class::CutOff), word.told(1, Class::CutOff)]
+                    [array.expecting(1, Class::CutOff), word.expecting(1, Class::CutOff)]
                 }
                 _ => [array, word],
             });
@@ -106,18 +106,18 @@ pub(super) fn lengths() -> Vec<Case> {
 fn of_array(case: Case, words: i128) -> Case {
     match words {
         // The bytes of the word are then two lines: an unknown command and a valid one.
-        ..=0 => case.told(2, Class::Open),
-        1 => case.told(1, Class::Open),
-        2..=16_384 => case.told(0, Class::Waiting),
-        _ => case.told(1, Class::CutOff),
+        ..=0 => case.expecting(2, Class::Open),
+        1 => case.expecting(1, Class::Open),
+        2..=16_384 => case.expecting(0, Class::Waiting),
+        _ => case.expecting(1, Class::CutOff),
     }
 }
 
 /// Sets the expectation for a word of this length of which four bytes were sent.
 fn of_word(case: Case, bytes: i128) -> Case {
     match bytes {
-        4 => case.told(1, Class::Open),
-        _ => case.told(1, Class::CutOff),
+        4 => case.expecting(1, Class::Open),
+        _ => case.expecting(1, Class::CutOff),
     }
 }
 
@@ -127,14 +127,14 @@ pub(super) fn beginnings() -> Vec<Case> {
     for byte in 0..=u8::MAX {
         let request = Case::of([&[byte], &b"1\r\n"[..]].concat());
         cases.push(match byte {
-            b'*' => request.told(0, Class::Waiting),
-            0x16 => request.told(0, Class::Silent),
-            b'"' | b'\'' => request.told(1, Class::CutOff),
-            _ => request.told(1, Class::Refused),
+            b'*' => request.expecting(0, Class::Waiting),
+            0x16 => request.expecting(0, Class::Silent),
+            b'"' | b'\'' => request.expecting(1, Class::CutOff),
+            _ => request.expecting(1, Class::Refused),
         });
         let word = Case::of([&b"*1\r\n"[..], &[byte], b"1\r\nx\r\n"].concat());
         let is_word = byte == b'$';
-        cases.push(word.told(1, if is_word { Class::Refused } else { Class::CutOff }));
+        cases.push(word.expecting(1, if is_word { Class::Refused } else { Class::CutOff }));
     }
     cases
 }
@@ -149,8 +149,8 @@ pub(super) fn truncated() -> Vec<Case> {
         b"ECHO \"a b\\x00\"\r\n".to_vec(),
     ];
     let starts = requests.iter().flat_map(|whole| (1..whole.len()).map(|end| &whole[..end]));
-    let alone = starts.clone().map(|start| Case::of(start).told(0, Class::Waiting));
-    let behind = starts.map(|start| Case::of([b"PING\r\n", start].concat()).told(1, Class::Waiting));
+    let alone = starts.clone().map(|start| Case::of(start).expecting(0, Class::Waiting));
+    let behind = starts.map(|start| Case::of([b"PING\r\n", start].concat()).expecting(1, Class::Waiting));
     // The bytes after a prefix of a line complete that line.
     let is_line = |case: &Case| !case.input.ends_with(b"\r") && case.input.contains(&b'*');
     alone.chain(behind).map(|case| if is_line(&case) { case } else { Case { class: None, ..case } }).collect()
@@ -160,7 +160,7 @@ pub(super) fn truncated() -> Vec<Case> {
 pub(super) fn shapes() -> Vec<Case> {
     let mut cases: Vec<_> =
         ["\r", "\n", "x", "\rx", "x\n", "\n\r", "xx", "\r\r", "\n\n", "\0\0", "\r\0", "\n\n\r\n"]
-            .map(|end| Case::of(format!("*2\r\n$4\r\nECHO{end}$1\r\na\r\n")).told(1, Class::CutOff))
+            .map(|end| Case::of(format!("*2\r\n$4\r\nECHO{end}$1\r\na\r\n")).expecting(1, Class::CutOff))
             .into();
     let cut_off = [
         "*1\r\n*1\r\n$4\r\nPING\r\n",
@@ -185,18 +185,18 @@ pub(super) fn shapes() -> Vec<Case> {
         "*1\r\n$3\r\nfoobar\r\n",
         "*1\r\n$5\r\nPING\r\n*1\r\n$4\r\nPING\r\n",
     ];
-    cases.extend(cut_off.map(|input| Case::of(input).told(1, Class::CutOff)));
+    cases.extend(cut_off.map(|input| Case::of(input).expecting(1, Class::CutOff)));
     let lines_of_three =
         ["+OK", "-ERR no", ":1", "_", "#t", ",1.5", "(1", "!5", "=5", "~1", "%1", ">1", "|1", "$1"];
-    cases.extend(lines_of_three.map(|line| Case::of(format!("{line}\r\n")).told(1, Class::Refused)));
+    cases.extend(lines_of_three.map(|line| Case::of(format!("{line}\r\n")).expecting(1, Class::Refused)));
     cases.extend(
         ["\r\n", "\n", "\r\n\r\n\n\n", "*0\r\n", "*-1\r\n", "*-10\r\n*0\r\n", "  \t \r\n"]
-            .map(|input| Case::of(input).told(0, Class::Ignored)),
+            .map(|input| Case::of(input).expecting(0, Class::Ignored)),
     );
-    cases.push(Case::of("*1\r\n$0\r\n\r\n").told(1, Class::Refused));
-    cases.push(Case::of("\r\n*1\r\n$4\r\nping\r\n").told(1, Class::Open));
-    cases.push(Case::of("*-10\r\n*1\r\n$4\r\nping\r\n*0\r\nPING\r\n").told(2, Class::Open));
-    cases.push(Case::of("PING\r\n*1\r\n$x\r\nPING\r\nPING\r\n").told(2, Class::CutOff));
+    cases.push(Case::of("*1\r\n$0\r\n\r\n").expecting(1, Class::Refused));
+    cases.push(Case::of("\r\n*1\r\n$4\r\nping\r\n").expecting(1, Class::Open));
+    cases.push(Case::of("*-10\r\n*1\r\n$4\r\nping\r\n*0\r\nPING\r\n").expecting(2, Class::Open));
+    cases.push(Case::of("PING\r\n*1\r\n$x\r\nPING\r\nPING\r\n").expecting(2, Class::CutOff));
     cases
 }
 
@@ -232,11 +232,11 @@ pub(super) fn lines() -> Vec<Case> {
         "ECHO \u{1f980}\r\n",
         "ECHO a\u{b}\r\n",
     ];
-    let mut cases: Vec<_> = cut_off.map(|line| Case::of(line).told(1, Class::CutOff)).into();
-    cases.extend(answered.map(|line| Case::of(line).told(1, Class::Open)));
-    cases.push(Case::of(&b"ECHO \xff\xfe\r\n"[..]).told(1, Class::Open));
-    cases.push(Case::of(&b"\xff\xfe\0\x01 \x02\r\n"[..]).told(1, Class::Refused));
-    cases.push(Case::of("PING\rPING\r\n").told(1, Class::Open));
-    cases.push(Case::of("\0\0PING\0\0\r\n").told(1, Class::Open));
+    let mut cases: Vec<_> = cut_off.map(|line| Case::of(line).expecting(1, Class::CutOff)).into();
+    cases.extend(answered.map(|line| Case::of(line).expecting(1, Class::Open)));
+    cases.push(Case::of(&b"ECHO \xff\xfe\r\n"[..]).expecting(1, Class::Open));
+    cases.push(Case::of(&b"\xff\xfe\0\x01 \x02\r\n"[..]).expecting(1, Class::Refused));
+    cases.push(Case::of("PING\rPING\r\n").expecting(1, Class::Open));
+    cases.push(Case::of("\0\0PING\0\0\r\n").expecting(1, Class::Open));
     cases
 }

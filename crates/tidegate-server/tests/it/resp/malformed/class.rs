@@ -59,8 +59,8 @@ impl Hearing {
         let replies = self.frames(&alone).unwrap_or_else(|what| panic!("{what}: {}", shown(&alone)));
         let mark = request(&["ECHO", MARK]);
         let marked = self.answers(&[input, &mark].concat());
-        let told = format!("${}\r\n{MARK}\r\n", MARK.len());
-        let is_marked = marked.ends_with(told.as_bytes());
+        let echoed = format!("${}\r\n{MARK}\r\n", MARK.len());
+        let is_marked = marked.ends_with(echoed.as_bytes());
         if is_marked {
             // Numbers can differ the second time, but the number of replies cannot.
             let again = self.frames(&marked).unwrap_or_else(|what| panic!("{what}: {}", shown(&marked)));

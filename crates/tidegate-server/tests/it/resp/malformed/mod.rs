@@ -18,7 +18,7 @@ fn are_survived(cases: &[Case]) {
     for case in cases {
         let heard = hearing.hear(&case.input);
         let lines = case.input.iter().filter(|byte| **byte == b'\n').count();
-        assert!(heard.replies.len() <= lines + 1, "nobody asked for all of {heard:?} by {case}");
+        assert!(heard.replies.len() <= lines + 1, "more replies than requests: {heard:?} by {case}");
         if let Some(replies) = case.replies {
             assert_eq!(heard.replies.len(), replies, "{heard:?} to {case}");
         }

@@ -44,13 +44,13 @@ const DIFFERENCES: [Difference; 9] = [
     },
     Difference {
         why: "that both are behind a word is checked",
-        is_of_it: |_, told| told.ends_with("expected CRLF after a bulk string"),
+        is_of_it: |_, reply| reply.ends_with("expected CRLF after a bulk string"),
         ours: Class::CutOff,
         theirs: &[Class::Open, Class::Refused],
     },
     Difference {
         why: "what is no limit's key has fewer words, shorter ones, and shorter lines",
-        is_of_it: |input, told| {
+        is_of_it: |input, reply| {
             let bounds = [
                 "invalid multibulk length",
                 "invalid bulk length",
@@ -58,13 +58,13 @@ const DIFFERENCES: [Difference; 9] = [
                 "too big inline request",
             ];
             (input.len() > 64 << 10 || announced(input) > 16_384)
-                && bounds.iter().any(|bound| told.ends_with(bound))
+                && bounds.iter().any(|bound| reply.ends_with(bound))
         },
         ours: Class::CutOff,
         theirs: &[Class::Open, Class::Refused, Class::Waiting],
     },
     Difference {
-        why: "whoever begins with a handshake of TLS would not understand an answer",
+        why: "a client that starts a TLS handshake cannot read a RESP reply",
         is_of_it: |input, _| input.first() == Some(&0x16),
         ours: Class::Silent,
         theirs: &[Class::Refused],
@@ -77,7 +77,7 @@ const DIFFERENCES: [Difference; 9] = [
     },
     Difference {
         why: "names of connections are not as long as one likes",
-        is_of_it: |_, told| told == "ERR names have at most 256 bytes",
+        is_of_it: |_, reply| reply == "ERR names have at most 256 bytes",
         ours: Class::Refused,
         theirs: &[Class::Open],
     },
@@ -116,11 +116,11 @@ pub(super) fn compare() {
 
 impl Difference {
     fn is(&self, case: &Case, we: &Heard, they: &Heard) -> bool {
-        let told = match we.replies.last() {
-            Some(Value::Error(told)) => told,
+        let reply = match we.replies.last() {
+            Some(Value::Error(reply)) => reply,
             _ => "",
         };
-        self.ours == we.class && self.theirs.contains(&they.class) && (self.is_of_it)(&case.input, told)
+        self.ours == we.class && self.theirs.contains(&they.class) && (self.is_of_it)(&case.input, reply)
     }
 }
 

@@ -21,7 +21,7 @@ fn served(running: &Running) -> TcpStream {
 }
 
 #[test]
-fn as_many_as_its_bound_are_served_and_the_next_is_told_and_sent_away() {
+fn max_connections_are_served_and_the_next_gets_an_error_and_is_closed() {
     let running = for_three();
     let three = [served(&running), served(&running), served(&running)];
     for _ in 0..3 {
@@ -33,7 +33,7 @@ fn as_many_as_its_bound_are_served_and_the_next_is_told_and_sent_away() {
 }
 
 #[test]
-fn a_place_is_free_again_however_somebody_left() {
+fn a_connection_slot_is_free_again_however_the_client_left() {
     let running = for_three();
     let leave: [&dyn Fn(TcpStream); 4] = [
         &drop,

@@ -15,7 +15,7 @@ const ASK: &[u8] = b"COMMAND DOCS\r\n";
 const FIRST: &[u8] = b"$11\r\ncl.throttle\r\n";
 
 #[test]
-fn whoever_waits_for_nothing_is_let_go_and_nobody_new_is_taken_in() {
+fn at_shutdown_idle_connections_are_closed_and_new_ones_are_denied() {
     let running = Running::bounded(Bounds { shutdown_timeout: NEVER, ..PATIENT });
     let (silent, halfway) = (connect(address(&running)), connect(address(&running)));
     ask(&silent, b"PING\r\n", b"+PONG\r\n");
@@ -27,7 +27,7 @@ fn whoever_waits_for_nothing_is_let_go_and_nobody_new_is_taken_in() {
 }
 
 #[test]
-fn what_was_read_is_answered_to_the_end() {
+fn requests_that_were_read_are_answered_at_shutdown() {
     let running = Running::bounded(Bounds { shutdown_timeout: NEVER, ..PATIENT });
     let stream = connect(address(&running));
     // The requests fit in one read of the server. The replies exceed its own buffer and those of the sockets.
@@ -37,17 +37,17 @@ fn what_was_read_is_answered_to_the_end() {
     (&stream).read_exact(&mut first).expect("an answer");
     thread::scope(|scope| {
         scope.spawn(|| running.server.stop());
-        let told = rest_of(&stream);
-        assert_eq!(told.windows(FIRST.len()).filter(|part| *part == FIRST).count(), asks);
-        assert!(told.ends_with(b"$10\r\nconnection\r\n"));
+        let replies = rest_of(&stream);
+        assert_eq!(replies.windows(FIRST.len()).filter(|part| *part == FIRST).count(), asks);
+        assert!(replies.ends_with(b"$10\r\nconnection\r\n"));
     });
 }
 
 #[test]
-fn whoever_does_not_read_does_not_keep_it_from_stopping() {
+fn a_client_that_does_not_read_does_not_delay_shutdown() {
     let running = Running::bounded(Bounds { shutdown_timeout: SOON, ..PATIENT });
     let stream = connect(address(&running));
-    stream.set_write_timeout(Some(SOON)).expect("a socket can be told");
+    stream.set_write_timeout(Some(SOON)).expect("a socket option can be set");
     while (&stream).write_all(&ASK.repeat(10_000)).is_ok() {}
     running.server.stop();
 }

@@ -17,13 +17,13 @@ const MOST_BETWEEN: u64 = 200;
 
 /// Returns the number of commands that the server has answered, including this one.
 fn answered(talk: &mut Talk) -> u64 {
-    let told = talk.say("INFO");
-    let count = told.split("total_commands_processed:").nth(1).and_then(|rest| rest.split("\r\n").next());
+    let info = talk.say("INFO");
+    let count = info.split("total_commands_processed:").nth(1).and_then(|rest| rest.split("\r\n").next());
     count.and_then(|count| count.parse().ok()).expect("a count")
 }
 
 #[test]
-fn what_takes_long_is_not_done_without_end_while_others_wait() {
+fn long_work_is_interrupted_for_other_connections() {
     let running = Running::bounded(PATIENT);
     let (greedy, other) = (connect(address(&running)), connect(address(&running)));
     let mut witness = Talk::new(&running);

@@ -33,7 +33,7 @@ fn flood(mut stream: &TcpStream, ask: &[u8]) -> usize {
 }
 
 #[test]
-fn whoever_does_not_read_is_held_up_and_cut_off_and_others_are_served() {
+fn a_client_that_does_not_read_is_blocked_and_disconnected_and_others_are_served() {
     let running = Running::bounded(Bounds { write_timeout: SOON, ..PATIENT });
     let asks = [
         b"PING\r\n".to_vec(),
@@ -54,10 +54,10 @@ fn whoever_does_not_read_is_held_up_and_cut_off_and_others_are_served() {
 }
 
 #[test]
-fn whoever_does_not_read_is_not_read_from_either() {
+fn a_client_that_does_not_read_is_not_read_from_either() {
     let running = Running::bounded(PATIENT);
     let stream = connect(address(&running));
-    stream.set_write_timeout(Some(SOON)).expect("a socket can be told");
+    stream.set_write_timeout(Some(SOON)).expect("a socket option can be set");
     let batch = b"COMMAND DOCS\r\n".repeat(100_000);
     let mut sent = 0;
     while let Ok(bytes) = (&stream).write(&batch) {
@@ -68,7 +68,7 @@ fn whoever_does_not_read_is_not_read_from_either() {
 }
 
 #[test]
-fn whoever_reads_late_gets_every_reply_in_its_place() {
+fn a_client_that_reads_late_gets_every_reply_in_order() {
     let running = Running::bounded(PATIENT);
     let stream = connect(address(&running));
     let count = 100_000;

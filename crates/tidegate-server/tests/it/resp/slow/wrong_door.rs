@@ -20,10 +20,10 @@ fn answer(start: &[u8]) -> String {
     let stream = connect(address(&running));
     // The server may close the connection before everything is sent.
     let _ = (&stream).write_all(&[start, WISH].concat());
-    let told = rest_of(&stream);
+    let reply = rest_of(&stream);
     let mut witness = Talk::new(&running);
     assert_eq!(witness.say("DEL victim"), ":0\r\n", "{} was done", start.escape_ascii());
-    String::from_utf8(told).expect("text")
+    String::from_utf8(reply).expect("text")
 }
 
 #[test]
@@ -41,20 +41,20 @@ fn a_request_of_http_is_answered_in_http_and_nothing_of_it_is_done() {
         "hOsT:x\r\n",
         "\r\nGET / HTTP/1.1\r\n",
     ] {
-        let told = answer(start.as_bytes());
-        let (head, body) = told.split_once("\r\n\r\n").expect("a head and a body");
+        let reply = answer(start.as_bytes());
+        let (head, body) = reply.split_once("\r\n\r\n").expect("a head and a body");
         assert!(
             head.starts_with("HTTP/1.1 400 Bad Request\r\n") && head.contains("\r\nconnection: close"),
             "{head}"
         );
-        assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{told}");
+        assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{reply}");
     }
 }
 
 #[test]
-fn what_was_asked_before_it_is_answered() {
-    let told = answer(b"PING\r\nECHO hello\r\nGET / HTTP/1.1\r\n");
-    assert!(told.starts_with("+PONG\r\n$5\r\nhello\r\nHTTP/1.1 400 "), "{told}");
+fn requests_before_it_are_answered() {
+    let reply = answer(b"PING\r\nECHO hello\r\nGET / HTTP/1.1\r\n");
+    assert!(reply.starts_with("+PONG\r\n$5\r\nhello\r\nHTTP/1.1 400 "), "{reply}");
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn a_handshake_of_tls_is_ended_without_a_word() {
 
 #[test]
 fn a_request_within_an_array_is_no_word() {
-    let told = answer(b"*1\r\nPOST / HTTP/1.1\r\n");
-    assert_eq!(told, "-ERR Protocol error: expected '$', got 'P'\r\n");
+    let reply = answer(b"*1\r\nPOST / HTTP/1.1\r\n");
+    assert_eq!(reply, "-ERR Protocol error: expected '$', got 'P'\r\n");
 }
 
 #[test]

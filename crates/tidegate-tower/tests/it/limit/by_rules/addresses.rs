@@ -87,8 +87,8 @@ fn fifty_networks(layer: &RateLimitLayer) -> usize {
 }
 
 #[test]
-fn where_rules_look_at_an_address_that_nobody_has_noted_the_program_is_told() {
-    let (nobody, known) = (|| Request::builder().uri("/x").body(()).unwrap(), || at("192.0.2.7"));
+fn rules_that_match_an_address_that_no_server_added_are_an_error_of_the_program() {
+    let (without_address, known) = (|| Request::builder().uri("/x").body(()).unwrap(), || at("192.0.2.7"));
     let rules = || RateLimitLayer::rules(gate(BLOCKED).0);
     for layer in [
         rules(),
@@ -98,7 +98,7 @@ fn where_rules_look_at_an_address_that_nobody_has_noted_the_program_is_told() {
     ] {
         let counting = Counting::default();
         let mut service = counting.behind(&layer);
-        let mistake = now(&mut service, nobody());
+        let mistake = now(&mut service, without_address());
         assert_eq!(mistake.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let problem: serde_json::Value = serde_json::from_slice(mistake.body()).unwrap();
         assert!(problem["detail"].as_str().unwrap().contains("key::peer_in"), "{problem}");
@@ -109,13 +109,16 @@ fn where_rules_look_at_an_address_that_nobody_has_noted_the_program_is_told() {
         assert_eq!(now(&mut service, at("127.0.0.1")).status(), StatusCode::FORBIDDEN);
     }
     for meant in [rules().peer(key::peer().or_skip()), rules().attribute("ip", key::peer().or_skip())] {
-        assert_eq!(now(&mut Counting::default().behind(&meant), nobody()).status(), StatusCode::OK);
+        assert_eq!(now(&mut Counting::default().behind(&meant), without_address()).status(), StatusCode::OK);
     }
     let refusing = rules().peer(key::peer().or_refuse());
-    assert_eq!(now(&mut Counting::default().behind(&refusing), nobody()).status(), StatusCode::BAD_REQUEST);
+    assert_eq!(
+        now(&mut Counting::default().behind(&refusing), without_address()).status(),
+        StatusCode::BAD_REQUEST
+    );
     let (others, _) = gate("[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '1/h'\n");
     let service = &mut Counting::default().behind(&RateLimitLayer::rules(others));
-    assert_eq!(now(service, nobody()).status(), StatusCode::OK, "no rule looks at it");
+    assert_eq!(now(service, without_address()).status(), StatusCode::OK, "no rule looks at it");
 }
 
 #[test]
@@ -131,9 +134,9 @@ fn text_that_is_no_address_does_not_get_past_rules_that_look_at_it() {
 #[tokio::test]
 async fn in_a_real_server_a_rule_that_refuses_an_address_is_never_silently_passed() {
     let serve = |layer| Server::start(Router::new().route("/x", get(|| async { "x" })).layer(layer));
-    let untold = serve(RateLimitLayer::rules(gate(BLOCKED).0)).await;
-    assert_eq!(untold.connect().await.get("/x").await.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    let without_peer = serve(RateLimitLayer::rules(gate(BLOCKED).0)).await;
+    assert_eq!(without_peer.connect().await.get("/x").await.status(), StatusCode::INTERNAL_SERVER_ERROR);
     let peer = key::peer_in(|info: &ConnectInfo<SocketAddr>| info.0.ip());
-    let told = serve(RateLimitLayer::rules(gate(BLOCKED).0).peer(peer)).await;
-    assert_eq!(told.connect().await.get("/x").await.status(), StatusCode::FORBIDDEN);
+    let with_peer = serve(RateLimitLayer::rules(gate(BLOCKED).0).peer(peer)).await;
+    assert_eq!(with_peer.connect().await.get("/x").await.status(), StatusCode::FORBIDDEN);
 }

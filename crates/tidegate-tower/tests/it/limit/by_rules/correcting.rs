@@ -23,14 +23,14 @@ fn refunding(layer: RateLimitLayer) -> RateLimitLayer {
 
 /// Returns a service that replies "not found" on command.
 pub(crate) fn lost(
-    told: &watch::Receiver<bool>,
+    released: &watch::Receiver<bool>,
 ) -> impl Service<Request<()>, Response = Response<Full<Bytes>>, Error = Infallible, Future: Send> + Clone + use<>
 {
-    let told = told.clone();
+    let released = released.clone();
     service_fn(move |_: Request<()>| {
-        let mut told = told.clone();
+        let mut released = released.clone();
         async move {
-            told.wait_for(|is_told| *is_told).await.expect("somebody tells");
+            released.wait_for(|is_released| *is_released).await.expect("the sender is alive");
             Ok(Response::builder().status(StatusCode::NOT_FOUND).body(Full::default()).expect("a response"))
         }
     })
@@ -54,21 +54,21 @@ fn other_rules_in_the_meantime_give_nothing_back_that_they_have_not_taken() {
     ] {
         let (gate, _) = gate("[[rule]]\nname = 'before'\nkey = ['user']\nlimit = '1000/h'\n");
         let layer = refunding(RateLimitLayer::rules(gate.clone()).attribute("user", key::header("x-user")));
-        let (tell, told) = watch::channel(false);
-        let mut slow = layer.layer(lost(&told));
+        let (release, released) = watch::channel(false);
+        let mut slow = layer.layer(lost(&released));
         let mut waiting = Task::new((0..5).map(|_| slow.call(asks())));
         assert!(waiting.run().is_empty());
         let other = format!("[[rule]]\nname = 'after'\n{after}limit = '5/h'\n");
         gate.replace(Policy::from_toml(&other).unwrap()).unwrap();
         assert_eq!(passed(&layer, then), 5);
-        tell.send(true).unwrap();
+        release.send(true).unwrap();
         assert_eq!(waiting.run().len(), 5);
         assert_eq!(passed(&layer, then), 0, "{other}");
     }
 }
 
 #[test]
-fn whoever_asks_for_more_back_than_the_request_took_gets_no_more() {
+fn a_refund_returns_at_most_the_take_of_the_request() {
     let (gate, _) = gate("[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '5/h'\ncost = 2\n");
     let layer = by(&gate).after(|response| match response.status() {
         StatusCode::NOT_FOUND => Settle::RefundUnits(100),

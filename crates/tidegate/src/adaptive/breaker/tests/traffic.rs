@@ -49,7 +49,7 @@ fn a_few_calls_that_all_fail_shut_it() {
 
 #[test]
 #[cfg_attr(miri, ignore = "thousands of calls")]
-fn a_service_that_is_well_again_but_slower_than_eight_pauses_gets_everything_again() {
+fn a_recovered_service_slower_than_eight_pauses_gets_all_calls_again() {
     let (guard, clock) = shut();
     let passed = passed_of_thousand(&guard, &clock, (10, 1800), (45, Outcome::Done));
     assert_eq!(passed, 1000);

@@ -1,4 +1,7 @@
 //! Little-endian numbers in bytes, and a checksum over them.
+//!
+//! The headers of both kinds of files are written and read field by field, in the same order, so they have no padding
+//! and do not depend on the machine.
 
 /// Returns the FNV-1a checksum with 64 bits, which detects every change of a single byte. It protects against
 /// accidents, not against attackers.
@@ -15,10 +18,12 @@ pub(super) struct FieldReader<'a> {
 }
 
 impl<'a> FieldReader<'a> {
+    /// Reads from the first byte on.
     pub(super) fn new(bytes: &'a [u8]) -> FieldReader<'a> {
         FieldReader { left: bytes }
     }
 
+    /// Returns the next `N` bytes.
     pub(super) fn take<const N: usize>(&mut self) -> [u8; N] {
         let (taken, left) = self.left.split_first_chunk().expect("as many bytes as the format has");
         self.left = left;
@@ -42,10 +47,12 @@ pub(super) struct FieldWriter<'a> {
 }
 
 impl<'a> FieldWriter<'a> {
+    /// Writes from the first byte on; bytes that are not reached stay as they are.
     pub(super) fn new(bytes: &'a mut [u8]) -> FieldWriter<'a> {
         FieldWriter { bytes, at: 0 }
     }
 
+    /// Writes bytes as they are.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         self.bytes[self.at..][..bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();

@@ -3,6 +3,9 @@
 //! The file is created under a temporary name in the same folder, with all its bytes on disk. It gets its final name
 //! only when it is complete. No process ever opens an incomplete zone, and a full disk is an error now, not a signal
 //! later.
+//!
+//! A process that is killed while it creates a file leaves the temporary one, whose name starts with `.tidegate-`. It
+//! is never opened, and can be removed.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -20,7 +23,8 @@ use super::system;
 /// The permissions: the owner may read and write.
 const MODE: u32 = 0o600;
 
-/// Creates a new zone, unless the path exists. It starts a new set of files, unless it belongs to one.
+/// Creates a new zone, unless the path exists. It starts a new set of files, unless it belongs to one. If another
+/// process has created the path meanwhile, that file stays, and this is not an error.
 pub(super) fn create(
     path: &Path,
     geometry: Geometry,
@@ -36,7 +40,8 @@ pub(super) fn create(
     })
 }
 
-/// Creates a file of `length` bytes, all zero except those that `fill` writes, unless the path exists.
+/// Creates a file of `length` bytes, all zero except those that `fill` writes, unless the path exists. The folder is
+/// synced as well, so the name survives a power failure.
 pub(super) fn create_whole(
     path: &Path,
     length: u64,
@@ -63,6 +68,7 @@ pub(super) fn create_whole(
     }
 }
 
+/// Returns the folder of a path; that of a bare file name is the current one.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -73,11 +79,13 @@ fn folder_of(path: &Path) -> &Path {
 /// A file under a unique temporary name, which is removed in any case.
 #[derive(Debug)]
 struct Temporary {
+    /// The temporary path, in the folder of the final one: a rename does not cross file systems.
     path: PathBuf,
     file: File,
 }
 
 impl Temporary {
+    /// Creates the file. Process id and random bits make the name unique; an existing file is an error.
     fn new(folder: &Path) -> io::Result<Temporary> {
         let path = folder.join(format!(".tidegate-{}-{:016x}.tmp", process::id(), fresh_seed()[0]));
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(MODE).open(&path)?;

@@ -109,7 +109,7 @@ mod tests {
     use crate::time::{DAY, HOUR, MINUTE, SECOND};
 
     const HERE: Option<BootId> = Some([1; 16]);
-    const ELSEWHERE: Option<BootId> = Some([2; 16]);
+    const OTHER_BOOT: Option<BootId> = Some([2; 16]);
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     const IN_2024: Duration = Duration::from_secs(1_704_067_200);
 
@@ -178,11 +178,11 @@ mod tests {
     #[test]
     fn a_restart_is_bridged_by_the_wall_clock() {
         for off in [SECOND, HOUR, YEAR, 9 * YEAR] {
-            let now = reading(ELSEWHERE, MINUTE, IN_2024 + off);
+            let now = reading(OTHER_BOOT, MINUTE, IN_2024 + off);
             let record = settle(&made(), ticks(SECOND), &now);
             assert_eq!(record.zone, ticks(SECOND + off));
             assert_eq!(zone_at(&record, MINUTE), record.zone);
-            assert_eq!((record.sequence, record.boot), (2, ELSEWHERE));
+            assert_eq!((record.sequence, record.boot), (2, OTHER_BOOT));
             assert_eq!(Duration::from_nanos(record.wall), IN_2024 + off);
             assert_eq!(settle(&record, record.zone, &now), record, "it is settled");
         }
@@ -190,14 +190,14 @@ mod tests {
 
     #[test]
     fn more_than_ten_years_are_ten_years() {
-        let now = reading(ELSEWHERE, MINUTE, IN_2024 + 11 * YEAR);
+        let now = reading(OTHER_BOOT, MINUTE, IN_2024 + 11 * YEAR);
         assert_eq!(settle(&made(), 0, &now).zone, ticks(SECOND + 10 * YEAR));
     }
 
     #[test]
     fn a_wall_clock_that_was_set_back_takes_no_time_away() {
         for wall in [Duration::ZERO, IN_2024 - DAY, IN_2024] {
-            let now = reading(ELSEWHERE, MINUTE, wall);
+            let now = reading(OTHER_BOOT, MINUTE, wall);
             assert_eq!(settle(&made(), 0, &now).zone, ticks(SECOND));
             assert_eq!(settle(&made(), ticks(DAY), &now).zone, ticks(DAY), "the mark is later");
         }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_later_of_wall_clock_and_mark_counts() {
-        let now = reading(ELSEWHERE, MINUTE, IN_2024 + HOUR);
+        let now = reading(OTHER_BOOT, MINUTE, IN_2024 + HOUR);
         assert_eq!(settle(&made(), ticks(SECOND + HOUR) - 1, &now).zone, ticks(SECOND + HOUR));
         assert_eq!(settle(&made(), ticks(SECOND + HOUR) + 1, &now).zone, ticks(SECOND + HOUR) + 1);
     }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_mark_far_ahead_is_nonsense() {
         let sane = made().zone + Ticks::TEN_YEARS.get();
-        for (boot, since_boot) in [(HERE, HOUR + MINUTE), (ELSEWHERE, SECOND)] {
+        for (boot, since_boot) in [(HERE, HOUR + MINUTE), (OTHER_BOOT, SECOND)] {
             let now = reading(boot, since_boot, IN_2024 + MINUTE);
             assert_eq!(settle(&made(), sane, &now).zone, sane);
             for latest in [sane + 1, u64::MAX] {
@@ -252,7 +252,7 @@ mod tests {
             let now = reading(HERE, HOUR + MINUTE, set_to);
             let record = settle(&made(), 0, &now);
             assert_eq!((record.sequence, record.offset), (2, made().offset));
-            let restarted = reading(ELSEWHERE, SECOND, set_to + MINUTE);
+            let restarted = reading(OTHER_BOOT, SECOND, set_to + MINUTE);
             assert_eq!(settle(&record, 0, &restarted).zone, ticks(SECOND + 2 * MINUTE));
         }
         let drifted = reading(HERE, HOUR + MINUTE, IN_2024 + MINUTE + SECOND);
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn whatever_the_clocks_show_the_zone_does_not_go_back() {
         let spans = [Duration::ZERO, SECOND, HOUR, YEAR, 11 * YEAR, 40 * YEAR, Duration::MAX];
-        for boot in [None, HERE, ELSEWHERE] {
+        for boot in [None, HERE, OTHER_BOOT] {
             for since_boot in spans {
                 for wall in spans {
                     for latest in spans.map(ticks) {

@@ -1,4 +1,12 @@
 //! The error of a zone that cannot use its file, with the fault and the remedy.
+//!
+//! ```text
+//!   "/var/lib/tidegate/zone.tg": was cut off after 512 bytes; put back a copy of all files of the store, or …
+//!    path, quoted                fault                         remedy
+//! ```
+//!
+//! A program decides by the methods, such as [`ZoneError::is_damaged`], and a person by the message. An error changes
+//! no file, so a remedy can be tried and undone.
 
 use std::error::Error;
 use std::fmt;
@@ -11,12 +19,26 @@ use super::states::VERSION as STATES_VERSION;
 /// An error for a file that cannot be used as a zone. The counts in the file are unchanged.
 ///
 /// The message states the fault and the remedy.
+///
+/// ```
+/// use tidegate::Zone;
+///
+/// let error = Zone::in_file("/no/such/folder/zone.tg", 1 << 20).expect_err("the folder does not exist");
+/// assert!(!error.is_damaged() && !error.is_wrong_size());
+/// ```
+#[doc(alias = "corruption")]
+#[doc(alias = "damaged file")]
+#[doc(alias = "mmap")]
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ZoneError {
+    /// The path of the file, as the caller named it.
     path: PathBuf,
+    /// The kind of the file, which determines the remedy.
     kind: FileKind,
+    /// The fault.
     problem: ZoneProblem,
+    /// The error of the system, if it reported one.
     source: Option<io::Error>,
 }
 
@@ -73,14 +95,20 @@ pub(super) enum ZoneProblem {
 /// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
+    /// Opening it for reading and writing.
     Open,
+    /// Creating it under a temporary name, or giving it its name.
     Create,
+    /// Reading its metadata or its first page.
     Read,
+    /// Writing its clock record.
     Write,
+    /// Mapping it into memory.
     Map,
 }
 
 impl ZoneError {
+    /// Creates an error for a zone's file, without an error of the system.
     pub(super) fn new(path: &Path, problem: ZoneProblem) -> ZoneError {
         ZoneError { path: path.to_owned(), kind: FileKind::Zone, problem, source: None }
     }
@@ -124,12 +152,14 @@ impl ZoneError {
         ZoneError::failed(path, Attempt::Create, source)
     }
 
-    /// Returns true if the file is a zone of another size than was requested.
+    /// Returns true if the file is a zone of another size than was requested. Open it with the size in the message, or
+    /// move it away to start with an empty zone.
     pub fn is_wrong_size(&self) -> bool {
         matches!(self.problem, ZoneProblem::Flaw(Flaw::Size { .. }))
     }
 
-    /// Returns true if the file is a zone that was damaged: truncated, extended, or changed by another program.
+    /// Returns true if the file is a zone that was damaged: truncated, extended, or changed by another program. A copy
+    /// of all files of the store restores the counts; there is no repair.
     pub fn is_damaged(&self) -> bool {
         use Flaw::{Blocks, Checksum, Clock, Contradiction, Length, Short};
         let ZoneProblem::Flaw(flaw) = &self.problem else { return false };
@@ -145,12 +175,13 @@ impl ZoneError {
     }
 
     /// Returns true if the user of this process may not use the file: it belongs to another user, or the system denies
-    /// access.
+    /// access. A retry does not help until the owner or the permissions change.
     pub fn is_forbidden(&self) -> bool {
         matches!(self.problem, ZoneProblem::OtherOwner { .. } | ZoneProblem::Forbidden(_))
     }
 
-    /// Returns true if the file is on a network file system, or may be.
+    /// Returns true if the file is on a network file system, or may be. Memory that is shared through such a file is
+    /// not atomic between machines, so it is never used.
     pub fn is_on_network(&self) -> bool {
         matches!(self.problem, ZoneProblem::OnNetwork(_))
     }
@@ -297,7 +328,7 @@ const OTHER_VERSION: Remedy = Remedy::Or("run the version that wrote it");
 /// The remedy for a damaged file: only a copy restores the counts.
 const DAMAGED: Remedy = Remedy::Or("put back a copy of all files of the store");
 
-/// Returns the fault of a file of this kind, and its remedy.
+/// Returns the fault of a file of this kind, and its remedy. Each text completes a sentence that begins with the path.
 fn describe(flaw: Flaw, kind: FileKind) -> (String, Remedy) {
     use Remedy::{Only, Or};
     let is_zone = kind == FileKind::Zone;
@@ -406,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_told_in_the_unit_that_fits() {
+    fn sizes_are_reported_in_the_unit_that_fits() {
         for (bytes, expected) in [
             (0, "0 bytes"),
             (256, "256 bytes"),

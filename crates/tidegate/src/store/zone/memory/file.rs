@@ -1,4 +1,8 @@
 //! A zone's file, open and mapped into memory.
+//!
+//! The file is mapped as a whole, so a decision is a memory access and not a system call. It is used by any number of
+//! processes at the same time. The lock of the file is only for the table of limits and the clock record, and never for
+//! a decision.
 
 use std::fs::File;
 use std::io;
@@ -22,9 +26,11 @@ pub(crate) struct ZoneFile {
     pub(crate) path: PathBuf,
     /// The file itself, for its lock.
     pub(super) file: File,
+    /// All bytes of the file. Parts of it keep it mapped after the `ZoneFile` is dropped.
     pub(super) mapping: Arc<Mapping>,
     /// Three words: the latest time, the longest debt, and the time until which unlisted limits may matter.
     pub(super) words: MappedPart<AtomicU64>,
+    /// The header, which does not change after the file was created.
     pub(super) header: Header,
     /// The record with which the zone was opened.
     pub(super) record: ClockRecord,
@@ -70,7 +76,7 @@ impl ZoneFile {
     }
 
     /// Locks the file for this thread. Returns false if another thread or process holds the lock, or this thread
-    /// already does.
+    /// already does. It does not wait: the caller repeats it as often as it can afford.
     pub(crate) fn try_lock(&self) -> bool {
         if self.is_locked.swap(true, Ordering::Acquire) {
             return false;
@@ -82,6 +88,7 @@ impl ZoneFile {
         is_ours
     }
 
+    /// Releases the lock, first for other processes and then for threads of this one.
     pub(crate) fn unlock(&self) {
         unlock(&self.file);
         self.is_locked.store(false, Ordering::Release);
@@ -141,15 +148,16 @@ use super::open::{check, open, renew_record, require_atomic_cells};
 use super::system::{try_lock, unlock};
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{check, open, renew_record, require_atomic_cells, try_lock, unlock};
+use unsupported::{check, open, renew_record, require_atomic_cells, try_lock, unlock};
 
+/// The functions for systems without these files, each of which returns the error.
 #[cfg(not(target_os = "linux"))]
-mod elsewhere {
-    use super::super::error::Problem;
-    use super::{File, Geometry, Identity, Path, Reading, Record, ZoneError, ZoneFile, io};
+mod unsupported {
+    use super::super::error::ZoneProblem;
+    use super::{ClockRecord, File, Geometry, Identity, Path, Reading, ZoneError, ZoneFile, io};
 
     pub(super) fn require_atomic_cells(path: &Path, _: bool) -> Result<(), ZoneError> {
-        Err(ZoneError::new(path, Problem::NotHere))
+        Err(ZoneError::new(path, ZoneProblem::NotHere))
     }
 
     pub(super) fn open(
@@ -158,7 +166,7 @@ mod elsewhere {
         _: Option<Identity>,
         _: &dyn Fn() -> Reading,
     ) -> Result<ZoneFile, ZoneError> {
-        Err(ZoneError::new(path, Problem::NotHere))
+        Err(ZoneError::new(path, ZoneProblem::NotHere))
     }
 
     pub(super) fn check(
@@ -166,7 +174,7 @@ mod elsewhere {
         _: Geometry,
         _: Option<Identity>,
     ) -> Result<Option<Identity>, ZoneError> {
-        Err(ZoneError::new(path, Problem::NotHere))
+        Err(ZoneError::new(path, ZoneProblem::NotHere))
     }
 
     pub(super) fn renew_record(_: &File, _: &Reading) -> io::Result<ClockRecord> {

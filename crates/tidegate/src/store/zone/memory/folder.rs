@@ -1,9 +1,13 @@
 //! A folder for one test.
+//!
+//! Each test has a folder of its own, so tests of files can run at the same time. A killed test leaves its folder
+//! behind.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs, process};
 
+/// The number of folders that this process has created, which makes their names unique.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// A folder that is removed with its content when it is dropped.
@@ -11,10 +15,12 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
+    /// Creates a folder in the temporary folder of the system, which `TMPDIR` selects.
     pub(super) fn new() -> Folder {
         Folder::inside(&env::temp_dir())
     }
 
+    /// Creates a folder in another one, for tests that need a certain file system.
     pub(super) fn inside(place: &Path) -> Folder {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let path = place.join(format!("tidegate-test-{}-{number}", process::id()));
@@ -22,6 +28,7 @@ impl Folder {
         Folder(path)
     }
 
+    /// Returns the path of an entry, which need not exist.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -1,15 +1,21 @@
 //! The fuzz target for the first page of a zone's file.
 //!
 //! Nothing may panic, and a page that is found valid must be, byte for byte, what would have been written.
+//!
+//! ```text
+//!   as it is      random bytes, nearly all of which are rejected
+//!   changed       a valid page with the input applied by exclusive-or
+//!   mended        the same with correct checksums, which reaches the checks behind them
+//! ```
 
 use std::path::Path;
 use std::time::Duration;
 
 use super::bytes::checksum;
 use super::epoch::{Reading, settle};
-use super::error::{Problem, ZoneError};
+use super::error::{ZoneError, ZoneProblem};
 use super::header::{FIXED_BYTES, Flaw, Geometry, HEADER_BYTES, Header, Identity, WORDS_AT};
-use super::record::{PLACES, RECORD_BYTES, Record};
+use super::record::{ClockRecord, PLACES, RECORD_BYTES};
 use crate::time::Ticks;
 
 const GEOMETRY: Geometry = Geometry { bucket_cells: 8, buckets: 1000 };
@@ -33,12 +39,13 @@ pub fn zone_header(bytes: &[u8]) {
     examine(&page);
 }
 
+/// Returns the first page of a valid zone, with two whole clock records.
 fn whole_page() -> [u8; HEADER_BYTES] {
     let mut page = [0; HEADER_BYTES];
     let header = Header::new(GEOMETRY, Identity::first(7), [1, 2], 3).expect("a small zone");
     page[..FIXED_BYTES].copy_from_slice(&header.encode());
     for (place, sequence) in PLACES.into_iter().zip(1..) {
-        let record = Record { sequence, boot: Some([1; 16]), offset: 4, wall: 5, zone: 6 };
+        let record = ClockRecord { sequence, boot: Some([1; 16]), offset: 4, wall: 5, zone: 6 };
         page[place..][..RECORD_BYTES].copy_from_slice(&record.encode());
     }
     page
@@ -50,6 +57,7 @@ fn mend(page: &mut [u8], at: usize, bytes: usize) {
     sum.copy_from_slice(&checksum(checked).to_le_bytes());
 }
 
+/// Decodes a page, once as a file of its own length and once as one of the length in its header.
 fn examine(bytes: &[u8]) {
     let said = number(bytes, LENGTH_AT);
     for length in [Some(bytes.len() as u64), said].into_iter().flatten() {
@@ -63,6 +71,7 @@ fn examine(bytes: &[u8]) {
     }
 }
 
+/// A header that is accepted must be encoded to the same bytes, and must fit its own geometry.
 fn examine_header(bytes: &[u8], header: &Header, length: u64) {
     assert_eq!(header.encode(), bytes[..FIXED_BYTES]);
     assert_eq!(header.geometry.file_bytes(), Some(length));
@@ -72,8 +81,9 @@ fn examine_header(bytes: &[u8], header: &Header, length: u64) {
     }
 }
 
+/// Whatever the record and the clocks of the machine show, the time of the zone never goes back.
 fn examine_clock(page: &[u8; HEADER_BYTES]) {
-    let Some((record, next)) = Record::in_force(page) else { return tell(Flaw::Clock) };
+    let Some((record, next)) = ClockRecord::in_force(page) else { return tell(Flaw::Clock) };
     let place = PLACES.into_iter().find(|place| *place != next).expect("there are two");
     assert_eq!(record.encode(), page[place..][..RECORD_BYTES]);
     let latest = number(page, WORDS_AT).expect("within the page");
@@ -84,11 +94,13 @@ fn examine_clock(page: &[u8; HEADER_BYTES]) {
     }
 }
 
+/// Every flaw has a message with a fault and a remedy, separated by a semicolon.
 fn tell(flaw: Flaw) {
-    let told = ZoneError::new(Path::new("zone.tg"), Problem::Flaw(flaw)).to_string();
-    assert!(told.contains("; "), "{told} has no remedy");
+    let message = ZoneError::new(Path::new("zone.tg"), ZoneProblem::Flaw(flaw)).to_string();
+    assert!(message.contains("; "), "{message} has no remedy");
 }
 
+/// Returns the number at an offset; `None` beyond the end.
 fn number(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }

@@ -37,18 +37,20 @@ pub(crate) struct Mapping {
     held: usize,
 }
 
-#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless it is declared otherwise")]
 // SAFETY: the memory belongs to the mapping alone, and not to a thread.
 unsafe impl Send for Mapping {}
 
-#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless it is declared otherwise")]
 // SAFETY: shared references access the memory only as `Shareable` types, which are changed in atomic steps.
 unsafe impl Sync for Mapping {}
 
 /// The target of writes to a mapping of a file.
 #[derive(Clone, Copy, Debug)]
 enum Writes {
+    /// Writes reach the file, and all other processes that map it.
     InFile,
+    /// Writes stay in this process.
     InCopy,
 }
 
@@ -100,6 +102,7 @@ impl Mapping {
     }
 }
 
+/// Ends the process by the handler of the allocator.
 fn out_of_memory(bytes: usize) -> ! {
     match Layout::from_size_align(bytes, PAGE) {
         Ok(layout) => handle_alloc_error(layout),
@@ -133,18 +136,18 @@ impl<T: Shareable> Deref for MappedPart<T> {
     }
 }
 
-#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless it is declared otherwise")]
 // SAFETY: a part is only a shared reference to its values, which needs them to be `Sync`.
 unsafe impl<T: Shareable + Sync> Send for MappedPart<T> {}
 
-#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless it is declared otherwise")]
 // SAFETY: as above.
 unsafe impl<T: Shareable + Sync> Sync for MappedPart<T> {}
 
-#[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
-use elsewhere as system;
 #[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
 use linux as system;
+#[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
+use unsupported as system;
 
 #[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
 mod linux {
@@ -182,6 +185,7 @@ mod linux {
         (before, HUGE - before)
     }
 
+    /// Maps zeroed pages that no other process sees.
     #[expect(unsafe_code, reason = "the system's call has no safe form")]
     fn map(bytes: usize) -> Option<NonNull<u8>> {
         let (access, flags) = (ProtFlags::READ.union(ProtFlags::WRITE), MapFlags::PRIVATE);
@@ -190,6 +194,7 @@ mod linux {
         NonNull::new(start.ok()?.cast())
     }
 
+    /// Returns an address within a mapping.
     fn at(start: NonNull<u8>, offset: usize) -> NonNull<u8> {
         NonNull::new(start.as_ptr().wrapping_add(offset)).expect("no mapping holds the address zero")
     }
@@ -229,7 +234,7 @@ mod linux {
 
 /// The implementation for other systems, where memory comes from the allocator.
 #[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
-mod elsewhere {
+mod unsupported {
     use std::alloc::{self, Layout};
     use std::fs::File;
     use std::io;

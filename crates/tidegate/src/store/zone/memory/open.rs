@@ -1,6 +1,15 @@
 //! The checks of an existing zone file, and its opening.
 //!
 //! A rejected file is left as it is: nothing is written before all checks are done.
+//!
+//! ```text
+//!   path      not a link (beside a zone), a plain file      before it is opened
+//!   file      local, own, not writable by others            before its content is read
+//!   header    version, sizes, checksum, identity            before it is mapped
+//!   clock     one whole record of two                       under the lock of the file
+//! ```
+//!
+//! The order matters: opening a device can affect it, and mapping a file of the wrong length can kill the process.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek};
@@ -18,14 +27,19 @@ use super::mapping::Mapping;
 use super::record::ClockRecord;
 use super::system::{self, Lock};
 
-/// The most attempts when a file repeatedly appears and vanishes while it is opened.
+/// The most attempts when a file repeatedly appears and vanishes while it is opened. It bounds the loop against a
+/// program that creates and removes the file all the time.
 const ATTEMPTS: usize = 16;
 
-/// The permission bits by which users other than the owner can write to a file.
+/// The permission bits by which users other than the owner can write to a file. The bits of the group and of all
+/// others.
 const WRITE_BY_OTHERS: u32 = 0o022;
 
 /// Opens the zone in this file, or creates one if there is no file. It is the first of its set, unless it belongs to
 /// one. The clocks are read only when they are needed.
+///
+/// # Errors
+/// If a check fails, if the file cannot be created, or if the disk has no room for all of its bytes.
 pub(super) fn open(
     path: &Path,
     wanted: Geometry,
@@ -39,7 +53,8 @@ pub(super) fn open(
     take(path, file, header, is_new, read)
 }
 
-/// Returns the file, or else the one that `make` creates, and true if it was created.
+/// Returns the file, or else the one that `make` creates, and true if it was created. Creation and opening are
+/// repeated, because another process may create or remove the file in between.
 pub(super) fn find_or_make(
     path: &Path,
     links: Links,
@@ -54,7 +69,8 @@ pub(super) fn find_or_make(
     Err(ZoneError::failed(path, Attempt::Open, io::ErrorKind::NotFound.into()))
 }
 
-/// Checks that the zone in this file can be opened, and changes nothing. Returns `None` if there is no file.
+/// Checks that the zone in this file can be opened, and changes nothing. Returns `None` if there is no file. It takes
+/// no lock, so the answer may be outdated once the file is opened.
 pub(super) fn check(
     path: &Path,
     wanted: Geometry,
@@ -83,6 +99,7 @@ pub(super) enum Links {
     Reject,
 }
 
+/// Returns the treatment of links: a file with a known identity has a derived path.
 fn links_of(identity: Option<Identity>) -> Links {
     if identity.is_some() { Links::Reject } else { Links::Follow }
 }
@@ -106,6 +123,7 @@ pub(super) fn find(path: &Path, links: Links) -> Result<Option<File>, ZoneError>
     opened.map(Some).map_err(failed)
 }
 
+/// Rejects folders, sockets, pipes and devices, each with its own message.
 fn require_file(path: &Path, metadata: &Metadata) -> Result<(), ZoneError> {
     let kind = metadata.file_type();
     if kind.is_file() {
@@ -123,7 +141,8 @@ fn require_file(path: &Path, metadata: &Metadata) -> Result<(), ZoneError> {
     Err(ZoneError::new(path, problem))
 }
 
-/// Requires a file on this machine that only the user of this process can write to. Returns its length.
+/// Requires a file on this machine that only the user of this process can write to. Returns its length. Another owner
+/// could change the counts at any time, and could truncate the mapped file.
 pub(super) fn require_own(path: &Path, file: &File) -> Result<u64, ZoneError> {
     let reading = |error| ZoneError::failed(path, Attempt::Read, error);
     let metadata = file.metadata().map_err(reading)?;
@@ -141,7 +160,8 @@ pub(super) fn require_own(path: &Path, file: &File) -> Result<u64, ZoneError> {
     Ok(metadata.len())
 }
 
-/// Returns the header of a valid zone with the requested geometry and identity.
+/// Returns the header of a valid zone with the requested geometry and identity. Without an identity the zone must be
+/// the first of its set, whichever set that is.
 pub(super) fn require_zone(
     path: &Path,
     file: &File,
@@ -167,7 +187,8 @@ pub(super) fn require_header<H>(
     decode(&page, length).map_err(|flaw| ZoneError::new(path, ZoneProblem::Flaw(flaw)))
 }
 
-/// Maps the file into memory, after disk space is reserved for all its bytes.
+/// Maps the file into memory, after disk space is reserved for all its bytes. A sparse copy of a zone would otherwise
+/// end the process with a signal when the disk is full.
 pub(super) fn map(path: &Path, file: &File, length: u64) -> Result<Arc<Mapping>, ZoneError> {
     let bytes = usize::try_from(length).map_err(|_| ZoneError::new(path, ZoneProblem::TooLarge))?;
     system::reserve(file, length).map_err(|error| ZoneError::not_made(path, length, error))?;
@@ -175,6 +196,7 @@ pub(super) fn map(path: &Path, file: &File, length: u64) -> Result<Arc<Mapping>,
     mapping.map(Arc::new).map_err(|error| ZoneError::failed(path, Attempt::Map, error))
 }
 
+/// Maps the file and sets its clock; the header is valid.
 fn take(
     path: &Path,
     file: File,
@@ -190,7 +212,8 @@ fn take(
 }
 
 /// Returns the record with which the zone continues, after it was written to the file. The lock of the file is held
-/// meanwhile.
+/// meanwhile. The record is synced to disk here, before any decision. The word of the latest time is replaced only if
+/// it is impossible.
 fn set_clock(
     path: &Path,
     file: &File,

@@ -3,7 +3,8 @@
 use std::hash::{BuildHasher, RandomState};
 
 /// Returns an unpredictable seed, from the system's source of random numbers. Models always get the same seed, because
-/// a model that fails must fail again.
+/// a model that fails must fail again. Without that source it is drawn from the hash keys of the standard library,
+/// which are random as well.
 pub(crate) fn fresh_seed() -> [u64; 2] {
     if cfg!(tidegate_models) {
         return [1, 2];
@@ -14,6 +15,7 @@ pub(crate) fn fresh_seed() -> [u64; 2] {
     })
 }
 
+/// Returns 16 bytes of `getrandom`; `None` if the call fails.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn from_system() -> Option<[u64; 2]> {
     use rustix::io::retry_on_intr;

@@ -1,4 +1,7 @@
 //! The system calls for a zone's file that the standard library does not provide.
+//!
+//! Calls that a signal can interrupt are repeated. They are for opening and creating files; none of them runs in a
+//! decision.
 
 use std::fs::File;
 use std::io;
@@ -44,12 +47,14 @@ const NETWORKS: [(u32, &str); 22] = [
     (0xff53_4d42, "cifs"),
 ];
 
-/// Returns the name of the network file system that the file is on, if it is on one.
+/// Returns the name of the network file system that the file is on, if it is on one. FUSE counts as one, because the
+/// file system behind it may be remote.
 pub(super) fn network(file: &File) -> io::Result<Option<&'static str>> {
     // The numbers have 32 bits; some kernels extend the sign.
     Ok(network_name(retry_on_intr(|| fstatfs(file))?.f_type as u32))
 }
 
+/// Returns the name for a magic number of the kernel.
 fn network_name(number: u32) -> Option<&'static str> {
     NETWORKS.iter().find(|(network, _)| *network == number).map(|(_, name)| *name)
 }
@@ -59,7 +64,8 @@ pub(super) fn user() -> u32 {
     geteuid().as_raw()
 }
 
-/// Sets the length of a file to `bytes`, and allocates disk space for all of them.
+/// Sets the length of a file to `bytes`, and allocates disk space for all of them. Where the file system cannot
+/// allocate, the bytes are written as zeros, which takes longer.
 pub(super) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, bytes)) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(file, bytes),
@@ -76,6 +82,7 @@ pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
+/// Writes the zeros in steps of 64 KiB.
 fn write_zeros(file: &File, bytes: u64) -> io::Result<()> {
     static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
     let mut written = 0;
@@ -87,7 +94,8 @@ fn write_zeros(file: &File, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a file its name, unless that name exists. The old name may remain.
+/// Gives a file its name, unless that name exists. The old name may remain. File systems without such a rename get a
+/// second link instead, which fails as well if the name exists.
 pub(super) fn publish(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => link(from, to),
@@ -95,6 +103,7 @@ pub(super) fn publish(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
+/// Adds a second name to the file, and follows no link.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
     Ok(linkat(CWD, from, CWD, to, AtFlags::empty())?)
 }
@@ -124,6 +133,7 @@ pub(super) fn try_lock(file: &File) -> bool {
     retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive)).is_ok()
 }
 
+/// Releases the lock of this open file, for all descriptors that share it.
 pub(super) fn unlock(file: &File) {
     // Unlocking an open file does not fail.
     let _ = flock(file, FlockOperation::Unlock);

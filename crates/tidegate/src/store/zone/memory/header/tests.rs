@@ -80,7 +80,7 @@ fn bytes_without_a_meaning_do_no_harm() {
 }
 
 #[test]
-fn a_zone_that_was_cut_off_is_told_from_what_never_was_one() {
+fn a_truncated_zone_and_a_foreign_file_get_different_errors() {
     assert_eq!(Header::decode(&[], 0), Err(Flaw::Empty));
     let (page, mut foreign) = (page(), page());
     foreign[0] = b'T';

@@ -204,14 +204,14 @@ fn a_file_that_others_can_write_is_refused() {
 #[test]
 #[cfg_attr(miri, ignore = "it needs files")]
 fn a_file_of_another_owner_is_rejected_which_root_can_try() {
-    const NOBODY: u32 = 65_534;
+    const OTHER_OWNER: u32 = 65_534;
     if system::user() != 0 {
         println!("skipped: a_file_of_another_owner_is_rejected_which_root_can_try needs root");
         return;
     }
     let (folder, path) = folder_with_zone();
     symlink(&path, folder.path("link")).unwrap();
-    chown(&path, Some(NOBODY), None).unwrap();
+    chown(&path, Some(OTHER_OWNER), None).unwrap();
     for name in ["zone.tg", "link"] {
         let error = refused(&folder.path(name), SMALL);
         assert!(!error.is_damaged() && !error.is_not_a_zone(), "{error:?}");
@@ -224,7 +224,7 @@ fn a_file_of_another_owner_is_rejected_which_root_can_try() {
             )
         );
     }
-    chown(&path, Some(0), Some(NOBODY)).unwrap();
+    chown(&path, Some(0), Some(OTHER_OWNER)).unwrap();
     open_small(&path).unwrap();
 }
 
@@ -246,7 +246,7 @@ fn what_is_not_a_zone_is_refused() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it needs files")]
-fn a_zone_of_another_size_is_refused_and_the_size_that_would_do_is_told() {
+fn a_zone_of_another_size_is_rejected_and_the_error_names_the_valid_size() {
     let folder = Folder::new();
     let path = folder.path("zone.tg");
     let made_with = |buckets| Geometry { bucket_cells: 8, buckets };

@@ -41,7 +41,8 @@ impl Blocks {
         self.units - self.free_units
     }
 
-    /// Allocates a block of this class; `None` if there is no room.
+    /// Allocates a block of this class; `None` if there is no room. The smallest free block that fits is split; of
+    /// several, the first in the file is used.
     pub(super) fn allocate(&mut self, region: &Region, class: u8) -> Option<u32> {
         let found = (usize::from(class)..CLASSES).find(|class| !self.free[*class].is_empty())?;
         let unit = self.free[found].pop_first()?;
@@ -78,7 +79,8 @@ impl Blocks {
         self.free[usize::from(class)].insert(unit);
     }
 
-    /// Ensures that there is a spare block of at least this class. Returns false if there is no room for one.
+    /// Ensures that there is a spare block of at least this class. Returns false if there is no room for one. A smaller
+    /// spare block is freed once the larger one is allocated.
     pub(super) fn keep_spare(&mut self, region: &Region, class: u8) -> bool {
         if self.spare.is_some_and(|(_, spare)| spare >= class) {
             return true;
@@ -119,7 +121,7 @@ impl Blocks {
         }
     }
 
-    /// Returns the spare block, which is free.
+    /// Returns the spare block, which is free. It is counted as used, so that it is never allocated for a state.
     pub(super) fn spare(&self) -> Option<(u32, u8)> {
         self.spare
     }

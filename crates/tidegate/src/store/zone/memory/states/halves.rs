@@ -2,6 +2,11 @@
 //!
 //! A change of one word is one store into the copy in force. Any other change writes the copy that is not in force and
 //! publishes it. Each copy starts with the time from which on the state is clear.
+//!
+//! ```text
+//!   clear at | words of the state ...     first copy
+//!   clear at | words of the state ...     second copy
+//! ```
 
 use super::block::{Block, PUBLISH, PublishWord};
 use super::region::Region;
@@ -16,7 +21,8 @@ pub(super) const fn body_words(words: usize) -> usize {
     2 * (1 + words)
 }
 
-/// Writes a state, unless it equals the copy in force.
+/// Writes a state, unless it equals the copy in force. A kill at any point leaves the state before the change or the
+/// state after it.
 #[inline]
 pub(super) fn write(region: &Region, block: Block, word: PublishWord, state: &State, clear_at: Timestamp) {
     // Both copies of a small body are in one or two cache lines: to write a copy is cheaper than to compare first.
@@ -27,6 +33,7 @@ pub(super) fn write(region: &Region, block: Block, word: PublishWord, state: &St
     }
 }
 
+/// With `AT_ONCE` the idle copy is written while the words are compared; otherwise the state is walked twice.
 #[inline]
 fn write_copy<const AT_ONCE: bool>(
     region: &Region,
@@ -72,7 +79,8 @@ fn each_word(state: &State, clear_at: Timestamp, mut put: impl FnMut(u64)) {
     state.each_word(&mut put);
 }
 
-/// Returns the words in force and their clear time; `None` if they are invalid.
+/// Returns the words in force and their clear time; `None` if they are invalid. A length that does not fit the copy is
+/// invalid.
 pub(super) fn read(region: &Region, block: Block, word: PublishWord) -> Option<(Vec<u64>, Timestamp)> {
     let each = block.body_words() / 2;
     let length = Some(word.length()).filter(|length| *length < each && word.head() == 0)?;

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_something_else_is_told_apart() {
+    fn a_file_of_another_kind_is_recognized() {
         let flaw = |page: &[u8], length| StateFileHeader::decode(page, length).unwrap_err();
         let whole = page_of(&header().encode());
         assert_eq!(flaw(&[], 0), Flaw::Empty);

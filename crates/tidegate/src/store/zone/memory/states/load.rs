@@ -1,4 +1,8 @@
 //! The loading of all states when a state file is opened: one walk over its blocks.
+//!
+//! The walk starts at the first unit and goes from block to block by the recorded class. A valid block is read and
+//! checked; any other one is free. An impossible class, name or body is a flaw, and the walk ends with the offset of
+//! the block.
 
 use super::block::{Block, DIGEST, HEAD_WORDS, Layout, META, Meta, PUBLISH, PublishWord, UNIT_WORDS};
 use super::blocks::{Blocks, class_at, start};
@@ -9,10 +13,15 @@ use crate::time::Timestamp;
 /// A state that was read from the file.
 #[derive(Debug)]
 pub(crate) struct Loaded<'a> {
+    /// The block that holds it.
     pub(crate) block: Block,
+    /// The digest of its limit.
     pub(crate) digest: u64,
+    /// The namespace and the key.
     pub(crate) name: &'a [u8],
+    /// A copy of the state.
     pub(crate) state: State,
+    /// The time from which on it is clear.
     pub(crate) clear_at: Timestamp,
 }
 
@@ -20,6 +29,9 @@ impl StateFile {
     /// Passes every state to `visit`, in the order of the file. `visit` returns true if the state keeps its block;
     /// otherwise the block is freed. Apart from that it writes only to complete an interrupted rewrite, to merge free
     /// neighbours and to allocate the spare block.
+    ///
+    /// # Errors
+    /// At the first flawed block. States before it were already passed on, so the caller must discard them.
     pub(crate) fn load(&self, visit: &mut dyn FnMut(Loaded<'_>) -> bool) -> Result<(), Flaw> {
         self.end_rewrite();
         let units = (self.region.len() / UNIT_WORDS) as u32;
@@ -49,7 +61,8 @@ impl StateFile {
         Ok(())
     }
 
-    /// Completes a rewrite that was interrupted by a kill, if its state is still valid in the spare block.
+    /// Completes a rewrite that was interrupted by a kill, if its state is still valid in the spare block. Does nothing
+    /// if no rewrite is recorded. A spare block that is not valid means that the original was not touched yet.
     fn end_rewrite(&self) {
         let Some(rewrite) = self.region.rewrite() else { return };
         let mut name = Vec::new();
@@ -86,6 +99,7 @@ impl StateFile {
         (self.name_of(block)? == of_spare).then_some((loaded, block))
     }
 
+    /// Returns the state in a valid block; `None` if a part of it contradicts another.
     fn read<'a>(&self, unit: u32, class: u8, word: PublishWord, name: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
         let meta = Meta::decode(self.region.get(start(unit) + META)).filter(|_| word.is_canonical())?;
         let algorithm = *Algorithm::ALL.get(usize::from(meta.algorithm))?;
@@ -104,6 +118,7 @@ impl StateFile {
         Some(Loaded { block, digest, name, state, clear_at })
     }
 
+    /// Returns the state by its layout, and the recorded clear time; that of a table follows from its leases.
     fn state(&self, block: Block, algorithm: Algorithm, word: PublishWord) -> Option<(State, Timestamp)> {
         let (words, clear_at) = match block.layout() {
             Layout::Halves => halves::read(&self.region, block, word)?,
@@ -113,7 +128,8 @@ impl StateFile {
         Some((State::from_words(algorithm, &words)?, clear_at))
     }
 
-    /// Frees every block, whatever its content.
+    /// Frees every block, whatever its content. It is for a file whose blocks are torn after a restart of the machine.
+    /// All counts in it start from zero.
     pub(crate) fn empty(&self) {
         let units = (self.region.len() / UNIT_WORDS) as u32;
         let mut blocks = Blocks::new(units);

@@ -13,6 +13,10 @@
 //! two stores leaves the state before the change or the state after it.
 //!
 //! One process owns the file, by a lock for as long as it has the file open.
+//!
+//! After a kill the file is valid, because writes to mapped memory survive the process. After a restart of the machine
+//! pages may have been written in any order, so the blocks are checked, and a damaged file is emptied or rejected by
+//! the caller.
 
 mod block;
 mod blocks;
@@ -56,22 +60,30 @@ use region::{Region, Rewrite};
 const LEAST_BYTES: usize = 1 << 16;
 /// The most units of a block that are prefetched.
 const MOST_PREFETCHED: usize = 4;
+/// The bytes of the smallest block.
 const UNIT_BYTES: usize = UNIT_WORDS * size_of::<u64>();
 
 /// A state file that this process owns.
 #[derive(Debug)]
 pub(crate) struct StateFile {
+    /// The path, for messages.
     path: PathBuf,
     /// The file, which holds the lock.
     file: Option<File>,
+    /// All bytes of the file.
     mapping: Arc<Mapping>,
     /// The process that owns the file, and the boot of the machine under which it was last opened.
     owner: MappedPart<AtomicU64>,
+    /// The words of all blocks.
     region: Region,
+    /// The allocator of blocks, the only lock that is shared by all shards of the map.
     blocks: Mutex<Blocks>,
 }
 
 /// A state file that was opened, or that another process owns.
+///
+/// A process that is not the owner decides states of one word in the zone as usual. Rules whose states are in this file
+/// are not supported there.
 #[derive(Debug)]
 pub(crate) enum Opened {
     /// This process owns it.
@@ -87,6 +99,7 @@ pub(crate) struct BlockName<'a> {
     pub(crate) digest: u64,
     /// The namespace and the key.
     pub(crate) name: &'a [u8],
+    /// The algorithm, which determines the layout of the block.
     pub(crate) algorithm: Algorithm,
 }
 
@@ -106,11 +119,13 @@ pub(crate) fn bytes_of(algorithm: Algorithm, words: usize, name_bytes: usize) ->
     class_for(algorithm, words, name_bytes).map(|class| UNIT_BYTES << class)
 }
 
+/// Returns the class of the smallest block for a state: its head, its name and its body.
 fn class_for(algorithm: Algorithm, words: usize, name_bytes: usize) -> Option<u8> {
     class_of(HEAD_WORDS + name_words(name_bytes) + Layout::of(algorithm).body_words(words))
 }
 
 impl StateFile {
+    /// Uses a mapping as a state file, without a free block: the blocks are found by [`StateFile::load`].
     fn over(path: &Path, file: Option<File>, mapping: Arc<Mapping>, bytes: usize) -> StateFile {
         let region = Region::new(&mapping, bytes);
         let units = u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX - 1);
@@ -120,7 +135,8 @@ impl StateFile {
     }
 
     /// Returns true if the machine has restarted since the file was last opened. Blocks may then be torn, because
-    /// memory is written to disk in any order.
+    /// memory is written to disk in any order. If the boot id of the machine is unknown, it returns true, which is the
+    /// safe answer.
     pub(crate) fn has_restarted(&self) -> bool {
         let [_, first, second] = [0, 1, 2].map(|at| self.owner[at].load(Ordering::Relaxed));
         boot_words().is_none_or(|boot| boot != [first, second])
@@ -131,7 +147,8 @@ impl StateFile {
         self.owner[0].store(u64::from(std::process::id()), Ordering::Relaxed);
     }
 
-    /// Records that the blocks are valid under this boot of the machine.
+    /// Records that the blocks are valid under this boot of the machine. It is called once all blocks were loaded, or
+    /// emptied.
     pub(crate) fn note_whole(&self) {
         for (word, value) in self.owner[1..].iter().zip(boot_words().unwrap_or_default()) {
             word.store(value, Ordering::Relaxed);
@@ -159,7 +176,8 @@ impl StateFile {
     }
 
     /// Allocates a block for a state that may grow to `words` words, and writes the state there unless it is empty.
-    /// Returns `None` if there is no room for it.
+    /// Returns `None` if there is no room for it. The block has no state until the write is published, so a kill in
+    /// between leaves a free block.
     pub(crate) fn insert(
         &self,
         name: BlockName<'_>,
@@ -172,7 +190,8 @@ impl StateFile {
         Some(block)
     }
 
-    /// Allocates a block with a name, and without a state.
+    /// Allocates a block with a name, and without a state. A log or a table also needs a spare block of its class, or a
+    /// later rewrite could fail.
     fn allocate(&self, BlockName { digest, name, algorithm }: BlockName<'_>, words: usize) -> Option<Block> {
         let class = class_for(algorithm, words, name.len())?;
         let mut blocks = self.blocks.lock();
@@ -217,6 +236,8 @@ impl StateFile {
         block.layout().body_words(words) <= block.body_words() || self.move_to(block, state, clear_at, words)
     }
 
+    /// The new block gets a later sequence before the old one is freed. A kill in between leaves both, and the later
+    /// one is loaded.
     #[cold]
     fn move_to(&self, block: &mut Block, state: &mut State, clear_at: Timestamp, words: usize) -> bool {
         let old = *block;
@@ -239,7 +260,8 @@ impl StateFile {
         self.region.prefetch(block.start(), (1 << block.class()).min(MOST_PREFETCHED));
     }
 
-    /// Writes a state as it is now. Its block must have room for it.
+    /// Writes a state as it is now. Its block must have room for it. It runs in the path of every decision of such a
+    /// state. It allocates no memory unless the whole state has to be rewritten.
     #[inline]
     pub(crate) fn save(&self, block: Block, state: &mut State, clear_at: Timestamp) {
         let (word, words) = (self.word(block), state.word_count());
@@ -314,7 +336,8 @@ impl StateFile {
         drop(blocks);
     }
 
-    /// Writes a whole state into a block, which is not valid meanwhile.
+    /// Writes a whole state into a block, which is not valid meanwhile. A kill meanwhile leaves the block without a
+    /// state; the spare block then has it.
     fn overwrite(&self, block: Block, state: &mut State, clear_at: Timestamp, sequence: u64) {
         self.region.publish(block.start() + PUBLISH, 0);
         self.region.then();
@@ -331,7 +354,8 @@ impl StateFile {
         self.region.publish_rewrite(None);
     }
 
-    /// Frees the block of a removed state.
+    /// Frees the block of a removed state. The block is free for any other state at once, and merged with free
+    /// neighbours.
     pub(crate) fn remove(&self, block: Block) {
         blocks::release(&mut self.blocks.lock(), &self.region, block);
     }
@@ -341,6 +365,7 @@ impl StateFile {
         self.word(block).is_later_than(self.word(other))
     }
 
+    /// Returns the word that publishes a block.
     #[inline]
     fn word(&self, block: Block) -> PublishWord {
         PublishWord(self.region.get(block.start() + PUBLISH))
@@ -380,14 +405,14 @@ use super::system::unlock;
 pub(crate) use open::{check, check_blocks, open};
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::unlock;
+use unsupported::unlock;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::{check, check_blocks, open};
+pub(crate) use unsupported::{check, check_blocks, open};
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere {
+mod unsupported {
     use super::super::header::Identity;
-    use super::{File, Opened, Path, Problem, ZoneError};
+    use super::{File, Opened, Path, ZoneError, ZoneProblem};
 
     pub(crate) fn open(path: &Path, _: u64, _: Identity) -> Result<Opened, ZoneError> {
         Err(ZoneError::new(path, ZoneProblem::NotHere))

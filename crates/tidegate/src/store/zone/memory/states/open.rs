@@ -1,4 +1,7 @@
 //! The checks of an existing state file, and its opening.
+//!
+//! Other than a zone's file it has one owner at a time. A second process that opens it gets the id of the owner, and
+//! keeps no states of more than one word in it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,7 +18,8 @@ use super::header::{BLOCKS_AT, OWNER_AT, StateFileHeader};
 use super::{Opened, StateFile};
 use crate::time::boot::wall;
 
-/// Opens the state file of a zone, or creates one if there is none.
+/// Opens the state file of a zone, or creates one if there is none. The process id of the owner may be that of a
+/// process in another container, where it means something else.
 pub(crate) fn open(path: &Path, bytes: u64, identity: Identity) -> Result<Opened, ZoneError> {
     let make = || {
         let header = StateFileHeader { identity, bytes, created: wall().as_secs() };
@@ -26,7 +30,8 @@ pub(crate) fn open(path: &Path, bytes: u64, identity: Identity) -> Result<Opened
     take(path, file, bytes, identity)
 }
 
-/// Checks that the state file can be opened, and changes nothing. Returns false if there is none.
+/// Checks that the state file can be opened, and changes nothing. Returns false if there is none. The blocks are not
+/// read; [`check_blocks`] does that.
 pub(crate) fn check(path: &Path, bytes: u64, identity: Identity) -> Result<bool, ZoneError> {
     let Some(file) = find(path, Links::Reject)? else { return Ok(false) };
     require(path, &file, bytes, identity)?;
@@ -62,6 +67,7 @@ fn require(path: &Path, file: &File, bytes: u64, identity: Identity) -> Result<S
     })
 }
 
+/// Maps the file and tries its lock. The id of the owner is read from the file, because the lock does not reveal it.
 fn take(path: &Path, file: File, bytes: u64, identity: Identity) -> Result<Opened, ZoneError> {
     let header = require(path, &file, bytes, identity)?;
     let mapping = map(path, &file, header.bytes.saturating_add(BLOCKS_AT as u64))?;

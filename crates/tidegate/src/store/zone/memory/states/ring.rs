@@ -14,23 +14,27 @@ use super::region::Region;
 use crate::algorithm::sliding_log::Log;
 use crate::time::{Ticks, Timestamp};
 
+/// The words of an entry: its time, and the running total of units up to it.
 const ENTRY: usize = 2;
 
-/// Returns the words of a body for logs of `words` words, with room for the base and the next entry.
+/// Returns the words of a body for logs of `words` words, with room for the base and the next entry. The first word of
+/// a log is the total before its head, which becomes the base entry.
 pub(super) const fn body_words(words: usize) -> usize {
     1 + ENTRY * (words.saturating_sub(1) / ENTRY + 2)
 }
 
-/// A ring of entries in a block.
+/// A ring of entries in a block. Indices count entries from the start of the ring, and wrap around at its end.
 struct Ring<'a> {
     region: &'a Region,
     block: Block,
     /// The index of the first entry's first word.
     start: usize,
+    /// The number of entries that fit, including the base and the next one.
     entries: usize,
 }
 
 impl<'a> Ring<'a> {
+    /// Returns the ring in the body of a block, behind the word of the period.
     #[inline]
     fn of(region: &'a Region, block: Block) -> Ring<'a> {
         Ring { region, block, start: block.body() + 1, entries: (block.body_words() - 1) / ENTRY }
@@ -43,17 +47,20 @@ impl<'a> Ring<'a> {
         if sum < self.entries { sum } else { sum - self.entries }
     }
 
+    /// Returns the entry before the head.
     #[inline]
     fn base(&self, head: usize) -> usize {
         self.behind(head, self.entries - 1)
     }
 
+    /// Reads an entry.
     #[inline]
     fn get(&self, index: usize) -> [u64; 2] {
         let at = self.start + index * ENTRY;
         [self.region.get(at), self.region.get(at + 1)]
     }
 
+    /// Writes an entry, which is not in force until it is published.
     #[inline]
     fn set(&self, index: usize, [time, total]: [u64; 2]) {
         let at = self.start + index * ENTRY;
@@ -125,7 +132,8 @@ pub(super) fn append(
     }
 }
 
-/// Writes the entries of a log after those that are kept, and publishes them.
+/// Writes the entries of a log after those that are kept, and publishes them. Returns false if the ring has too few
+/// free entries; the caller then rewrites the whole log.
 #[inline]
 fn push(ring: &Ring<'_>, word: PublishWord, head: usize, kept: usize, log: &Log) -> bool {
     // The entries in force and their base must stay unchanged until the new entries are published.
@@ -144,7 +152,8 @@ fn push(ring: &Ring<'_>, word: PublishWord, head: usize, kept: usize, log: &Log)
     true
 }
 
-/// Returns the words of the log and its clear time; `None` if they are invalid.
+/// Returns the words of the log and its clear time; `None` if they are invalid. A head or a length outside of the ring
+/// is invalid. The clear time is that of the newest entry, plus the period.
 pub(super) fn read(region: &Region, block: Block, word: PublishWord) -> Option<(Vec<u64>, Timestamp)> {
     let ring = Ring::of(region, block);
     let (head, length) = (word.head(), word.length());

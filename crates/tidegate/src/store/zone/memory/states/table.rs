@@ -7,14 +7,20 @@
 //! A place is in use while its number is not zero, and the number is written last. A release clears it; a renewal
 //! changes the end of the lease, which is one word. The sequence advances before a holder is written, so no number is
 //! used twice.
+//!
+//! The journal of the holders lists the permits that were added and removed since the last write, and the place of
+//! each. A take or a release is therefore a few stores, whatever the number of holders.
 
 use super::block::{Block, PUBLISH, PublishWord};
 use super::region::Region;
 use crate::algorithm::concurrency::Holders;
 use crate::decision::PermitId;
 
+/// The words before the first place: the sequence and the longest lease.
 const FIRST: usize = 2;
+/// The words of a place: the end of the lease, the units, the number of the permit.
 const PLACE: usize = 3;
+/// The index of the number in a place.
 const NUMBER: usize = 2;
 /// The most pairs of holders that are compared to find those whose lease was changed. More of them are the result of a
 /// clock that stepped back, which changes all leases: then all holders are rewritten.
@@ -25,10 +31,12 @@ pub(super) const fn body_words(words: usize) -> usize {
     if words < FIRST { FIRST } else { words }
 }
 
+/// Returns the number of holders for which a block has room.
 fn places(block: Block) -> usize {
     (block.body_words() - FIRST) / PLACE
 }
 
+/// Returns the index of the first word of a place.
 fn place_at(block: Block, place: u32) -> usize {
     block.body() + FIRST + place as usize * PLACE
 }
@@ -54,7 +62,7 @@ pub(super) fn write_all(region: &Region, block: Block, word: PublishWord, holder
 }
 
 /// Writes the holders that were added and removed since the last call. Returns false if these are not known, or too
-/// many.
+/// many. Releases are written before new holders, so a kill in between never leaves one place with two holders.
 #[inline]
 pub(super) fn update(region: &Region, block: Block, holders: &mut Holders) -> bool {
     if !holders.journal().is_kept() || holders.len() > places(block) {
@@ -97,7 +105,8 @@ pub(super) fn update(region: &Region, block: Block, holders: &mut Holders) -> bo
     true
 }
 
-/// Returns the words of the holders; `None` if they are invalid.
+/// Returns the words of the holders; `None` if they are invalid. Places without a valid number are free, whatever their
+/// other words.
 pub(super) fn read(region: &Region, block: Block, word: PublishWord) -> Option<Vec<u64>> {
     if word.half() != 0 || word.head() != 0 || word.length() != 0 || block.body_words() < FIRST {
         return None;

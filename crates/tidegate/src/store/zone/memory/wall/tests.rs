@@ -12,7 +12,7 @@ use crate::time::{HOUR, MINUTE, SECOND, Ticks};
 
 const SMALL: Geometry = Geometry { bucket_cells: 8, buckets: 2 };
 const HERE: Option<BootId> = Some([1; 16]);
-const ELSEWHERE: Option<BootId> = Some([2; 16]);
+const OTHER_BOOT: Option<BootId> = Some([2; 16]);
 const IN_1995: Duration = Duration::from_secs(788_918_400);
 const IN_2024: Duration = Duration::from_secs(1_704_067_200);
 
@@ -74,7 +74,7 @@ fn record(path: &Path) -> ClockRecord {
 
 fn zone_after_reboot(path: &Path, wall: Duration) -> u64 {
     let since_boot = Ticks::saturating_from(MINUTE);
-    open(path, SMALL, None, &|| Reading { boot: ELSEWHERE, since_boot, wall }).unwrap();
+    open(path, SMALL, None, &|| Reading { boot: OTHER_BOOT, since_boot, wall }).unwrap();
     record(path).zone
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::time::boot::wall_since_epoch;
 use crate::time::{CounterClock, MINUTE, OUT_OF_ORDER, SECOND, Source, Timestamp};
 
-const ELSEWHERE: Option<BootId> = Some([2; 16]);
+const OTHER_BOOT: Option<BootId> = Some([2; 16]);
 
 fn ticks(duration: Duration) -> u64 {
     Ticks::saturating_from(duration).get()
@@ -53,14 +53,14 @@ fn a_restart_with_the_wall_clock_set_back_goes_on_from_the_mark() {
     let zone = open_small(&path).unwrap();
     zone.latest().store(ticks(5 * HOUR), Ordering::Relaxed);
     drop(zone);
-    open(&path, SMALL, None, &|| reading(ELSEWHERE, MINUTE, IN_2024 - HOUR)).unwrap();
+    open(&path, SMALL, None, &|| reading(OTHER_BOOT, MINUTE, IN_2024 - HOUR)).unwrap();
     assert_eq!(zone_time(&path, MINUTE), ticks(5 * HOUR));
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "it needs files")]
 fn a_mark_that_is_nonsense_is_replaced() {
-    for boot in [HERE, ELSEWHERE] {
+    for boot in [HERE, OTHER_BOOT] {
         let (_folder, path) = folder_with_zone();
         open_small(&path).unwrap().latest().store(u64::MAX, Ordering::Relaxed);
         let nine_years = Duration::from_secs(9 * 365 * 24 * 3600);
@@ -75,7 +75,7 @@ fn a_mark_that_is_nonsense_is_replaced() {
 #[cfg_attr(miri, ignore = "it needs files")]
 fn a_clock_record_that_was_half_written_leaves_the_other() {
     let (_folder, path) = folder_with_zone();
-    let restarted = || reading(ELSEWHERE, MINUTE, IN_2024 + HOUR);
+    let restarted = || reading(OTHER_BOOT, MINUTE, IN_2024 + HOUR);
     open(&path, SMALL, None, &restarted).unwrap();
     let mut bytes = fs::read(&path).unwrap();
     bytes[PLACES[1] + 20] ^= 1;
@@ -100,7 +100,7 @@ fn the_clock_of_a_zone_goes_on_and_leaves_its_mark() {
         assert_eq!(zone.latest().load(Ordering::Relaxed), now.ticks().max(last.ticks()));
         last = last.max(now);
     }
-    let wall = wall_since_epoch().expect("a clock that somebody has set");
+    let wall = wall_since_epoch().expect("a clock that was set");
     let off = ticks(wall).abs_diff(last.ticks());
     assert!(off < ticks(MINUTE), "a new zone shows the time since 2024, and is {off} ticks off");
 }

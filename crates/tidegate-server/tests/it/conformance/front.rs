@@ -16,7 +16,7 @@ const TICKS_PER_MS: u64 = 16_000_000;
 pub(crate) const RESOLUTION: Ticks = Ticks::saturating_from(MILLISECOND);
 
 /// A front, as a client sees it.
-pub(crate) trait Told: Sized {
+pub(crate) trait FrontClient: Sized {
     const NAME: &'static str;
 
     /// The largest number that the front can send; larger ones are capped to it.
@@ -130,7 +130,7 @@ fn resp_answer(reply: &Value) -> (Answer, Option<String>) {
 
 macro_rules! over_resp {
     ($front:ident, $name:literal, $greeting:expr, $together:expr) => {
-        impl Told for $front {
+        impl FrontClient for $front {
             const NAME: &'static str = $name;
             const MOST: u64 = i64::MAX as u64;
 
@@ -204,17 +204,17 @@ pub(crate) fn json_answer(body: &Json) -> (Answer, Option<String>) {
     let number = |name: &str| body[name].as_u64();
     let permit = body["permit"].as_str().map(str::to_owned);
     let allowed = body["allowed"].as_bool().unwrap_or_else(|| panic!("no answer: {body}"));
-    let told = Answer {
+    let decision = Answer {
         verdict: verdict(allowed, number("delay_ms"), number("retry_after_ms")),
         limit: number("limit").expect("a limit"),
         remaining: number("remaining").expect("what remains"),
-        reset_after: span(number("reset_after_ms").expect("when it is like new")),
+        reset_after: span(number("reset_after_ms").expect("when it is full")),
         permit: permit.as_deref().map(permit_id),
     };
-    (told, permit)
+    (decision, permit)
 }
 
-impl Told for Http {
+impl FrontClient for Http {
     const NAME: &'static str = "a server over HTTP";
     const MOST: u64 = u64::MAX;
 
@@ -224,10 +224,10 @@ impl Told for Http {
 
     fn take(&mut self, key: &[u8], limit: &Limit, ask: Ask) -> (Answer, Option<String>) {
         let answer = self.ask("/v1/take", (key, limit), ask);
-        let told = http_answer(&answer);
-        let is_allowed = matches!(told.0.verdict, Verdict::Allowed { .. });
+        let decision = http_answer(&answer);
+        let is_allowed = matches!(decision.0.verdict, Verdict::Allowed { .. });
         assert_eq!(answer.status, if is_allowed { 200 } else { 429 });
-        told
+        decision
     }
 
     fn peek(&mut self, key: &[u8], limit: &Limit, ask: Ask) -> Answer {

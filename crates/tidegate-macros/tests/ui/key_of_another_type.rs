@@ -1,4 +1,4 @@
-use tidegate::Refusal;
+use tidegate::Denied;
 use tidegate_macros::rate_limit;
 
 struct User {
@@ -6,12 +6,12 @@ struct User {
 }
 
 #[rate_limit("10/s", key = user)]
-fn login(user: User) -> Result<u64, Refusal> {
+fn login(user: User) -> Result<u64, Denied> {
     Ok(user.id)
 }
 
 #[rate_limit("10/s", key = ("login", user))]
-fn login_by_parts(user: User) -> Result<u64, Refusal> {
+fn login_by_parts(user: User) -> Result<u64, Denied> {
     Ok(user.id)
 }
 

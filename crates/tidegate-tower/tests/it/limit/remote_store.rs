@@ -134,7 +134,8 @@ impl Store for Slow {
 
 fn by(store: &Arc<Slow>, text: &str) -> RateLimitLayer {
     let policy = Policy::from_toml(text).unwrap_or_else(|error| panic!("{error}"));
-    let gate = Gate::new(policy, FallbackStore::new(store.clone(), &Zone::new(1 << 16)));
+    let gate = Gate::new(policy, FallbackStore::new(store.clone(), &Zone::new(1 << 16)))
+        .expect("the store supports the policy");
     RateLimitLayer::rules(gate).attribute("user", key::header("x-user"))
 }
 
@@ -184,7 +185,7 @@ fn a_correction_that_is_under_way_goes_on_when_the_client_hangs_up() {
 
 #[test]
 fn a_store_that_fails_is_gone_on_without_as_the_rule_says() {
-    for (policy, status, told) in [("open", 200, false), ("closed", 503, true), ("local", 200, true)] {
+    for (policy, status, has_fields) in [("open", 200, false), ("closed", 503, true), ("local", 200, true)] {
         let store = Slow::new();
         store.fails.store(true, Ordering::SeqCst);
         store.answer(100);
@@ -194,7 +195,7 @@ fn a_store_that_fails_is_gone_on_without_as_the_rule_says() {
         let response = over[0].1.as_ref().unwrap();
         assert_eq!(
             (response.status().as_u16(), field(response, "ratelimit").is_some()),
-            (status, told),
+            (status, has_fields),
             "{policy}"
         );
         assert_eq!(field(response, "retry-after"), (status == 503).then_some("1"));
@@ -209,7 +210,8 @@ fn while_it_fails(policy: &str, cost: u64) -> (u16, Option<String>) {
     let text = format!("[[rule]]\nname = 'a'\nlimit = '4/h'\non_store_failure = '{policy}'\n");
     let rules = Policy::from_toml(&text).unwrap_or_else(|error| panic!("{error}"));
     let two = std::num::NonZeroU64::new(2).unwrap();
-    let gate = Gate::new(rules, FallbackStore::new(store, &Zone::new(1 << 16)).nodes(two));
+    let gate = Gate::new(rules, FallbackStore::new(store, &Zone::new(1 << 16)).nodes(two))
+        .expect("the store supports the policy");
     let mut service = Counting::default().behind(&RateLimitLayer::rules(gate).cost(move |_| cost));
     let over = Task::new([service.call(of("ana"))]).run();
     let response = over[0].1.as_ref().unwrap();
@@ -256,9 +258,9 @@ fn a_place_in_flight_goes_back_with_the_response_and_one_that_was_dropped_at_onc
 /// The missing permits are those of abandoned requests: no request that passes is needed to release them.
 #[test]
 fn clients_that_hang_up_together_leave_the_places_to_others() {
-    let (store, (_tell, told)) = (Slow::new(), watch::channel(false));
+    let (store, (_release, released)) = (Slow::new(), watch::channel(false));
     let layer = by(&store, "[[rule]]\nname = 'two'\nlimit = '2/1h concurrency'\n");
-    let mut service = layer.layer(lost(&told));
+    let mut service = layer.layer(lost(&released));
     let mut both = Task::new([service.call(of("ana")), service.call(of("bob"))]);
     assert!(both.run().is_empty());
     store.answer(2);

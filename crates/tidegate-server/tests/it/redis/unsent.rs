@@ -31,7 +31,7 @@ fn a_client_that_resets_while_the_store_is_asked_holds_no_place() {
     let redis = redis();
     let proxy = Proxy::start(redis.address());
     let store = format!("[store]\nkind = \"redis\"\nurl = \"{}\"\ndeadline = \"5s\"\n", proxy.url());
-    let node = Node::start("untold", &(store + RULES));
+    let node = Node::start("unsent", &(store + RULES));
     // The first take of a limit lists it first, which needs its own reply.
     let mut client = node.resp();
     for first in [&["TG.TAKE", "ana", "LIMIT", LIMIT][..], &["TG.ADMIT", "user", "ana"]] {

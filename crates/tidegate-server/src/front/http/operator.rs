@@ -1,4 +1,7 @@
 //! Requests of the operator, which change rules or overrides: their preconditions, and their execution.
+//!
+//! Such a change requires the token, and states with `If-Match` which version it replaces. Of two operators who
+//! edit the same version, the second gets status 412 and not the last word.
 
 use std::sync::Arc;
 
@@ -14,6 +17,9 @@ use crate::engine::Engine;
 use crate::precondition::{Precondition, Tag, Tags, Unmet};
 
 /// Makes the change, if its preconditions are met.
+///
+/// The body is parsed before the preconditions are checked, so an invalid change is status 400 or 422 in either
+/// case.
 pub(super) async fn change(
     route: Route,
     body: Bytes,
@@ -30,6 +36,8 @@ pub(super) async fn change(
 }
 
 /// Reads the preconditions of a change.
+///
+/// An invalid list of tags is a problem: a typing error must not make a change unconditional.
 pub(super) fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem> {
     Ok(Precondition {
         if_match: tags(headers, &header::IF_MATCH)?,
@@ -39,6 +47,8 @@ pub(super) fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem>
 
 /// Sets the entity tag of a reply. The reply's form and counts may change while the tag stays, so caches must not store
 /// it.
+///
+/// `If-None-Match` of a read is not evaluated: the reply is always complete.
 pub(super) fn tag_reply(headers: &mut HeaderMap, tag: Option<Tag>) {
     let value = tag.and_then(|tag| HeaderValue::try_from(tag.to_string()).ok());
     headers.extend(value.map(|value| (header::ETAG, value)));
@@ -47,6 +57,9 @@ pub(super) fn tag_reply(headers: &mut HeaderMap, tag: Option<Tag>) {
 
 /// Returns the problem of a change whose preconditions are not met. `thing` is the target of the change, and `GET path`
 /// shows it.
+///
+/// Status 428 asks for a precondition, status 412 says that it failed. The detail names the request that shows the
+/// current version.
 pub(super) fn unmet(why: Unmet, thing: &str, path: &str) -> Problem {
     let again =
         format!("GET {path} again, make the change in what it shows now, and send the new entity tag");
@@ -73,6 +86,8 @@ pub(super) fn unmet(why: Unmet, thing: &str, path: &str) -> Problem {
 }
 
 /// Reads all tags of a field, which may have several lines.
+///
+/// Returns `None` if there is no such field. `*` counts only as the whole value of a single field.
 fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem> {
     let mut lines = headers.get_all(name).iter().peekable();
     if lines.peek().is_none() {
@@ -139,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag_is_told_what_would_do() {
+    fn an_invalid_tag_is_an_error_with_a_remedy() {
         for lines in [
             &["a"][..],
             &["\"a"],

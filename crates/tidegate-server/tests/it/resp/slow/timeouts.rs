@@ -53,16 +53,16 @@ impl Punctual {
 
     fn ask(&mut self, input: &[u8], answer: &[u8]) -> Result<(), HeldUp> {
         let now = Since::now();
-        let told = try_ask(&self.stream, input, answer.len());
+        let reply = try_ask(&self.stream, input, answer.len());
         self.asked.within(self.bound)?;
-        assert_eq!(told.expect("a client that asks in time is answered"), answer);
+        assert_eq!(reply.expect("a client that asks in time is answered"), answer);
         self.asked = now;
         Ok(())
     }
 }
 
 #[test]
-fn whoever_is_silent_is_cut_off_and_whoever_asks_is_not() {
+fn a_silent_client_is_disconnected_and_a_busy_one_is_not() {
     in_time(|idle| {
         let running = Running::bounded(Bounds { idle_timeout: idle, ..PATIENT });
         let mut busy = Punctual::new(&running, idle, b"", b"");
@@ -92,7 +92,7 @@ fn a_request_that_does_not_arrive_is_cut_off_wherever_it_stops() {
 fn a_request_that_drips_is_cut_off_although_there_is_always_more_of_it() {
     let running = Running::bounded(Bounds { request_timeout: SOON, ..PATIENT });
     let stream = connect(address(&running));
-    stream.set_read_timeout(Some(SOON / 20)).expect("a socket can be told");
+    stream.set_read_timeout(Some(SOON / 20)).expect("a socket option can be set");
     let drops = (0..10_000).take_while(|_| {
         (&stream).write_all(b"x").is_ok()
             && (&stream).read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
@@ -113,7 +113,7 @@ fn a_stream_of_requests_that_never_pauses_between_two_goes_on() {
 }
 
 #[test]
-fn whoever_is_between_two_requests_has_the_longer_time() {
+fn between_two_requests_only_the_idle_timeout_runs() {
     in_time(|arrival| {
         let running = Running::bounded(Bounds { request_timeout: arrival, ..PATIENT });
         let mut silent = Punctual::new(&running, arrival, b"*1\r\n$4\r\nPI", b"");

@@ -45,13 +45,13 @@ fn what_passed_while_the_store_failed_is_not_given_back_by_it() {
             over.iter().filter(|(_, answer)| answer.as_ref().unwrap().status().is_success()).count()
         };
         assert_eq!(passed(), 2);
-        let (tell, told) = watch::channel(false);
-        let mut slow = layer.layer(lost(&told));
+        let (release, released) = watch::channel(false);
+        let mut slow = layer.layer(lost(&released));
         store.fails.store(true, Ordering::SeqCst);
         let mut waiting = Task::new((0..2).map(|_| slow.call(of("ana"))));
         assert!(waiting.run().is_empty());
         store.fails.store(false, Ordering::SeqCst);
-        tell.send(true).unwrap();
+        release.send(true).unwrap();
         assert_eq!(waiting.run().len(), 2);
         assert_eq!(passed(), 0, "{how}");
     }

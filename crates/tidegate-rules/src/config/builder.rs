@@ -1,0 +1,392 @@
+//! Builders of a policy in code, with the fields, the checks and the messages of a policy file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use tidegate::{Limit, OnStoreFailure, WhenFull};
+use tidegate_support::{Complaint, Complaints};
+
+use super::PolicyError;
+use super::valid::choice::{DECISIONS, FAILURES, MISSING, MODES, REPEATED, WHEN_FULL, word_for};
+use super::valid::{MAX_RULES, Valid, too_many_rules};
+use super::written::{
+    MAX_LIST, PolicyText, RuleText, WindowText, Written, ZoneText, empty_list, too_long_list,
+};
+use crate::key::{OnMissing, OnRepeated};
+use crate::policy::Policy;
+use crate::rule::{Mode, Rule, StaticVerdict};
+
+/// A policy under construction in code; see [`Policy::builder`].
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct PolicyBuilder {
+    rules: Vec<RuleBuilder>,
+    zones: BTreeMap<String, usize>,
+}
+
+/// A rule under construction in code; see [`Rule::builder`].
+///
+/// Each method sets the field of the same name in a policy file, with the same syntax. A second call replaces the value
+/// of the first, except for conditions and schedule windows, which are added. Invalid values are reported by
+/// [`PolicyBuilder::build`], all at once.
+#[derive(Clone, Debug)]
+#[must_use = "a rule has an effect only in a policy"]
+pub struct RuleBuilder {
+    text: RuleText,
+    /// The errors of values that have no text form.
+    errors: Vec<String>,
+}
+
+/// A time window in which a rule has other parameters; see [`RuleBuilder::window`].
+///
+/// Parameters that are not set are those of the rule outside its schedule.
+///
+/// ```
+/// use tidegate_rules::{Policy, Rule, ScheduleWindow};
+///
+/// let sale = ScheduleWindow::new("11-11T00:00", "11-12T00:00").timezone("Asia/Shanghai").limit("50/s");
+/// let rule = Rule::builder("orders").key(["user"]).limit("5/s").window(sale);
+/// let policy = Policy::builder().rule(rule).build()?;
+/// assert_eq!(policy.rules()[0].schedule().count(), 1);
+/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a window has an effect only in a rule"]
+pub struct ScheduleWindow {
+    text: WindowText,
+    errors: Vec<String>,
+}
+
+impl Policy {
+    /// Creates an empty builder of a policy.
+    ///
+    /// Use it when a program computes its rules. A policy that people edit is better kept as text, for
+    /// [`Policy::from_toml`]: its errors have lines and columns, and `tidegate check` warns of probable mistakes.
+    ///
+    /// ```
+    /// use tidegate_rules::{Policy, Rule};
+    ///
+    /// let login = Rule::builder("login").when("path", "/login").key(["ip"]).limit("5/m sliding-log");
+    /// let policy = Policy::builder().rule(login).build()?;
+    /// assert_eq!(policy.rules()[0].limit().map(ToString::to_string).as_deref(), Some("5/m sliding-log"));
+    ///
+    /// let error = Policy::builder().rule(Rule::builder("login").limit("60/min")).build().unwrap_err();
+    /// assert!(error.to_string().starts_with("rule \"login\": limit \"60/min\": unknown unit \"min\""));
+    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// ```
+    pub fn builder() -> PolicyBuilder {
+        PolicyBuilder::default()
+    }
+}
+
+impl PolicyBuilder {
+    /// Appends a rule. The order matters only for rules with a decision: the first that matches decides.
+    pub fn rule(mut self, rule: RuleBuilder) -> PolicyBuilder {
+        self.rules.push(rule);
+        self
+    }
+
+    /// Adds a zone of this size in bytes, which rules can name. A second zone of the same name replaces the first.
+    pub fn zone(mut self, name: impl Into<String>, bytes: usize) -> PolicyBuilder {
+        self.zones.insert(name.into(), bytes);
+        self
+    }
+
+    /// Validates all rules and zones, as [`Policy::from_toml`] does for a file.
+    ///
+    /// # Errors
+    /// All errors at once. Each message is that of the file, after the name of its rule in place of line and column.
+    pub fn build(self) -> Result<Policy, PolicyError> {
+        let mut complaints = Complaints::default();
+        if self.rules.len() > MAX_RULES {
+            complaints.push(Complaint::alone(too_many_rules()));
+            return Err(PolicyError::in_code(complaints.shown(), &[]));
+        }
+        let (mut written, mut places) = (PolicyText::default(), Vec::new());
+        for (index, rule) in self.rules.into_iter().enumerate() {
+            places.push(format!("rule {:?}", rule.name()));
+            written.rules.push(rule.written_at(index, &mut complaints));
+        }
+        for (name, bytes) in self.zones {
+            let span = places.len()..places.len();
+            places.push(format!("zone {name:?}"));
+            let size = Some(Written { value: bytes.to_string(), span: span.clone() });
+            written.zones.push(ZoneText { name: Written { value: name, span }, has_fields: true, size });
+        }
+        let mut valid = Valid::new(None, complaints);
+        match valid.all(&written) {
+            Some(all) => Ok(Policy::new(all.rules, all.zones, valid.slots)),
+            None => Err(PolicyError::in_code(valid.complaints.shown(), &places)),
+        }
+    }
+}
+
+impl PolicyError {
+    /// Creates the error of a policy made in code, in which the position of a complaint is the index of its rule or
+    /// zone.
+    fn in_code(complaints: Vec<Complaint>, places: &[String]) -> PolicyError {
+        let named = complaints.into_iter().map(|complaint| {
+            let place = complaint.span.and_then(|span| places.get(span.start));
+            // Some messages begin with the name of the rule already.
+            let place = place.filter(|place| !complaint.what.starts_with(place.as_str()));
+            Complaint::alone(place.map_or(String::new(), |place| format!("{place}: ")) + &complaint.what)
+        });
+        PolicyError { text: String::new(), complaints: named.collect() }
+    }
+}
+
+impl Rule {
+    /// Creates a builder of a rule with this name, under which its counts are kept.
+    ///
+    /// A rule needs a limit or a decision. Without conditions it applies to every request, and without a key it counts
+    /// all of them together.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::Limit;
+    /// use tidegate_rules::{Mode, Policy, Rule};
+    ///
+    /// let tenants = ["acme", "initech"].map(|tenant| {
+    ///     Rule::builder(format!("tenant-{tenant}"))
+    ///         .when("path", "/api/{*rest}")
+    ///         .when("header.x-tenant", tenant)
+    ///         .key(["user"])
+    ///         .limit(Limit::per_second(10).burst(20))
+    ///         .max_wait(Duration::from_millis(500))
+    ///         .mode(Mode::Shadow)
+    /// });
+    /// let policy = tenants.into_iter().fold(Policy::builder(), |policy, rule| policy.rule(rule)).build()?;
+    /// assert_eq!(policy.rules().len(), 2);
+    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// ```
+    pub fn builder(name: impl Into<String>) -> RuleBuilder {
+        let text = RuleText { name: Some(Written::in_code(name.into())), ..RuleText::default() };
+        RuleBuilder { text, errors: Vec::new() }.with("name", |_| ())
+    }
+}
+
+impl RuleBuilder {
+    /// Adds a condition: the attribute has to match this pattern. A rule applies if all of its conditions match.
+    pub fn when(self, attribute: impl Into<String>, pattern: impl Into<String>) -> RuleBuilder {
+        self.when_any(attribute, [pattern])
+    }
+
+    /// Adds a condition: the attribute has to match any of these patterns, of which there must be one at least.
+    pub fn when_any<P: Into<String>>(
+        mut self,
+        attribute: impl Into<String>,
+        patterns: impl IntoIterator<Item = P>,
+    ) -> RuleBuilder {
+        let attribute = attribute.into();
+        let patterns = self.list(&attribute, patterns);
+        if patterns.is_empty() {
+            self.errors.push(empty_list(&attribute));
+        }
+        self.with("when", |text| text.when.push((Written::in_code(attribute), patterns)))
+    }
+
+    /// Sets the attributes that form the key. Each combination of their values has its own count.
+    pub fn key<A: Into<String>>(mut self, attributes: impl IntoIterator<Item = A>) -> RuleBuilder {
+        let key = self.list("key", attributes);
+        self.with("key", |text| text.key = Some(key))
+    }
+
+    /// Sets the limit: a [`Limit`], or text such as `"10/s burst 20"`.
+    pub fn limit<L>(mut self, limit: L) -> RuleBuilder
+    where
+        L: TryInto<Limit>,
+        L::Error: fmt::Display,
+    {
+        let limit = limit_text(limit, &mut self.errors);
+        self.with("limit", |text| text.limit = limit)
+    }
+
+    /// Sets a decision without a limit for all requests that match.
+    pub fn decision(self, decision: StaticVerdict) -> RuleBuilder {
+        self.with("decision", |text| text.decision = choice(&DECISIONS, decision))
+    }
+
+    /// Sets the mode: enforced, which is the default, or shadow (a dry run).
+    #[doc(alias = "dry run")]
+    pub fn mode(self, mode: Mode) -> RuleBuilder {
+        self.with("mode", |text| text.mode = choice(&MODES, mode))
+    }
+
+    /// Makes the rule a candidate: it is measured beside this rule, which it would replace, and denies no request.
+    /// Conditions, key and zone are those of that rule.
+    #[doc(alias = "A/B test")]
+    pub fn candidate_for(self, rule: impl Into<String>) -> RuleBuilder {
+        self.with("candidate_for", |text| text.candidate_for = Some(Written::in_code(rule.into())))
+    }
+
+    /// Sets the weight of each unit of a request's cost under this rule; 1 by default.
+    pub fn cost(self, weight: u64) -> RuleBuilder {
+        self.with("cost", |text| text.cost = Some(Written::in_code(weight)))
+    }
+
+    /// Sets the longest delay that the rule grants, at most a year. It is rounded up to whole microseconds.
+    pub fn max_wait(self, longest: Duration) -> RuleBuilder {
+        self.with("max_wait", |text| text.max_wait = Some(duration_text(longest)))
+    }
+
+    /// Adds a window to the schedule. If windows overlap, the first one that was added is in force.
+    pub fn window(mut self, window: ScheduleWindow) -> RuleBuilder {
+        self.errors.extend(window.errors);
+        self.with("schedule", |text| text.schedule.push(window.text))
+    }
+
+    /// Sets the behavior for requests in which a part of the key is missing.
+    pub fn on_missing(self, behavior: OnMissing) -> RuleBuilder {
+        self.with("on_missing", |text| text.on_missing = choice(&MISSING, behavior))
+    }
+
+    /// Sets the behavior for requests that have several values for a part of the key.
+    pub fn on_repeated(self, behavior: OnRepeated) -> RuleBuilder {
+        self.with("on_repeated", |text| text.on_repeated = choice(&REPEATED, behavior))
+    }
+
+    /// Sets the behavior while the store fails: a share of the limit on this node, fail-open or fail-closed.
+    #[doc(alias = "fail-open")]
+    #[doc(alias = "fail-closed")]
+    pub fn on_store_failure(self, behavior: OnStoreFailure) -> RuleBuilder {
+        self.with("on_store_failure", |text| text.on_store_failure = choice(&FAILURES, behavior))
+    }
+
+    /// Sets the behavior for keys that find no free cell in a zone.
+    #[doc(alias = "eviction")]
+    pub fn when_full(self, behavior: WhenFull) -> RuleBuilder {
+        self.with("when_full", |text| text.when_full = choice(&WHEN_FULL, behavior))
+    }
+
+    /// Counts in this zone, which the policy has to have; see [`PolicyBuilder::zone`].
+    pub fn zone(self, zone: impl Into<String>) -> RuleBuilder {
+        self.with("zone", |text| text.zone = Some(Written::in_code(zone.into())))
+    }
+
+    /// Counts IPv4 addresses of one network of this prefix length together; 32 by default.
+    pub fn ipv4_prefix(self, bits: u8) -> RuleBuilder {
+        self.with("ipv4_prefix", |text| text.ipv4_prefix = Some(Written::in_code(bits.into())))
+    }
+
+    /// Counts IPv6 addresses of one network of this prefix length together; 64 by default.
+    pub fn ipv6_prefix(self, bits: u8) -> RuleBuilder {
+        self.with("ipv6_prefix", |text| text.ipv6_prefix = Some(Written::in_code(bits.into())))
+    }
+
+    /// Names the parts of the key that were verified before the request reaches the gate.
+    pub fn trusted<A: Into<String>>(mut self, attributes: impl IntoIterator<Item = A>) -> RuleBuilder {
+        let trusted = self.list("trusted", attributes);
+        self.with("trusted", |text| text.trusted = Some(trusted))
+    }
+
+    /// Sets a field, and records that it is present.
+    fn with(mut self, field: &'static str, set: impl FnOnce(&mut RuleText)) -> RuleBuilder {
+        if !self.text.says(field) {
+            self.text.fields.push(Written::in_code(field));
+        }
+        set(&mut self.text);
+        self
+    }
+
+    fn list<V: Into<String>>(
+        &mut self,
+        of: &str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Vec<Written<String>> {
+        let list: Vec<_> =
+            values.into_iter().take(MAX_LIST + 1).map(|value| Written::in_code(value.into())).collect();
+        if list.len() > MAX_LIST {
+            self.errors.push(too_long_list(of));
+        }
+        list
+    }
+
+    fn name(&self) -> &str {
+        self.text.name.as_ref().map_or("", |name| &name.value)
+    }
+
+    /// Returns the rule with its index in place of every position, and reports the errors found so far. The conditions
+    /// are sorted, as those of a file are.
+    fn written_at(self, index: usize, complaints: &mut Complaints) -> RuleText {
+        let RuleBuilder { mut text, errors } = self;
+        errors.into_iter().for_each(|what| complaints.push(Complaint::at(index..index, what)));
+        text.when.sort_by(|(one, _), (other, _)| one.value.cmp(&other.value));
+        text.move_to(index);
+        text
+    }
+}
+
+impl ScheduleWindow {
+    /// Creates a window between two times: of every day (`"09:00"`), of every year (`"11-11T00:00"`) or of one year
+    /// (`"2026-11-11T00:00"`).
+    pub fn new(from: impl Into<String>, to: impl Into<String>) -> ScheduleWindow {
+        let mut text = WindowText { fields: vec!["from", "to"], ..WindowText::default() };
+        (text.from, text.to) = (Some(Written::in_code(from.into())), Some(Written::in_code(to.into())));
+        ScheduleWindow { text, errors: Vec::new() }
+    }
+
+    /// Restricts the window to these days of the week, such as `"sat"`.
+    pub fn days<D: Into<String>>(self, days: impl IntoIterator<Item = D>) -> ScheduleWindow {
+        let days = days.into_iter().map(|day| Written::in_code(day.into())).collect();
+        self.with("days", |text| text.days = Some(days))
+    }
+
+    /// Sets the time zone by its IANA name, such as `"Europe/Berlin"`; UTC by default.
+    pub fn timezone(self, name: impl Into<String>) -> ScheduleWindow {
+        self.with("timezone", |text| text.timezone = Some(Written::in_code(name.into())))
+    }
+
+    /// Sets the limit in this window.
+    pub fn limit<L>(mut self, limit: L) -> ScheduleWindow
+    where
+        L: TryInto<Limit>,
+        L::Error: fmt::Display,
+    {
+        let limit = limit_text(limit, &mut self.errors);
+        self.with("limit", |text| text.limit = limit)
+    }
+
+    /// Sets the weight of each unit of a request's cost in this window.
+    pub fn cost(self, weight: u64) -> ScheduleWindow {
+        self.with("cost", |text| text.cost = Some(Written::in_code(weight)))
+    }
+
+    /// Sets the longest delay that the rule grants in this window, at most a year.
+    pub fn max_wait(self, longest: Duration) -> ScheduleWindow {
+        self.with("max_wait", |text| text.max_wait = Some(duration_text(longest)))
+    }
+
+    /// Sets the mode in this window.
+    pub fn mode(self, mode: Mode) -> ScheduleWindow {
+        self.with("mode", |text| text.mode = choice(&MODES, mode))
+    }
+
+    fn with(mut self, field: &'static str, set: impl FnOnce(&mut WindowText)) -> ScheduleWindow {
+        self.text.fields.push(field);
+        set(&mut self.text);
+        self
+    }
+}
+
+/// Returns the text of a limit, which parses as the same limit, or records the error of its conversion.
+fn limit_text<L>(limit: L, errors: &mut Vec<String>) -> Option<Written<String>>
+where
+    L: TryInto<Limit>,
+    L::Error: fmt::Display,
+{
+    let limit: Result<Limit, _> = limit.try_into();
+    limit
+        .map(|limit| Written::in_code(limit.to_string()))
+        .map_err(|error| errors.push(error.to_string()))
+        .ok()
+}
+
+/// Returns a duration in microseconds, rounded up.
+fn duration_text(duration: Duration) -> Written<String> {
+    Written::in_code(format!("{}us", duration.as_nanos().div_ceil(1000)))
+}
+
+fn choice<T: Copy + PartialEq>(known: &[(&'static str, T)], value: T) -> Option<Written<String>> {
+    Some(Written::in_code(word_for(known, value)))
+}
