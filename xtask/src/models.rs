@@ -42,7 +42,7 @@ pub(crate) fn miri(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn models_command(extra: &[String]) -> Result<Command, Failure> {
-    let mut command = cargo(&["test", "-p", "tidegate", "--lib", "--locked", "--", "models"])?;
+    let mut command = cargo(&["test", "-p", "tidegate-core", "--lib", "--locked", "--", "models"])?;
     command.args(extra).env("CARGO_TARGET_DIR", target_folder()?.join("models"));
     command.env("RUSTFLAGS", with_models(&env::var("RUSTFLAGS").unwrap_or_default()));
     set_unless_set(&mut command, "LOOM_MAX_PREEMPTIONS", MAX_PREEMPTIONS);
@@ -54,7 +54,7 @@ fn with_models(flags: &str) -> String {
 }
 
 fn miri_command(extra: &[String]) -> Result<Command, Failure> {
-    let mut command = nightly_cargo(&["miri", "test", "-p", "tidegate", "--lib", "--locked", "--"])?;
+    let mut command = nightly_cargo(&["miri", "test", "-p", "tidegate-core", "--lib", "--locked", "--"])?;
     command.args(extra);
     set_unless_set(&mut command, "MIRIFLAGS", MIRI_FLAGS);
     Ok(command)
@@ -96,12 +96,12 @@ mod tests {
     #[test]
     fn extra_arguments_reach_the_test_program() {
         let described = describe(&models_command(&["--nocapture".to_owned()]).unwrap());
-        let expected = "cargo test -p tidegate --lib --locked -- models --nocapture";
+        let expected = "cargo test -p tidegate-core --lib --locked -- models --nocapture";
         assert!(described.ends_with(expected), "{described}");
 
         let all = describe(&miri_command(&[]).unwrap());
         let some = describe(&miri_command(&["store".to_owned(), "wait".to_owned()]).unwrap());
-        assert!(all.ends_with("cargo +nightly miri test -p tidegate --lib --locked --"), "{all}");
+        assert!(all.ends_with("cargo +nightly miri test -p tidegate-core --lib --locked --"), "{all}");
         assert_eq!(some, format!("{all} store wait"));
     }
 

@@ -72,9 +72,9 @@ fn mutate(extra: &[String], folder: &Path) -> Result<(), Failure> {
 }
 
 fn command(extra: &[String], folder: &Path) -> Result<Command, Failure> {
-    let mut command = cargo(&["mutants", "-p", "tidegate"])?;
+    let mut command = cargo(&["mutants", "-p", "tidegate-core"])?;
     for file in FILES {
-        command.args(["--file", &format!("crates/tidegate/src/{file}")]);
+        command.args(["--file", &format!("crates/tidegate-core/src/{file}")]);
     }
     command.args(["--exclude-re", NOT_MUTATED]);
     command.args(["--test-tool", "cargo", "--profile", "mutants"]);
@@ -168,7 +168,7 @@ mod tests {
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
 
         for file in FILES {
-            let expected = ["--file".to_owned(), format!("crates/tidegate/src/{file}")];
+            let expected = ["--file".to_owned(), format!("crates/tidegate-core/src/{file}")];
             assert!(arguments.windows(2).any(|pair| pair == expected), "{file}");
         }
         assert_eq!(arguments[arguments.len() - 3..], ["/folder", "--shard", "1/4"]);

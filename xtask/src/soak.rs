@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn command(options: &Options) -> Result<Command, Failure> {
-    let mut command = cargo(&["test", "--release", "-p", "tidegate", "--test", "it"])?;
+    let mut command = cargo(&["test", "--release", "-p", "tidegate-core", "--test", "it"])?;
     command.args(["--", "oracle", "laws", "hammer", "--nocapture", "--test-threads", "2"]);
     command.env("TIDEGATE_TRACES", options.traces.to_string());
     if let Some(seed) = &options.seed {
@@ -73,7 +73,7 @@ mod tests {
     fn oracles_laws_and_hammers_run_with_the_options() {
         let described = describe(&command(&parse_words("--traces 5 --seed 7").unwrap()).unwrap());
 
-        let program = "cargo test --release -p tidegate --test it";
+        let program = "cargo test --release -p tidegate-core --test it";
         let filters = "-- oracle laws hammer --nocapture --test-threads 2";
         assert_eq!(described, format!("TIDEGATE_SEED=7 TIDEGATE_TRACES=5 {program} {filters}"));
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! what: a denied request is charged all the same
-//! file: crates/tidegate/src/algorithm/token_bucket.rs
+//! file: crates/tidegate-core/src/algorithm/token_bucket.rs
 //! test: it:a_denied_request_spends_nothing
 //! test: lib:denial
 //! find:
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     const FAULT: &str = concat!(
-        "what: denial is charged\nfile: crates/tidegate/src/a.rs\ntest: it:oracle::free\ntest: lib:denial\n",
+        "what: denial is charged\nfile: crates/tidegate-core/src/a.rs\ntest: it:oracle::free\ntest: lib:denial\n",
         "\nfind:\n<<<\n  if a {\n  b\n>>>\nreplace:\n<<<\n>>>\n",
     );
 
@@ -182,15 +182,15 @@ mod tests {
         let tests: Vec<String> = fault.tests.iter().map(Test::to_string).collect();
 
         assert_eq!(fault.what, "denial is charged");
-        assert_eq!(fault.file, "crates/tidegate/src/a.rs");
-        assert_eq!(tests, ["tidegate/it:oracle::free", "tidegate/lib:denial"]);
+        assert_eq!(fault.file, "crates/tidegate-core/src/a.rs");
+        assert_eq!(tests, ["tidegate-core/it:oracle::free", "tidegate-core/lib:denial"]);
         assert_eq!(fault.find, "  if a {\n  b");
         assert_eq!(fault.replace.as_deref(), Some(""));
     }
 
     #[test]
     fn a_test_belongs_to_the_crate_of_the_file_unless_its_line_names_another() {
-        let text = FAULT.replace("crates/tidegate/src/a.rs", "crates/tidegate-rules/src/a.rs");
+        let text = FAULT.replace("crates/tidegate-core/src/a.rs", "crates/tidegate-rules/src/a.rs");
         let fault = Fault::parse("01", &text.replace("it:oracle", "tidegate-server/it:oracle")).unwrap();
         let packages: Vec<_> = fault.tests.iter().map(|test| &*test.package).collect();
         assert_eq!(packages, ["tidegate-server", "tidegate-rules"]);

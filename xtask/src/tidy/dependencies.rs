@@ -16,8 +16,20 @@ struct Member {
     at_most: usize,
 }
 
-const MEMBERS: [Member; 15] = [
-    Member { name: "tidegate", may_use: &[], at_most: 3 },
+const MEMBERS: [Member; 16] = [
+    Member {
+        name: "tidegate",
+        may_use: &[
+            "tidegate-core",
+            "tidegate-macros",
+            "tidegate-outbound",
+            "tidegate-redis",
+            "tidegate-rules",
+            "tidegate-tower",
+        ],
+        at_most: 6,
+    },
+    Member { name: "tidegate-core", may_use: &[], at_most: 3 },
     Member { name: "tidegate-macros", may_use: &["tidegate"], at_most: 4 },
     Member { name: "tidegate-outbound", may_use: &["tidegate", "tidegate-tower"], at_most: 8 },
     Member { name: "tidegate-redis", may_use: &["tidegate", "tidegate-support"], at_most: 8 },
@@ -170,25 +182,25 @@ mod tests {
     fn allowed_directions_pass() {
         let bench =
             "[package]\nname = \"bench\"\n[dependencies]\ngovernor = \"1\"\ntidegate.workspace = true\n";
-        let library = "[package]\nname = \"tidegate\"\n[dev-dependencies]\nconformance.workspace = true\n";
+        let library = "[package]\nname = \"tidegate-core\"\n[dev-dependencies]\nconformance.workspace = true\n";
         assert_eq!(messages(bench), [""; 0]);
         assert_eq!(messages(library), [""; 0]);
     }
 
     #[test]
     fn a_forbidden_direction_is_found() {
-        let library = "[package]\nname = \"tidegate\"\n[dependencies]\nconformance.workspace = true\n";
-        assert_eq!(messages(library), ["4: `tidegate` may not depend on `conformance`"]);
+        let library = "[package]\nname = \"tidegate-core\"\n[dependencies]\nconformance.workspace = true\n";
+        assert_eq!(messages(library), ["4: `tidegate-core` may not depend on `conformance`"]);
     }
 
     #[test]
     fn one_dependency_too_many_is_found() {
-        let three = "[package]\nname = \"tidegate\"\n[dependencies]\na = \"1\"\nb = \"1\"\nc = \"1\"\n";
+        let three = "[package]\nname = \"tidegate-core\"\n[dependencies]\na = \"1\"\nb = \"1\"\nc = \"1\"\n";
         let commands = "[package]\nname = \"xtask\"\n[dependencies]\na = \"1\"\nb = \"1\"\nc = \"1\"\n";
         assert_eq!(messages(three), [""; 0]);
         assert_eq!(
             messages(&format!("{three}d = \"1\"\n")),
-            ["7: `tidegate` may have at most 3 dependencies, found 4"]
+            ["7: `tidegate-core` may have at most 3 dependencies, found 4"]
         );
         assert_eq!(messages(commands), ["6: `xtask` may have at most 2 dependencies, found 3"]);
     }
@@ -196,14 +208,14 @@ mod tests {
     #[test]
     fn what_only_the_models_need_is_free() {
         let library = concat!(
-            "[package]\nname = \"tidegate\"\n",
+            "[package]\nname = \"tidegate-core\"\n",
             "[dependencies]\na = \"1\"\nb = \"1\"\nc = \"1\"\n",
             "[target.'cfg(tidegate_models)'.dependencies]\nloom.workspace = true\n",
         );
         assert_eq!(messages(library), [""; 0]);
         assert_eq!(
             messages(&format!("{library}[target.'cfg(unix)'.dependencies]\nd = \"1\"\n")),
-            ["10: `tidegate` may have at most 3 dependencies, found 4"]
+            ["10: `tidegate-core` may have at most 3 dependencies, found 4"]
         );
     }
 

@@ -50,7 +50,7 @@ const LAYERS: [Layer; 4] = [
 impl Layer {
     fn holds(&self, path: &str) -> bool {
         let inside =
-            path.strip_prefix("crates/tidegate/src/").and_then(|path| path.strip_prefix(self.module));
+            path.strip_prefix("crates/tidegate-core/src/").and_then(|path| path.strip_prefix(self.module));
         inside.is_some_and(|rest| rest == ".rs" || (rest.starts_with('/') && rest.ends_with(".rs")))
     }
 
@@ -117,17 +117,17 @@ mod tests {
     fn a_layer_may_look_down_and_talk_about_anything() {
         let files = [
             file(
-                "crates/tidegate/src/algorithm/token.rs",
+                "crates/tidegate-core/src/algorithm/token.rs",
                 "//! No `Instant`.\nuse crate::{limit::Limit, time};\n",
             ),
-            file("crates/tidegate/src/time/tick.rs", "// crate::limit asks us.\nfn a(instant: Ticks) {}\n"),
+            file("crates/tidegate-core/src/time/tick.rs", "// crate::limit asks us.\nfn a(instant: Ticks) {}\n"),
             file(
-                "crates/tidegate/src/store/map.rs",
+                "crates/tidegate-core/src/store/map.rs",
                 "use crate::algorithm::Algorithm;\nuse std::time::Instant;\n",
             ),
-            file("crates/tidegate/src/wait/queue.rs", "use crate::{store::Store, time::Clock};\n"),
-            file("crates/tidegate/src/limiter.rs", "use crate::{store::Store, wait::Queue};\n"),
-            file("crates/tidegate/src/timeless.rs", "use crate::limit::Limit;\n"),
+            file("crates/tidegate-core/src/wait/queue.rs", "use crate::{store::Store, time::Clock};\n"),
+            file("crates/tidegate-core/src/limiter.rs", "use crate::{store::Store, wait::Queue};\n"),
+            file("crates/tidegate-core/src/timeless.rs", "use crate::limit::Limit;\n"),
         ];
         assert_eq!(check(&files), []);
     }
@@ -136,7 +136,7 @@ mod tests {
     fn looking_up_is_found_also_in_groups() {
         let text =
             "use crate::{\n    decision::{Verdict, store},\n    store::Map,\n};\nuse crate::wait::Queue;\n";
-        let findings = check(&[file("crates/tidegate/src/algorithm/pacer.rs", text)]);
+        let findings = check(&[file("crates/tidegate-core/src/algorithm/pacer.rs", text)]);
         let found: Vec<_> = findings.iter().map(|finding| (finding.line, finding.message.as_str())).collect();
         assert_eq!(
             found,
@@ -148,7 +148,7 @@ mod tests {
     fn an_algorithm_may_share_its_name_with_a_handle() {
         let own = "use super::pacer::Pacer;\nuse crate::algorithm::pacer;\n";
         let handle = "use crate::pacer::Pacer;\n";
-        let found = |text| check(&[file("crates/tidegate/src/algorithm/state.rs", text)]);
+        let found = |text| check(&[file("crates/tidegate-core/src/algorithm/state.rs", text)]);
 
         assert_eq!(found(own), []);
         assert_eq!(found(handle)[0].message, "`algorithm` may not use `crate::pacer`");
@@ -158,7 +158,7 @@ mod tests {
     fn every_layer_is_below_the_handles() {
         for layer in ["time", "algorithm", "store", "wait"] {
             for handle in ["limiter", "single", "shaper", "permits"] {
-                let path = format!("crates/tidegate/src/{layer}/mod.rs");
+                let path = format!("crates/tidegate-core/src/{layer}/mod.rs");
                 let findings = check(&[file(&path, &format!("use crate::{handle}::Handle;\n"))]);
 
                 assert_eq!(findings.len(), 1, "{layer} uses {handle}");
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn time_is_below_stores_and_stores_are_below_waiting() {
-        let time = file("crates/tidegate/src/time/clock.rs", "use crate::store::Store;\n");
-        let store = file("crates/tidegate/src/store/map.rs", "use crate::wait::Queue;\n");
+        let time = file("crates/tidegate-core/src/time/clock.rs", "use crate::store::Store;\n");
+        let store = file("crates/tidegate-core/src/store/map.rs", "use crate::wait::Queue;\n");
 
         assert_eq!(check(&[time])[0].message, "`time` may not use `crate::store`");
         assert_eq!(check(&[store])[0].message, "`store` may not use `crate::wait`");
@@ -177,8 +177,8 @@ mod tests {
 
     #[test]
     fn clocks_are_found_in_algorithms_and_limits_in_time() {
-        let clock = file("crates/tidegate/src/algorithm.rs", "fn decide(now: std::time::Instant) {}\n");
-        let limit = file("crates/tidegate/src/time/clock.rs", "\nfn a() { crate::limit::b() }\n");
+        let clock = file("crates/tidegate-core/src/algorithm.rs", "fn decide(now: std::time::Instant) {}\n");
+        let limit = file("crates/tidegate-core/src/time/clock.rs", "\nfn a() { crate::limit::b() }\n");
         assert_eq!(check(&[clock])[0].message, "`algorithm` may not use `Instant`");
         assert_eq!(check(&[limit])[0].line, 2);
     }

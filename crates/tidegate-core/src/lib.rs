@@ -1,0 +1,151 @@
+//! Exact rate limiting: Tidegate decides whether one more action of a key may happen now, later or not at all.
+//!
+//! A [`Limit`] is the promise. [`Limiter`] applies it to any number of keys, [`DirectLimiter`] to just one.
+//! [`admit_all`] asks several limits that are allowed or denied together. A caller that prefers to wait uses
+//! [`Limiter::acquire`], [`Pacer`], [`Shaper`] or [`Permits`].
+//!
+//! ```
+//! use tidegate::{Limit, Limiter, SECOND};
+//!
+//! const API: Limit = Limit::per_second(10).burst(20); // a literal: a bad one does not compile
+//! let limiter = Limiter::new(API);
+//! if limiter.admit("ana").is_allowed() {
+//!     println!("welcome");
+//! }
+//! limiter.acquire("ana").max_wait(SECOND).blocking()?; // or `.await`, on any runtime
+//! # Ok::<(), tidegate::Denied>(())
+//! ```
+//!
+//! All of them call one pure function of a limit, a small state per key, and the time. It reads no clock, takes no
+//! lock and cannot fail. It allocates only for logs, window slots and permits in flight.
+//!
+//! ```
+//! use tidegate::{Ask, Clock, Limit, ManualClock, State, SECOND};
+//!
+//! const API: Limit = Limit::per_second(10).burst(2); // a literal: a bad one does not compile
+//! let clock = ManualClock::new();
+//! let mut ana = State::default();
+//!
+//! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
+//! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
+//! let denied = API.decide(&mut ana, clock.now(), Ask::ONE);
+//! assert_eq!(denied.retry_after(), Some(SECOND / 10));
+//! clock.advance(SECOND / 10);
+//! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
+//! ```
+//!
+//! # Choosing a type
+//!
+//! | need | type |
+//! |---|---|
+//! | one limit per user, address or tenant | [`Limiter`] |
+//! | one limit for the whole process | [`DirectLimiter`] |
+//! | several limits, all or none | [`admit_all`] |
+//! | a limit that arrives with each request | [`DynamicLimiter`] |
+//! | evenly spaced calls, with warm-up | [`Pacer`] |
+//! | a queue that drains at a rate (traffic shaping) | [`Shaper`] |
+//! | a maximum in flight per key, with leases | [`Permits`] |
+//! | a maximum in flight for one service, fixed or adaptive | [`ConcurrencyLimiter`] |
+//! | fewer calls while too many fail | [`CircuitBreaker`] |
+//! | states in your own store | [`Limit::decide`], [`State`] |
+//!
+//! Rates are limits per time; concurrency limits count calls in flight. A service usually needs both: a rate
+//! protects it from one busy client, a concurrency limit from its own slowness.
+//!
+//! # Choosing an algorithm
+//!
+//! A [`Limit`] is a token bucket (GCRA) unless it names another [`Algorithm`]. [`Limit::worst_case`] returns the
+//! most that a limit admits in any interval.
+
+mod adaptive;
+pub mod algorithm;
+mod ask;
+#[doc(hidden)]
+pub mod attribute;
+mod concurrency;
+mod decision;
+mod decisions;
+mod denied;
+mod direct;
+mod dynamic;
+mod few;
+mod history;
+mod key;
+mod limit;
+mod limiter;
+#[cfg(all(test, tidegate_models))]
+mod models;
+mod pacer;
+mod permits;
+mod receipt;
+mod seqlock;
+mod shaper;
+mod shared_limiter;
+mod small_bytes;
+mod store;
+mod sync;
+pub mod time;
+mod wait;
+
+pub use adaptive::{AdaptiveLimit, BreakerPermit, BreakerState, CircuitBreaker, Estimator, Outcome, Sample};
+pub use algorithm::{Algorithm, State};
+pub use ask::{Adjusted, Adjustment, Ask, Cost, CostError, IntoAsk, KeyedAsk, ask};
+pub use concurrency::{
+    AcquireConcurrencyPermit, Class, ConcurrencyLimiter, ConcurrencyPermit, QueuedConcurrencyPermit,
+};
+pub use decision::{Decision, PermitId, Verdict};
+pub use decisions::{DecidedBy, Decisions};
+pub use denied::{Denied, FromDenied};
+pub use direct::DirectLimiter;
+pub use dynamic::{DynamicAsk, DynamicLimiter};
+pub use history::{Begun, History, MAX_PREDECESSORS, OwnDecision, Predecessor};
+pub use key::{IntoKey, Key, KeyPart};
+pub use limit::{Alignment, DelayAfter, Limit, LimitBuilder, LimitError, Pay, Rate, WindowMode, WorstCase};
+pub use limiter::{AdmitEach, Limiter, LimiterAsk, admit_all};
+pub use pacer::Pacer;
+pub use permits::{AcquirePermit, Permit, Permits, QueuedPermit};
+pub use receipt::Receipt;
+pub use shaper::Shaper;
+pub use shared_limiter::{SharedLimiter, SharedTake};
+pub use store::{
+    DecisionMeter, DroppedCounts, FallbackStore, Map, MemoryStore, OnStoreFailure, OpenReceipt,
+    PreparedLimit, ReceiptCounts, Scope, StateCounts, Store, StoreError, StoreFailure, StoreFailures,
+    StoreFuture, StoreMeter, Subject, WhenFull, WithoutStore, Zone, ZoneCounts, ZoneError, Zones,
+};
+pub use time::{
+    Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,
+    WallAlignment,
+};
+pub use wait::{Acquire, AcquireTracked, Enqueued, Queued, QueuedTracked, TrackedTake, Waited};
+
+/// The queue of waiters behind every limiter, for the crates beside this one; it may change with any version.
+#[doc(hidden)]
+pub mod wait_queue {
+    pub use crate::wait::{
+        Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, QueueTicket, QueueTurn, WaitQueue,
+        Waiter,
+    };
+}
+
+/// Functions that only fuzz targets call.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::store::zone::memory::states::state_file;
+    pub use crate::store::zone::memory::zone_header;
+}
+
+/// The README, whose code is compiled and run as doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
+
+/// The guide, whose code is compiled and run as doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+pub struct Guide;
+
+/// The page about zones, whose code is compiled and run as doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/zone.md")]
+pub struct ZonePage;
