@@ -369,17 +369,19 @@ impl ScheduleWindow {
     }
 }
 
-/// Returns the text of a limit, which parses as the same limit, or records the error of its conversion.
+/// Returns the text of a limit, which parses as the same limit. If the conversion fails, records the error and returns a
+/// valid limit in its place, so that the rest of the rule is validated as well.
 fn limit_text<L>(limit: L, errors: &mut Vec<String>) -> Option<Written<String>>
 where
     L: TryInto<Limit>,
     L::Error: fmt::Display,
 {
     let limit: Result<Limit, _> = limit.try_into();
-    limit
-        .map(|limit| Written::in_code(limit.to_string()))
-        .map_err(|error| errors.push(error.to_string()))
-        .ok()
+    let limit = limit.unwrap_or_else(|error| {
+        errors.push(error.to_string());
+        Limit::per_second(1)
+    });
+    Some(Written::in_code(limit.to_string()))
 }
 
 /// Returns a duration in microseconds, rounded up.

@@ -115,8 +115,9 @@ fn a_second_value_of_a_field_replaces_the_first() {
 #[test]
 fn the_errors_of_a_policy_in_code_are_those_of_the_text_with_the_name_of_the_rule() {
     let window = || ScheduleWindow::new("09:00", "11-11").limit("2/min");
-    let cases: [(RuleBuilder, &str); 9] = [
+    let cases: [(RuleBuilder, &str); 10] = [
         (Rule::builder("a").limit("60/min"), "limit = '60/min'"),
+        (Rule::builder("a").limit("60/min").key(["IP"]), "limit = '60/min'\nkey = ['IP']"),
         (Rule::builder("a"), ""),
         (Rule::builder("a").when("path", "api").limit("1/s"), "when = { path = 'api' }\nlimit = '1/s'"),
         (Rule::builder("a").when_any("user", [""; 0]).limit("1/s"), "when = { user = [] }\nlimit = '1/s'"),
