@@ -182,7 +182,8 @@ mod tests {
     fn allowed_directions_pass() {
         let bench =
             "[package]\nname = \"bench\"\n[dependencies]\ngovernor = \"1\"\ntidegate.workspace = true\n";
-        let library = "[package]\nname = \"tidegate-core\"\n[dev-dependencies]\nconformance.workspace = true\n";
+        let library =
+            "[package]\nname = \"tidegate-core\"\n[dev-dependencies]\nconformance.workspace = true\n";
         assert_eq!(messages(bench), [""; 0]);
         assert_eq!(messages(library), [""; 0]);
     }

@@ -120,7 +120,10 @@ mod tests {
                 "crates/tidegate-core/src/algorithm/token.rs",
                 "//! No `Instant`.\nuse crate::{limit::Limit, time};\n",
             ),
-            file("crates/tidegate-core/src/time/tick.rs", "// crate::limit asks us.\nfn a(instant: Ticks) {}\n"),
+            file(
+                "crates/tidegate-core/src/time/tick.rs",
+                "// crate::limit asks us.\nfn a(instant: Ticks) {}\n",
+            ),
             file(
                 "crates/tidegate-core/src/store/map.rs",
                 "use crate::algorithm::Algorithm;\nuse std::time::Instant;\n",

@@ -26,7 +26,7 @@ pub(crate) fn nonce_for(terms: &AlgorithmParams) -> u64 {
     }
 }
 
-/// Draws the next number of this thread: one SipHash, and no system call after the first one.
+/// Draws the next number of this thread: one `SipHash`, and no system call after the first one.
 #[cfg(not(tidegate_models))]
 fn draw() -> u64 {
     DRAWN.with(|(key, counter)| {

@@ -277,10 +277,10 @@ impl Link {
             State::Up(connection, number) => Some((connection.clone(), *number)),
             State::Down(_) => None,
         };
-        if let Some((connection, number)) = up {
-            if !self.is_doubted.swap(true, Ordering::Relaxed) {
-                self.trunk.handle.spawn(find_out(self.clone(), connection, number));
-            }
+        if let Some((connection, number)) = up
+            && !self.is_doubted.swap(true, Ordering::Relaxed)
+        {
+            self.trunk.handle.spawn(find_out(self.clone(), connection, number));
         }
         Fault::TimedOut(self.address.clone())
     }

@@ -124,7 +124,7 @@ fn with_whole_slots([amount, width, slots, _, most]: [u64; 5]) -> Option<Limit> 
 /// Returns the numbers that a script uses for a limit with these numbers. It is the form for numbers that were read
 /// from a table, where no limit exists.
 pub(super) fn held_numbers(algorithm: Algorithm, numbers: [u64; 5]) -> Option<[u64; 5]> {
-    if algorithm == Algorithm::SlidingWindow && numbers[1] % TICKS != 0 {
+    if algorithm == Algorithm::SlidingWindow && !numbers[1].is_multiple_of(TICKS) {
         return with_whole_slots(numbers).map(|limit| limit.numbers());
     }
     Some(numbers)

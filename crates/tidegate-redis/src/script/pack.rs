@@ -52,7 +52,7 @@ impl Pack {
         let mut text = [0; MICROS_TEXT];
         let mut micros = ticks / TICKS;
         let digits = micros.checked_ilog10().map_or(1, |log| log as usize + 1);
-        if ticks % TICKS == 0 && digits < MICROS_TEXT {
+        if ticks.is_multiple_of(TICKS) && digits < MICROS_TEXT {
             for digit in text[..digits].iter_mut().rev() {
                 *digit = b'0' + (micros % 10) as u8;
                 micros /= 10;

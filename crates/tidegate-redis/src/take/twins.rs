@@ -46,10 +46,10 @@ impl Twins {
     /// Makes all asks report the remaining quota of the last one and its delay, which is the longest. Each has its own
     /// permit.
     pub(super) fn report_allowed(&self, bids: &[Bid], decided: &mut Decided) {
-        if self.limit(bids).algorithm() != Algorithm::Concurrency {
-            if let Some(last) = self.places.last().map(|last| decided.bids[*last].decision) {
-                self.places.iter().for_each(|place| decided.bids[*place].decision = last);
-            }
+        if self.limit(bids).algorithm() != Algorithm::Concurrency
+            && let Some(last) = self.places.last().map(|last| decided.bids[*last].decision)
+        {
+            self.places.iter().for_each(|place| decided.bids[*place].decision = last);
         }
     }
 

@@ -256,7 +256,7 @@ fn asks_of_many_slots_and_one_key_are_exact_in_a_cluster() {
     let mut all = people(150, "1/h");
     (0..10).for_each(|place| all.insert(15 * place, Someone::new("ana", "4/h")));
     let answers = take_all_of(&store, &all);
-    let is_ana = |place: &usize| place % 15 == 0 && place / 15 < 10;
+    let is_ana = |place: &usize| place.is_multiple_of(15) && place / 15 < 10;
     let allowed = |of_ana| {
         let places = (0..all.len()).filter(move |place| is_ana(place) == of_ana);
         places.map(|place| answers[place].as_ref().expect("an answer").is_allowed()).collect::<Vec<_>>()

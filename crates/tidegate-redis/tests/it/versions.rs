@@ -76,7 +76,7 @@ impl Versions for OnRule<'_> {
 
     /// Slots that are not whole microseconds are lengthened, so they differ from those of the law.
     fn holds(&self, limit: &Limit) -> bool {
-        limit.algorithm() != Algorithm::SlidingWindow || limit.numbers()[1] % MICROSECOND == 0
+        limit.algorithm() != Algorithm::SlidingWindow || limit.numbers()[1].is_multiple_of(MICROSECOND)
     }
 
     fn set_time(&mut self, now: Timestamp) {

@@ -8,7 +8,7 @@
 //! | processor | load | compare-and-swap |
 //! |---|---|---|
 //! | x86-64 with AVX and cmpxchg16b | `vmovdqa` | `lock cmpxchg16b` |
-//! | AArch64 | by `portable-atomic` | by `portable-atomic` |
+//! | `AArch64` | by `portable-atomic` | by `portable-atomic` |
 //! | without such instructions | a lock of this process | a lock of this process |
 //!
 //! With locks a zone works in one process, and cannot be in a file. All accesses are sequentially consistent, because

@@ -11,7 +11,7 @@
 //!   finish: three rounds for each half           two words: buckets, fingerprint
 //! ```
 //!
-//! It is SipHash with one round per word and three at the end, in its variant with two output words. The tests compare
+//! It is `SipHash` with one round per word and three at the end, in its variant with two output words. The tests compare
 //! it with the `siphasher` crate.
 
 use crate::key::encode;
@@ -29,7 +29,7 @@ pub(crate) struct Sip {
 }
 
 impl Sip {
-    /// Starts a hash under a seed; the constants are those of SipHash with 128 bits.
+    /// Starts a hash under a seed; the constants are those of `SipHash` with 128 bits.
     pub(crate) fn new([key0, key1]: [u64; 2]) -> Sip {
         let v = [
             key0 ^ 0x736f_6d65_7073_6575,
