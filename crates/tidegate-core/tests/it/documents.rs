@@ -31,7 +31,7 @@ fn the_readme_shows_what_the_first_example_prints() {
         return;
     }
     let run = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "tidegate", "--example", "first"])
+        .args(["run", "--quiet", "--package", "tidegate-core", "--example", "first"])
         .output()
         .unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -70,7 +70,8 @@ fn the_first_program_typed_in_as_shown_prints_what_the_page_says() {
 fn write_package(folder: &Path, dependencies: &str, program: &str) -> io::Result<()> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (version, _patch) = env!("CARGO_PKG_VERSION").rsplit_once('.').expect("a version has dots");
-    let (published, checkout) = (format!("{version:?}"), format!("{{ path = {here:?} }}"));
+    let facade = here.with_file_name("tidegate");
+    let (published, checkout) = (format!("{version:?}"), format!("{{ path = {facade:?} }}"));
     assert_eq!(dependencies.matches(&published).count(), 1, "{dependencies}");
     let dependencies = dependencies.replace(&published, &checkout);
     // The package is as `cargo new` writes it. It has its own workspace, because its folder lies in another one.

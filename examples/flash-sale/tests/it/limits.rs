@@ -15,10 +15,10 @@ use testbed::AnyDatabase;
 
 /// Returns the rules with these limits of payments for each buyer and each address.
 fn rules_of_paying(per_user: &str, per_address: &str) -> Policy {
-    let (buying, paying) = RULES.split_once("# Paying").unwrap();
+    let (buying, paying) = RULES.split_once("# Payments").unwrap();
     let paying = paying.replace("2/s burst 5", per_user).replace("50/s burst 100", per_address);
     assert!(paying.contains(per_user) && paying.contains(per_address));
-    Policy::from_toml(&format!("{buying}# Paying{paying}")).unwrap()
+    Policy::from_toml(&format!("{buying}# Payments{paying}")).unwrap()
 }
 
 /// Returns the rules with these limits for each buyer and each address.
