@@ -178,7 +178,7 @@ fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
             Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, NO_TOML))
         }
         Content::None if route == Route::Rules && wants_text(head) => Ok(Route::RulesText),
-        Content::None if route == Route::Ready && is_welcome(head, engine) => Ok(Route::ReadyInDetail),
+        Content::None if route == Route::Ready && is_authorized(head, engine) => Ok(Route::ReadyInDetail),
         _ => Ok(route),
     }
 }
@@ -244,7 +244,7 @@ fn knows_token(head: &Parts, engine: &Engine) -> bool {
 /// Returns true if a client may use guarded routes.
 ///
 /// Used for the details of readiness, which name files and addresses.
-fn is_welcome(head: &Parts, engine: &Engine) -> bool {
+fn is_authorized(head: &Parts, engine: &Engine) -> bool {
     match engine.token() {
         Some(_) => knows_token(head, engine),
         None => host::is_of_this_machine(head),
