@@ -128,7 +128,7 @@ impl Run {
             let max_wait = if self.random.percent(20) { self.wait } else { Ticks::ZERO };
             // A limiter takes its max wait in nanoseconds.
             let max_wait = crate::ticks(max_wait.get().next_multiple_of(self.grain.max(NANOSECOND)));
-            asks.push((key, Ask { cost: Cost::of(cost), max_wait }));
+            asks.push((key, Ask::new(Cost::of(cost)).max_wait_in_ticks(max_wait)));
         }
         asks
     }

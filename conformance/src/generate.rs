@@ -108,7 +108,7 @@ impl<K: Keeper> Run<K> {
             self.end_or_renew()?;
         }
         let (cost, max_wait) = self.aim();
-        let ask = Ask { cost, max_wait: ticks(max_wait) };
+        let ask = Ask::new(cost).max_wait_in_ticks(ticks(max_wait));
         self.shares.operations += 1;
         self.shares.near_change += u64::from(self.is_near_change(ask));
         let peeked = self.look(ask);
@@ -137,7 +137,7 @@ impl<K: Keeper> Run<K> {
         };
         let max_wait = self.random_max_wait();
         if self.random.percent(70) {
-            let look = |units: u64| self.look(Ask { cost: Cost::of(units), max_wait: ticks(max_wait) });
+            let look = |units: u64| self.look(Ask::new(Cost::of(units)).max_wait_in_ticks(ticks(max_wait)));
             let mut seen = look(units);
             if seen.is_allowed() {
                 units = seen.remaining().saturating_add(1).min(most);

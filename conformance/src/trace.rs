@@ -227,7 +227,7 @@ fn parse_step(mut line: Line<'_>, number: usize) -> Result<Step, String> {
         let units = argument.parse().map_err(|_| format!("{argument:?} is not a cost"))?;
         Cost::new(units).map_err(|error| error.to_string())
     };
-    let ask = || Ok::<_, String>(Ask { cost: cost()?, max_wait });
+    let ask = || Ok::<_, String>(Ask::new(cost()?).max_wait_in_ticks(max_wait));
     let action = match verb {
         "take" => Action::Take { ask: ask()?, name },
         "peek" => Action::Peek { ask: ask()? },

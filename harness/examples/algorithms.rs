@@ -39,7 +39,7 @@ fn run(limit: Limit, max_wait: Ticks) -> Outcomes {
         let at = millisecond * (SECOND / 1000);
         // The epoch lies a minute back: everybody comes rested.
         let now = Timestamp::from_ticks(60 * SECOND + at);
-        match limit.decide(&mut state, now, Ask { max_wait, ..Ask::ONE }).verdict_in_ticks() {
+        match limit.decide(&mut state, now, Ask::ONE.max_wait_in_ticks(max_wait)).verdict_in_ticks() {
             Verdict::Allowed { delay } if delay == Ticks::ZERO => outcomes.passed.push(at),
             Verdict::Allowed { delay } => outcomes.delayed.push(at + delay.get()),
             Verdict::Denied { .. } | Verdict::Impossible => outcomes.denied.push(at),

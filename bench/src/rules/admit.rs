@@ -24,7 +24,7 @@ pub(super) fn run() -> Vec<Goal> {
     for count in [2, 5] {
         let keys: Vec<_> = (0..count).map(|number| format!("{number}")).collect();
         candidates.push(Candidate::new(format!("AdHoc::take_all of {count}"), TIMES, 1, move || {
-            let asks: Vec<_> = keys.iter().map(|key| DynamicAsk { key, limit, ask: Ask::ONE }).collect();
+            let asks: Vec<_> = keys.iter().map(|key| DynamicAsk::new(key, limit, Ask::ONE)).collect();
             u64::from(adhoc.admit_all(&asks).is_allowed())
         }));
     }

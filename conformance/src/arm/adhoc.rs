@@ -62,7 +62,7 @@ impl<S: Sheltering> Arm for OnAdHoc<S> {
     }
 
     fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
-        let asks = takes.iter().map(|take| DynamicAsk { key: take.key, limit: &self.limit, ask: take.ask });
+        let asks = takes.iter().map(|take| DynamicAsk::new(take.key, &self.limit, take.ask));
         let mut answers = Vec::with_capacity(takes.len());
         self.adhoc.admit_each(asks, |decision| answers.push(decision.into()));
         answers

@@ -92,7 +92,7 @@ impl States {
     fn report(&self, subject: Subject<'_>, ask: Ask, decision: Decision) -> Decision {
         let Some(own) = self.kept(subject, subject.prepared_limit().digest()) else { return decision };
         let (history, before) = self.history(subject);
-        let own = tidegate::OwnDecision { state: own, decision, now: self.now, ask };
+        let own = tidegate::OwnDecision::new(own, decision, self.now, ask);
         history.report(subject.limit(), own, |place, _| {
             self.kept(subject, before[place]).cloned().unwrap_or_default()
         })

@@ -26,7 +26,7 @@ pub fn giving_back_is_safe(mut keeper: impl Keeper, kind: &str, seed: u64) -> Re
     };
     let ask = |random: &mut Random| {
         let cost = Cost::of(random.between(1, promise.most_at_once()));
-        Ask { cost, max_wait: if random.percent(50) { Ticks::MAX } else { Ticks::ZERO } }
+        Ask::new(cost).max_wait_in_ticks(if random.percent(50) { Ticks::MAX } else { Ticks::ZERO })
     };
     for _ in 0..random.between(0, 6) {
         pass(&mut keeper, &mut random);

@@ -35,7 +35,7 @@ pub fn never_interfere<S: Sheltering>(kind: &str, seed: u64, operations: u64) ->
         both.set_time(Timestamp::from_ticks(now));
         let cost = Cost::of(random.sized(1, promises[limit].most_at_once() + 1));
         let max_wait = if random.percent(70) { 0 } else { random.sized(1, 1 << 46) };
-        let ask = Ask { cost, max_wait: crate::ticks(max_wait) };
+        let ask = Ask::new(cost).max_wait_in_ticks(crate::ticks(max_wait));
         let what = match random.between(0, 99) {
             0..10 => both.adjust(limit, cost, random.percent(50)),
             10..30 => both.take_all(ask),

@@ -17,7 +17,7 @@ impl<K: Keeper> History<K> {
         } else {
             representable(&self.keeper, self.random.sized(1, 1 << 50))
         };
-        let ask = Ask { cost: Cost::of(units), max_wait: ticks(max_wait) };
+        let ask = Ask::new(Cost::of(units)).max_wait_in_ticks(ticks(max_wait));
         let before = self.state.clone();
         let peeked = self.look(ask);
         let decision = self.spend(ask);
@@ -117,7 +117,7 @@ impl<K: Keeper> History<K> {
         };
         let passes = |units: u64| {
             let ask = Ask::new(Cost::of(units));
-            self.look(if patient { Ask { max_wait: Ticks::MAX, ..ask } } else { ask }).is_allowed()
+            self.look(if patient { ask.max_wait_in_ticks(Ticks::MAX) } else { ask }).is_allowed()
         };
         let remaining = decision.remaining();
         if !paces && ((remaining > 0 && !passes(remaining)) || passes(remaining + 1)) {
@@ -154,7 +154,7 @@ impl<K: Keeper> History<K> {
 
     /// I-7: what passes would pass with a smaller cost, later, and under a larger limit.
     fn monotone(&mut self, before: &State, units: u64, ask: Ask) -> Result<(), String> {
-        let smaller = Ask { cost: Cost::of(self.random.between(1, units)), max_wait: Ticks::MAX };
+        let smaller = Ask::new(Cost::of(self.random.between(1, units))).max_wait_in_ticks(Ticks::MAX);
         if !self.limit.peek(before, self.at(), smaller).is_allowed() {
             return Err(format!("I-7: {ask:?} passed, {smaller:?} would not"));
         }

@@ -167,7 +167,7 @@ impl<V: Versions> History<V> {
             _ => Ticks::ZERO,
         };
         let passes = |units: u64| {
-            let ask = Ask { cost: Cost::of(units), max_wait };
+            let ask = Ask::new(Cost::of(units)).max_wait_in_ticks(max_wait);
             self.arm.peek(server, ask).is_allowed()
         };
         let remaining = self.arm.peek(server, Ask::ONE).remaining();

@@ -352,7 +352,7 @@ impl<V: Versions> History<V> {
             _ => most + 1,
         };
         let max_wait = if self.random.percent(80) { 0 } else { self.random.sized(1, 1 << 46) };
-        Ask { cost: Cost::of(units), max_wait: crate::ticks(max_wait) }
+        Ask::new(Cost::of(units)).max_wait_in_ticks(crate::ticks(max_wait))
     }
 
     fn ask(&mut self, server: usize) -> Result<(), String> {

@@ -32,7 +32,7 @@ impl Table {
     fn report(&self, server: usize, decision: Decision, ask: Ask) -> Decision {
         let (limit, history) = self.server(server);
         let own = Versions::state(self, limit);
-        let own = OwnDecision { state: &own, decision, now: self.now, ask };
+        let own = OwnDecision::new(&own, decision, self.now, ask);
         history.report(limit, own, |_, before| self.stored(before.algorithm(), before.numbers()))
     }
 

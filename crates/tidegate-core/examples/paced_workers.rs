@@ -8,7 +8,7 @@ use std::thread;
 use tidegate::{Clock, MILLISECOND, Pacer, SECOND, SystemClock};
 
 fn main() {
-    let pacer = Pacer::per_second(20).warm_up(SECOND);
+    let pacer = Pacer::builder(20).warm_up(SECOND).build();
     println!("{}\n", pacer.limit());
     let jobs = Mutex::new(1..=16);
     let clock = SystemClock::new();

@@ -10,7 +10,7 @@ fn main() {
         let mut service = State::default();
         let mut waits = Vec::new();
         for _ in 0..8 {
-            let patient = Ask { max_wait: Ticks::MAX, ..Ask::ONE };
+            let patient = Ask::ONE.max_wait_in_ticks(Ticks::MAX);
             let Verdict::Allowed { delay } =
                 limit.decide(&mut service, clock.now(), patient).verdict_in_ticks()
             else {

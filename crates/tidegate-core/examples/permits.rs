@@ -14,7 +14,7 @@ fn main() -> Result<(), Denied> {
 
 /// Runs six threads that share two permits.
 fn waiting_for_a_permit() -> Result<(), Denied> {
-    let permits = Permits::at_most(2).lease(30 * SECOND);
+    let permits = Permits::builder(2).lease(30 * SECOND).build();
     let (in_flight, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         let exports = [(); 6].map(|()| {
@@ -45,7 +45,7 @@ fn waiting_for_a_permit() -> Result<(), Denied> {
 /// Shows the end of leases, with a manual clock.
 fn leases() -> Result<(), Denied> {
     let clock = Arc::new(ManualClock::new());
-    let permits = Permits::at_most(3).lease(30 * SECOND).with_clock(clock.clone());
+    let permits = Permits::builder(3).lease(30 * SECOND).clock(clock.clone()).build();
     let free = || permits.peek("ana").remaining();
     let (done, slow, dead) = (permits.admit("ana")?, permits.admit("ana")?, permits.admit("ana")?);
     println!("three of three in flight: {} free", free());

@@ -10,20 +10,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tidegate::{
-    AcquireConcurrencyPermit, Class, ConcurrencyLimiter, ConcurrencyPermit, Denied, ManualClock, Outcome,
-    SECOND,
+    AcquireConcurrencyPermit, Class, ClassId, ConcurrencyLimiter, ConcurrencyPermit, Denied, ManualClock,
+    Outcome, SECOND,
 };
-
-const CRITICAL: usize = 0;
-const BULK: usize = 1;
 
 fn main() {
     let clock = Arc::new(ManualClock::new());
-    let limiter = ConcurrencyLimiter::at_most(16)
+    let limiter = ConcurrencyLimiter::builder(16)
         .classes([Class::new("critical").share(60), Class::new("bulk").share(20)])
         .max_waiters(8)
         .newest_first_after(SECOND)
-        .with_clock(clock.clone());
+        .clock(clock.clone())
+        .build();
     let mut scene = Scene { limiter, clock, held: Vec::new(), waiting: Vec::new() };
 
     println!("                 ------------ critical ------------    -------------- bulk --------------");
@@ -41,7 +39,7 @@ struct Scene {
     limiter: ConcurrencyLimiter,
     clock: Arc<ManualClock>,
     held: Vec<ConcurrencyPermit>,
-    waiting: Vec<(usize, AcquireConcurrencyPermit)>,
+    waiting: Vec<(ClassId, AcquireConcurrencyPermit)>,
 }
 
 /// The results of one class in one second.
@@ -76,8 +74,9 @@ impl Scene {
     /// Simulates one second: sixteen requests arrive, then all calls in flight end, and waiters take their slots.
     fn second(&mut self) -> [ClassResults; 2] {
         let mut results = [ClassResults::default(); 2];
+        let [critical, bulk] = self.limiter.class_ids();
         for _ in 0..8 {
-            for class in [BULK, CRITICAL] {
+            for class in [bulk, critical] {
                 self.waiting.push((class, self.limiter.acquire(class).max_wait(2 * SECOND)));
                 self.look(&mut results);
             }
@@ -98,10 +97,10 @@ impl Scene {
             Poll::Ready(result) => {
                 match result {
                     Ok(permit) => {
-                        results[*class].passed += 1;
+                        results[class.rank()].passed += 1;
                         self.held.push(permit);
                     }
-                    Err(denied) => results[*class].count(&denied),
+                    Err(denied) => results[class.rank()].count(&denied),
                 }
                 false
             }

@@ -73,6 +73,7 @@ impl std::error::Error for CostError {}
 /// Handles with keys take [`ask`] instead, or a key alone.
 #[doc(alias("request"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ask {
     /// The cost to spend.
     pub cost: Cost,
@@ -97,6 +98,20 @@ impl Ask {
     #[inline]
     pub const fn max_wait(self, longest: Duration) -> Ask {
         Ask { cost: self.cost, max_wait: Ticks::saturating_from(longest) }
+    }
+
+    /// Sets the longest delay that the caller accepts, exact to the tick; see [`Ask::max_wait`].
+    ///
+    /// ```
+    /// use tidegate::{Ask, Cost, SECOND, Ticks};
+    ///
+    /// let ask = Ask::new(Cost::of(3)).max_wait_in_ticks(Ticks::saturating_from(SECOND));
+    /// assert_eq!(ask, Ask::new(Cost::of(3)).max_wait(SECOND));
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn max_wait_in_ticks(self, longest: Ticks) -> Ask {
+        Ask { cost: self.cost, max_wait: longest }
     }
 
     #[inline]

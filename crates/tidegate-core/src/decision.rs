@@ -24,7 +24,7 @@ const WHEN_STORE_FULL: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 /// assert!(matches!(limiter.admit("ana").verdict(), Verdict::Denied { .. }));
 /// ```
 #[doc(alias("rate limit response", "quota"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Decision {
     verdict: Verdict<Ticks>,
     limit: u64,
@@ -258,7 +258,8 @@ impl Decision {
 /// The verdict about one ask. Spans are durations, or [`Ticks`] where every tick counts.
 ///
 /// The set of variants is closed, so a `match` needs no fallback arm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Verdict<Span = Duration> {
     /// Allowed after this delay, which is zero unless the ask accepts a max wait.
     Allowed {
@@ -301,7 +302,7 @@ impl Verdict<Ticks> {
 }
 
 /// The remaining quota: an amount and the price of one unit. The division is deferred until the number is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Remaining {
     amount: u64,
     price: NonZeroU64,

@@ -86,6 +86,10 @@ impl Denied {
         self.decision.is_store_full()
     }
 
+    pub(crate) const fn cause(&self) -> Reason {
+        self.reason
+    }
+
     /// Returns the decision behind the denial.
     pub const fn decision(&self) -> Decision {
         self.decision

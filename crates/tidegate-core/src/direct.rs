@@ -4,6 +4,7 @@
 //! behind a lock. After the limit was replaced, the first state is there, too, because a state belongs to one limit
 //! and the lock names that limit.
 
+mod builder;
 mod states;
 
 use std::convert::Infallible;
@@ -19,9 +20,11 @@ use crate::store::state_key::{EncodedKey, Namespace, StateKey};
 use crate::store::{OpenReceipt, nonce_for};
 use crate::sync::{AtomicU64, CachePadded, Mutex, MutexGuard, Ordering};
 use crate::time::{Clock, CounterClock, Source, Timestamp};
+use crate::trace;
 use crate::wait::{
     Acquire, KeyFifo, KeyRequest, MAX_WAITERS, TrackedTake, Untracked, WaitQueue, WaitTarget, WaiterAsk,
 };
+pub use builder::DirectLimiterBuilder;
 use states::States;
 
 /// One limit for one key; clones share its state.
@@ -61,7 +64,7 @@ const MOVED: u64 = u64::MAX;
 impl DirectLimiter {
     /// Creates a limiter of one key.
     pub fn new(limit: Limit) -> DirectLimiter {
-        DirectLimiter::build(limit, Source::default())
+        DirectLimiter::of(limit, Source::default())
     }
 
     /// Creates a limiter of one key that reads another clock.
@@ -79,21 +82,19 @@ impl DirectLimiter {
     /// assert!(limiter.admit().is_allowed());
     /// ```
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> DirectLimiter {
-        DirectLimiter::build(limit, Source::Given(clock))
+        DirectLimiter::of(limit, Source::Given(clock))
     }
 
     /// Sets the largest number of waiters at a time, for this limiter and all its clones. The default is 65,536.
     ///
     /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
     #[doc(alias("backpressure", "load shedding"))]
-    #[must_use]
-    pub fn max_waiters(self, most: usize) -> DirectLimiter {
+    pub fn set_max_waiters(&self, most: usize) {
         self.inner.queue.lock(|state| state.set_max_waiters(most));
-        self
     }
 
     /// Creates a limiter. The word is in use only if the first limit has a one-word state.
-    fn build(limit: Limit, clock: Source) -> DirectLimiter {
+    fn of(limit: Limit, clock: Source) -> DirectLimiter {
         let first = *limit.terms();
         let has_moved = !is_one_word(&first);
         let inner = Inner {
@@ -134,7 +135,9 @@ impl DirectLimiter {
     #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn admit_with(&self, ask: Ask) -> Decision {
-        if self.inner.queue.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) }
+        let decision =
+            if self.inner.queue.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) };
+        trace::decided("", decision)
     }
 
     /// Decides about this many units, and spends them if allowed.

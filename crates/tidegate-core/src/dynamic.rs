@@ -47,6 +47,7 @@ struct Inner {
 
 /// One ask of one key under one limit, for [`DynamicLimiter::admit_each`] and [`DynamicLimiter::admit_all`].
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct DynamicAsk<'l, K> {
     /// The key.
     pub key: K,
@@ -54,6 +55,13 @@ pub struct DynamicAsk<'l, K> {
     pub limit: &'l PreparedLimit,
     /// The cost and the max wait.
     pub ask: Ask,
+}
+
+impl<'l, K> DynamicAsk<'l, K> {
+    /// Creates an ask of this key under this limit.
+    pub const fn new(key: K, limit: &'l PreparedLimit, ask: Ask) -> DynamicAsk<'l, K> {
+        DynamicAsk { key, limit, ask }
+    }
 }
 
 impl DynamicLimiter {
@@ -93,7 +101,7 @@ impl DynamicLimiter {
     ///
     /// let limiter = DynamicLimiter::on(&Zone::new(1 << 20), "");
     /// let limit = limiter.prepare(Limit::per_hour(1));
-    /// let asks = ["ana", "bob", "ana"].map(|key| DynamicAsk { key, limit: &limit, ask: Ask::ONE });
+    /// let asks = ["ana", "bob", "ana"].map(|key| DynamicAsk::new(key, &limit, Ask::ONE));
     /// let mut allowed = Vec::new();
     /// limiter.admit_each(asks.iter().copied(), |decision| allowed.push(decision.is_allowed()));
     /// assert_eq!(allowed, [true, true, false]);

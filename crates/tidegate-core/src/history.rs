@@ -223,6 +223,7 @@ impl History {
 
 /// A decision that is based only on a live state of the limit in force.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct OwnDecision<'a> {
     /// The state after the decision.
     pub state: &'a State,
@@ -232,6 +233,13 @@ pub struct OwnDecision<'a> {
     pub now: Timestamp,
     /// The ask that was decided.
     pub ask: Ask,
+}
+
+impl<'a> OwnDecision<'a> {
+    /// Creates the decision of the limit in force about this ask, by its own state.
+    pub const fn new(state: &'a State, decision: Decision, now: Timestamp, ask: Ask) -> OwnDecision<'a> {
+        OwnDecision { state, decision, now, ask }
+    }
 }
 
 /// The states with which a key starts under a limit: its usage under the previous limits.

@@ -1,3 +1,4 @@
+#![cfg_attr(docsrs, feature(doc_cfg))]
 //! Exact rate limiting: Tidegate decides whether one more action of a key may happen now, later or not at all.
 //!
 //! A [`Limit`] is the promise. [`Limiter`] applies it to any number of keys, [`DirectLimiter`] to just one.
@@ -63,8 +64,10 @@ mod ask;
 #[doc(hidden)]
 pub mod attribute;
 mod concurrency;
+mod conversions;
 mod decision;
 mod decisions;
+mod denial_reason;
 mod denied;
 mod direct;
 mod dynamic;
@@ -72,6 +75,7 @@ mod few;
 mod history;
 mod key;
 mod limit;
+mod limit_text;
 mod limiter;
 #[cfg(all(test, tidegate_models))]
 mod models;
@@ -79,33 +83,42 @@ mod pacer;
 mod permits;
 mod receipt;
 mod seqlock;
+#[cfg(feature = "serde")]
+mod serialized;
 mod shaper;
 mod shared_limiter;
 mod small_bytes;
 mod store;
 mod sync;
 pub mod time;
+mod trace;
 mod wait;
 
-pub use adaptive::{AdaptiveLimit, BreakerPermit, BreakerState, CircuitBreaker, Estimator, Outcome, Sample};
+pub use adaptive::{
+    AdaptiveLimit, BreakerPermit, BreakerState, CircuitBreaker, CircuitBreakerBuilder, Estimator, Outcome,
+    Sample,
+};
 pub use algorithm::{Algorithm, State};
 pub use ask::{Adjusted, Adjustment, Ask, Cost, CostError, IntoAsk, KeyedAsk, ask};
 pub use concurrency::{
-    AcquireConcurrencyPermit, Class, ConcurrencyLimiter, ConcurrencyPermit, QueuedConcurrencyPermit,
+    AcquireConcurrencyPermit, Class, ClassId, ConcurrencyLimiter, ConcurrencyLimiterBuilder,
+    ConcurrencyPermit, QueuedConcurrencyPermit,
 };
+pub use conversions::{AlgorithmError, PermitIdError, TicksError};
 pub use decision::{Decision, PermitId, Verdict};
 pub use decisions::{DecidedBy, Decisions};
+pub use denial_reason::DenialReason;
 pub use denied::{Denied, FromDenied};
-pub use direct::DirectLimiter;
+pub use direct::{DirectLimiter, DirectLimiterBuilder};
 pub use dynamic::{DynamicAsk, DynamicLimiter};
 pub use history::{Begun, History, MAX_PREDECESSORS, OwnDecision, Predecessor};
 pub use key::{IntoKey, Key, KeyPart};
 pub use limit::{Alignment, DelayAfter, Limit, LimitBuilder, LimitError, Pay, Rate, WindowMode, WorstCase};
-pub use limiter::{AdmitEach, Limiter, LimiterAsk, admit_all};
-pub use pacer::Pacer;
-pub use permits::{AcquirePermit, Permit, Permits, QueuedPermit};
+pub use limiter::{AdmitEach, Limiter, LimiterAsk, LimiterBuilder, admit_all};
+pub use pacer::{Pacer, PacerBuilder};
+pub use permits::{AcquirePermit, Permit, Permits, PermitsBuilder, QueuedPermit};
 pub use receipt::Receipt;
-pub use shaper::Shaper;
+pub use shaper::{Shaper, ShaperBuilder};
 pub use shared_limiter::{SharedLimiter, SharedTake};
 pub use store::{
     DecisionMeter, DroppedCounts, FallbackStore, Map, MemoryStore, OnStoreFailure, OpenReceipt,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::algorithm::Algorithm;
 use crate::decision::Decision;
-use crate::direct::DirectLimiter;
+use crate::direct::{DirectLimiter, DirectLimiterBuilder};
 use crate::limit::{Limit, LimitBuilder, LimitError, Rate};
 use crate::time::{Clock, SECOND};
 use crate::wait::Acquire;
@@ -17,7 +17,7 @@ use crate::wait::Acquire;
 /// ```
 /// use tidegate::{Pacer, SECOND};
 ///
-/// let pacer = Pacer::per_second(5).warm_up(4 * SECOND);
+/// let pacer = Pacer::builder(5).warm_up(4 * SECOND).build(); // or `Pacer::per_second(5)`
 /// let waited = pacer.acquire(1).blocking()?;
 /// assert!(waited.duration.is_zero()); // the first one is free
 /// pacer.set_rate("10/s".parse()?)?;
@@ -48,33 +48,11 @@ impl Pacer {
         paces(limit).then(|| Pacer { single: DirectLimiter::with_clock(limit, clock).begun() })
     }
 
-    /// Sets the length of the warm-up; the pacer starts cold.
-    ///
-    /// # Panics
-    /// If the length does not fit the rate; see [`Limit::warm_up`].
-    #[doc(alias("slow start", "cold start"))]
-    #[must_use]
-    pub fn warm_up(self, length: Duration) -> Pacer {
-        self.single.set_limit(self.single.limit().warm_up(length));
-        Pacer { single: self.single.begun() }
-    }
-
-    /// Sets the span of idle time for which permits are saved; one second unless set.
-    ///
-    /// # Panics
-    /// If the pacer also warms up; see [`Limit::burst_span`].
-    #[must_use]
-    pub fn burst_span(self, span: Duration) -> Pacer {
-        self.single.set_limit(self.single.limit().burst_span(span));
-        self
-    }
-
     /// Sets the largest number of waiters at a time, for this pacer and all its clones. The default is 65,536.
     ///
     /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
-    #[must_use]
-    pub fn max_waiters(self, most: usize) -> Pacer {
-        Pacer { single: self.single.max_waiters(most) }
+    pub fn set_max_waiters(&self, most: usize) {
+        self.single.set_max_waiters(most);
     }
 
     /// Waits for this many permits at once. The future runs on any runtime; it can also block a thread.
@@ -104,6 +82,69 @@ impl Pacer {
     /// Returns the limit in force.
     pub fn limit(&self) -> Limit {
         self.single.limit()
+    }
+}
+
+/// A builder for a [`Pacer`]: its warm-up or its savings, its clock and its queue.
+///
+/// ```
+/// use tidegate::{Pacer, SECOND};
+///
+/// let pacer = Pacer::builder(10).burst_span(3 * SECOND).max_waiters(100).build();
+/// assert_eq!(pacer.limit().to_string(), "10/s burst 3s pacer");
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct PacerBuilder {
+    single: DirectLimiterBuilder,
+}
+
+impl Pacer {
+    /// Creates a builder for a pacer of this many permits per second.
+    ///
+    /// # Panics
+    /// If the rate is zero or more than 10,000,000. For numbers known only at run time, use [`Pacer::builder_of`].
+    pub fn builder(permits: u64) -> PacerBuilder {
+        PacerBuilder { single: DirectLimiter::builder(Limit::pacer(permits, SECOND)) }
+    }
+
+    /// Creates a builder for a pacer under a limit of the algorithm `pacer`; `None` for any other algorithm.
+    pub fn builder_of(limit: Limit) -> Option<PacerBuilder> {
+        paces(limit).then(|| PacerBuilder { single: DirectLimiter::builder(limit) })
+    }
+}
+
+impl PacerBuilder {
+    /// Sets the length of the warm-up; the pacer starts cold.
+    ///
+    /// # Panics
+    /// If the length does not fit the rate; see [`Limit::warm_up`].
+    #[doc(alias("slow start", "cold start"))]
+    pub fn warm_up(self, length: Duration) -> PacerBuilder {
+        PacerBuilder { single: self.single.limit(|limit| limit.warm_up(length)) }
+    }
+
+    /// Sets the span of idle time for which permits are saved; one second unless set.
+    ///
+    /// # Panics
+    /// If the pacer also warms up; see [`Limit::burst_span`].
+    pub fn burst_span(self, span: Duration) -> PacerBuilder {
+        PacerBuilder { single: self.single.limit(|limit| limit.burst_span(span)) }
+    }
+
+    /// Sets the clock; a [`CounterClock`](crate::CounterClock) unless set.
+    pub fn clock(self, clock: Arc<dyn Clock>) -> PacerBuilder {
+        PacerBuilder { single: self.single.clock(clock) }
+    }
+
+    /// Sets the largest number of waiters at a time; see [`Pacer::set_max_waiters`].
+    pub fn max_waiters(self, most: usize) -> PacerBuilder {
+        PacerBuilder { single: self.single.max_waiters(most) }
+    }
+
+    /// Creates the pacer.
+    pub fn build(self) -> Pacer {
+        Pacer { single: self.single.build().begun() }
     }
 }
 

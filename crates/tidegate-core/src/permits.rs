@@ -10,7 +10,7 @@ use crate::decision::{Decision, PermitId};
 use crate::denied::Denied;
 use crate::key::IntoKey;
 use crate::limit::Limit;
-use crate::limiter::Limiter;
+use crate::limiter::{Limiter, LimiterBuilder};
 use crate::store::MemoryStore;
 use crate::store::state_key::EncodedKey;
 use crate::time::{Clock, HOUR};
@@ -21,7 +21,7 @@ use crate::wait::{Acquire, KeyRequest, Kind, QueueGrant, Queued};
 /// ```
 /// use tidegate::{Permits, SECOND};
 ///
-/// let permits = Permits::at_most(1).lease(30 * SECOND);
+/// let permits = Permits::builder(1).lease(30 * SECOND).build();
 /// let permit = permits.admit("ana")?;
 /// assert!(permits.admit("ana").is_err()); // one at a time
 /// assert!(permits.admit("bob").is_ok()); // each key has its own
@@ -40,8 +40,8 @@ pub struct Permits {
 }
 
 impl Permits {
-    /// Creates a limit of at most `places` permits in flight per key. The lease is one hour unless
-    /// [`Permits::lease`] sets another.
+    /// Creates a limit of at most `places` permits in flight per key. The lease is one hour;
+    /// [`Permits::builder`] and [`Permits::set_lease`] set another.
     ///
     /// # Panics
     /// If `places` is 0 or more than 1,048,576.
@@ -49,34 +49,31 @@ impl Permits {
         Permits { limiter: Limiter::new(Limit::concurrency(places, HOUR)) }
     }
 
+    /// Creates a builder for a limit of at most `places` permits in flight per key.
+    ///
+    /// # Panics
+    /// If `places` is 0 or more than 1,048,576.
+    pub fn builder(places: u64) -> PermitsBuilder {
+        PermitsBuilder { limiter: Limiter::builder(Limit::concurrency(places, HOUR)), places }
+    }
+
     /// Sets the lease: the time after which a permit ends if it was neither released nor renewed. It applies to all
-    /// clones.
+    /// clones. Permits in flight keep the lease that they were given.
+    ///
+    /// Choose it longer than the longest call, or renew: a call that outlives its lease runs beside the next holder.
     ///
     /// # Panics
     /// If the lease is zero or more than ten years.
-    ///
-    /// Choose it longer than the longest call, or renew: a call that outlives its lease runs beside the next holder.
     #[doc(alias("ttl", "timeout"))]
-    #[must_use]
-    pub fn lease(self, lease: Duration) -> Permits {
+    pub fn set_lease(&self, lease: Duration) {
         self.set_limit(self.places(), lease);
-        self
-    }
-
-    /// Creates new permits with the same limit, on a store of their own that reads another clock.
-    ///
-    /// Permits taken before stay with the old value. Call it first.
-    #[must_use]
-    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Permits {
-        Permits { limiter: Limiter::with_clock(self.limiter.limit(), clock) }
     }
 
     /// Sets the largest number of waiters at a time, for these permits and all clones. The default is 65,536.
     ///
     /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
-    #[must_use]
-    pub fn max_waiters(self, most: usize) -> Permits {
-        Permits { limiter: self.limiter.max_waiters(most) }
+    pub fn set_max_waiters(&self, most: usize) {
+        self.limiter.set_max_waiters(most);
     }
 
     /// Creates permits on a store that other limiters may use, too. To use the same permits in several places,
@@ -84,7 +81,7 @@ impl Permits {
     /// the other.
     ///
     /// # Panics
-    /// Like [`Permits::at_most`] and [`Permits::lease`].
+    /// Like [`Permits::at_most`] and [`Permits::set_lease`].
     pub fn on(store: impl Into<MemoryStore>, name: &str, places: u64, lease: Duration) -> Permits {
         Permits { limiter: Limiter::on(store, name, Limit::concurrency(places, lease)) }
     }
@@ -148,7 +145,7 @@ impl Permits {
     /// Replaces the limit and the lease. Permits in flight stay valid.
     ///
     /// # Panics
-    /// Like [`Permits::at_most`] and [`Permits::lease`].
+    /// Like [`Permits::at_most`] and [`Permits::set_lease`].
     pub fn set_limit(&self, places: u64, lease: Duration) {
         self.limiter.set_limit(Limit::concurrency(places, lease));
     }
@@ -156,6 +153,59 @@ impl Permits {
     /// Returns the maximum in flight of the limit in force.
     fn places(&self) -> u64 {
         Concurrency::try_from(self.limiter.limit()).map_or(1, |limit| limit.max())
+    }
+}
+
+/// A builder for [`Permits`]: the lease, the store, the clock and the queue.
+///
+/// ```
+/// use tidegate::{MINUTE, Permits, Zone};
+///
+/// let zone = Zone::new(1 << 20);
+/// let permits = Permits::builder(8).lease(MINUTE).on(&zone, "export").max_waiters(100).build();
+/// assert_eq!(permits.peek("ana").remaining(), 8);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct PermitsBuilder {
+    limiter: LimiterBuilder,
+    places: u64,
+}
+
+impl PermitsBuilder {
+    /// Sets the lease: the time after which a permit ends if it was neither released nor renewed. It is one hour unless
+    /// set.
+    ///
+    /// # Panics
+    /// If the lease is zero or more than ten years.
+    #[doc(alias("ttl", "timeout"))]
+    pub fn lease(mut self, lease: Duration) -> PermitsBuilder {
+        self.limiter = self.limiter.limit(Limit::concurrency(self.places, lease));
+        self
+    }
+
+    /// Sets the store and the name; see [`Permits::on`].
+    pub fn on(mut self, store: impl Into<MemoryStore>, name: &str) -> PermitsBuilder {
+        self.limiter = self.limiter.on(store, name);
+        self
+    }
+
+    /// Sets the clock of permits with a store of their own. It has no effect on a store that was set by
+    /// [`PermitsBuilder::on`].
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> PermitsBuilder {
+        self.limiter = self.limiter.clock(clock);
+        self
+    }
+
+    /// Sets the largest number of waiters at a time; see [`Permits::set_max_waiters`].
+    pub fn max_waiters(mut self, most: usize) -> PermitsBuilder {
+        self.limiter = self.limiter.max_waiters(most);
+        self
+    }
+
+    /// Creates the permits.
+    pub fn build(self) -> Permits {
+        Permits { limiter: self.limiter.build() }
     }
 }
 

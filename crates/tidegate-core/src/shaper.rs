@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::direct::DirectLimiter;
+use crate::direct::{DirectLimiter, DirectLimiterBuilder};
 use crate::limit::Limit;
 use crate::time::Clock;
 use crate::wait::Acquire;
@@ -40,12 +40,16 @@ impl Shaper {
         Shaper { single: DirectLimiter::with_clock(limit, clock) }
     }
 
+    /// Creates a builder for a shaper under this limit.
+    pub fn builder(limit: Limit) -> ShaperBuilder {
+        ShaperBuilder { single: DirectLimiter::builder(limit) }
+    }
+
     /// Sets the largest number of waiters at a time, in addition to the limit's own `queue`. The default is 65,536.
     ///
     /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
-    #[must_use]
-    pub fn max_waiters(self, most: usize) -> Shaper {
-        Shaper { single: self.single.max_waiters(most) }
+    pub fn set_max_waiters(&self, most: usize) {
+        self.single.set_max_waiters(most);
     }
 
     /// Waits for its turn with one unit. The future runs on any runtime; it can also block a thread.
@@ -72,5 +76,37 @@ impl Shaper {
     /// Returns the limit in force.
     pub fn limit(&self) -> Limit {
         self.single.limit()
+    }
+}
+
+/// A builder for a [`Shaper`]: its clock and its queue.
+///
+/// ```
+/// use tidegate::{Limit, SECOND, Shaper};
+///
+/// let limit = Limit::leaky_bucket(100, SECOND).queue(50);
+/// let shaper = Shaper::builder(limit).max_waiters(100).build();
+/// assert_eq!(shaper.limit(), limit);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct ShaperBuilder {
+    single: DirectLimiterBuilder,
+}
+
+impl ShaperBuilder {
+    /// Sets the clock; a [`CounterClock`](crate::CounterClock) unless set.
+    pub fn clock(self, clock: Arc<dyn Clock>) -> ShaperBuilder {
+        ShaperBuilder { single: self.single.clock(clock) }
+    }
+
+    /// Sets the largest number of waiters at a time; see [`Shaper::set_max_waiters`].
+    pub fn max_waiters(self, most: usize) -> ShaperBuilder {
+        ShaperBuilder { single: self.single.max_waiters(most) }
+    }
+
+    /// Creates the shaper.
+    pub fn build(self) -> Shaper {
+        Shaper { single: self.single.build() }
     }
 }

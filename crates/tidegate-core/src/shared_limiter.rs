@@ -21,6 +21,7 @@ use crate::limit::Limit;
 use crate::store::{OpenReceipt, PreparedLimit, Store, StoreError, StoreFailures, StoreMeter};
 use crate::sync::Mutex;
 use crate::time::Timestamp;
+use crate::trace;
 
 /// An asynchronous rate limiter for any number of keys over any [`Store`]; clones share it.
 ///
@@ -106,7 +107,7 @@ impl SharedLimiter {
             let Some(ask) = ask else { return Ok(self.nothing()) };
             let limit = self.in_force();
             let decisions = self.inner.store.take(&[(limit.subject(&key), ask)]).await?;
-            only(&decisions)
+            Ok(trace::decided(limit.namespace(), only(&decisions)?))
         }
     }
 
@@ -127,6 +128,7 @@ impl SharedLimiter {
             };
             let mut decisions = self.inner.store.take(&[(limit.subject(&key).tracked(), ask)]).await?;
             let (decision, decided_by) = (only(&decisions)?, decisions.decided_by(0));
+            trace::decided(limit.namespace(), decision);
             let receipt = decisions.take_receipts().pop().flatten();
             let take = SharedTake { limiter, limit, key, receipt, decided_by };
             Ok((decision, decision.is_allowed().then_some(take)))

@@ -155,7 +155,7 @@ impl Engine {
         let mut report = |decision| report(Decided { decision, by: DecidedBy::Memory });
         match (asks.len(), asks.clone().next()) {
             // The batch path has no benefit for one ask.
-            (1, Some(DynamicAsk { key, limit, ask })) => report(many.admit(key, limit, ask)),
+            (1, Some(DynamicAsk { key, limit, ask, .. })) => report(many.admit(key, limit, ask)),
             _ => many.admit_each(asks, report),
         }
         true

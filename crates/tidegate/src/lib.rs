@@ -12,6 +12,8 @@
 //! | `redis` | `redis` | states that many machines share, on Redis or Valkey |
 //! | `tower` | `tower` | layers for any `http` service |
 //! | `outbound` | `outbound` | a layer for clients that obeys the limits of servers |
+//! | `serde` | – | limits, rates and algorithms as their texts; decisions as structures |
+//! | `tracing` | – | events at denials, and at failures of a remote store |
 //!
 //! ```toml
 //! tidegate = { version = "0.1", features = ["macros", "tower"] }

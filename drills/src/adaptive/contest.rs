@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use tidegate::{AdaptiveLimit, ConcurrencyLimiter};
+use tidegate::{AdaptiveLimit, ConcurrencyLimiter, ConcurrencyLimiterBuilder};
 
 use super::counted::{Best, strict};
 use super::simulation::{MILLISECOND, Phase, Run, SECOND, Simulation, World};
@@ -75,17 +75,17 @@ impl Scenario {
     pub(super) fn contest(&self, seed: u64) -> Contest {
         let mut best = [Best::default(); 3];
         for limit in FIXED {
-            let run = self.run(ConcurrencyLimiter::at_most(limit), seed);
+            let run = self.run(ConcurrencyLimiter::builder(limit), seed);
             for (best, phase) in best.iter_mut().zip(&run.phases) {
                 *best = best.or(limit, phase.good);
             }
         }
         let adaptive =
-            |name: &&str| self.run(ConcurrencyLimiter::adaptive(adapt(name, self.deadline())), seed);
+            |name: &&str| self.run(ConcurrencyLimiter::adaptive_builder(adapt(name, self.deadline())), seed);
         Contest { seed, best: strict(best), runs: ALGORITHMS.iter().map(adaptive).collect() }
     }
 
-    pub(super) fn run(&self, places: ConcurrencyLimiter, seed: u64) -> Run {
+    pub(super) fn run(&self, places: ConcurrencyLimiterBuilder, seed: u64) -> Run {
         Simulation::new(self.world, places, seed).run()
     }
 }
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn no_fixed_limit_is_good_in_all_phases() {
         let scenario = &SCENARIOS[0];
-        let runs = FIXED.map(|limit| (limit, scenario.run(ConcurrencyLimiter::at_most(limit), 1)));
+        let runs = FIXED.map(|limit| (limit, scenario.run(ConcurrencyLimiter::builder(limit), 1)));
         let best = [0, 1, 2].map(|phase| {
             runs.iter().fold(Best::default(), |best, (limit, run)| best.or(*limit, run.phases[phase].good))
         });

@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conformance::random::Random;
-use tidegate::{ConcurrencyLimiter, ConcurrencyPermit, ManualClock, Outcome, Timestamp};
+use tidegate::{
+    ClassId, ConcurrencyLimiter, ConcurrencyLimiterBuilder, ConcurrencyPermit, ManualClock, Outcome,
+    Timestamp,
+};
 
 use super::counted::Counted;
 
@@ -95,12 +98,12 @@ pub(super) struct Simulation {
 
 impl Simulation {
     /// A service behind these places, on a clock that the simulation sets.
-    pub(super) fn new(world: World, places: ConcurrencyLimiter, seed: u64) -> Simulation {
+    pub(super) fn new(world: World, places: ConcurrencyLimiterBuilder, seed: u64) -> Simulation {
         let mut seeds = Random::new(seed);
         let clock = Arc::new(ManualClock::new());
         Simulation {
             world,
-            places: places.with_clock(Arc::clone(&clock) as _),
+            places: places.clock(Arc::clone(&clock) as _).build(),
             clock,
             now: 0,
             events: BinaryHeap::new(),
@@ -155,7 +158,7 @@ impl Simulation {
         let work = work(&mut self.works);
         let phase = self.phase();
         self.counted.phases[phase].offered += 1;
-        let Ok(place) = self.places.admit(0) else { return };
+        let Ok(place) = self.places.admit(ClassId::FIRST) else { return };
         self.counted.phases[phase].admitted += 1;
         let call = self.calls.len();
         self.calls.push(Call { entered: self.now, phase, work, place: Some(place) });

@@ -80,7 +80,7 @@ impl Member {
     pub(super) fn ask(&mut self, cost: u64, max_wait: Ticks, at: Moment, judged: &mut Judged) -> Decision {
         let name = self.key.to_le_bytes();
         let decision = self.limiter.admit(ask(&name[..]).cost(cost).max_wait(max_wait.to_duration()));
-        let same = Ask { cost: Cost::of(cost), max_wait };
+        let same = Ask::new(Cost::of(cost)).max_wait_in_ticks(max_wait);
         let kept = self.limit.decide(&mut self.kept, at.reading, same);
         if kept != decision {
             judged.found(Breach::Differs, || {

@@ -29,7 +29,7 @@ const MEMBERS: [Member; 16] = [
         ],
         at_most: 6,
     },
-    Member { name: "tidegate-core", may_use: &[], at_most: 3 },
+    Member { name: "tidegate-core", may_use: &[], at_most: 5 },
     Member { name: "tidegate-macros", may_use: &["tidegate"], at_most: 4 },
     Member { name: "tidegate-outbound", may_use: &["tidegate", "tidegate-tower"], at_most: 8 },
     Member { name: "tidegate-redis", may_use: &["tidegate", "tidegate-support"], at_most: 8 },

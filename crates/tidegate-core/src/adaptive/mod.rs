@@ -18,7 +18,7 @@ mod round;
 mod tests;
 mod vegas;
 
-pub use breaker::{BreakerPermit, BreakerState, CircuitBreaker};
+pub use breaker::{BreakerPermit, BreakerState, CircuitBreaker, CircuitBreakerBuilder};
 pub use limit::AdaptiveLimit;
 
 use crate::time::{Ticks, Timestamp};
@@ -30,6 +30,7 @@ use round::{Round, RoundTally};
 
 /// A call that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sample {
     /// The time at which it ended.
     pub now: Timestamp,
@@ -39,6 +40,13 @@ pub struct Sample {
     pub in_flight: u64,
     /// Its result.
     pub outcome: Outcome,
+}
+
+impl Sample {
+    /// Creates a sample of a call that ended at `now`.
+    pub const fn new(now: Timestamp, latency: Ticks, in_flight: u64, outcome: Outcome) -> Sample {
+        Sample { now, latency, in_flight, outcome }
+    }
 }
 
 /// The result of an admitted call, as a sign of load.

@@ -10,43 +10,44 @@
 //! A woken waiter already owns its slot. A waiter that gives up leaves the queue, or passes on the slot that it was
 //! given.
 
+mod builder;
 mod class;
 mod class_queue;
 mod permit;
 mod slots;
 
-pub use class::Class;
+pub use builder::ConcurrencyLimiterBuilder;
+pub use class::{Class, ClassId};
 pub use permit::{AcquireConcurrencyPermit, ConcurrencyPermit, QueuedConcurrencyPermit};
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use self::class::ClassList;
 use self::class_queue::{ConcurrencyState, queue_of};
 use self::permit::ConcurrencyRequest;
 use crate::adaptive::AdaptiveLimit;
 use crate::denied::Denied;
-use crate::time::{Clock, Source, Ticks};
+use crate::time::{Source, Ticks};
 use crate::wait::Acquire;
 
 /// A concurrency limit for one service as a whole; clones share it.
 ///
-/// Call the settings first: each of them returns a new limiter with nothing in flight and no waiters.
+/// Settings are made by a builder: [`ConcurrencyLimiter::builder`] and [`ConcurrencyLimiter::adaptive_builder`].
 ///
 /// ```
 /// use tidegate::{Class, ConcurrencyLimiter, SECOND};
 ///
 /// let classes = [Class::new("critical").share(50), Class::new("bulk").share(10)];
-/// let limiter = ConcurrencyLimiter::at_most(10).classes(classes).max_waiters(100);
-/// const CRITICAL: usize = 0; // the rank of a class is its index
-/// const BULK: usize = 1;
+/// let limiter = ConcurrencyLimiter::builder(10).classes(classes).max_waiters(100).build();
+/// let [critical, bulk] = limiter.class_ids();
 ///
-/// let bulk: Vec<_> = std::iter::from_fn(|| limiter.admit(BULK).ok()).collect();
-/// assert_eq!(bulk.len(), 5); // the other half is reserved for critical calls
-/// let permit = limiter.admit(CRITICAL)?;
+/// let held: Vec<_> = std::iter::from_fn(|| limiter.admit(bulk).ok()).collect();
+/// assert_eq!(held.len(), 5); // the other half is reserved for critical calls
+/// let permit = limiter.admit(critical)?;
 /// assert_eq!((limiter.in_flight(), limiter.limit()), (6, 10));
 ///
-/// drop(bulk);
-/// let waited = limiter.acquire(BULK).max_wait(SECOND).blocking()?; // or `.await`, on any runtime
+/// drop(held);
+/// let waited = limiter.acquire(bulk).max_wait(SECOND).blocking()?; // or `.await`, on any runtime
 /// # drop((permit, waited));
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
@@ -84,71 +85,25 @@ impl ConcurrencyLimiter {
         ConcurrencyLimiter { shared: Arc::new(ConcurrencyState::new(settings)) }
     }
 
-    /// Sets the largest number of waiters at a time. The default is 0: an `acquire` that finds no slot is denied at
-    /// once.
-    ///
-    /// A short queue absorbs bursts; a long one only delays its callers beyond their timeouts.
-    #[doc(alias("backpressure", "queue"))]
-    #[must_use]
-    pub fn max_waiters(self, waiters: usize) -> ConcurrencyLimiter {
-        self.with(|settings| settings.line = waiters)
-    }
-
-    /// Serves the newest waiter first after the queue has been non-empty for `busy`, until it is empty.
-    ///
-    /// A queue that is never empty delays all waiters so long that few are served in time. Serving the newest first
-    /// serves at least those in time. Meanwhile, an arrival at a full queue evicts the oldest waiter of the lowest
-    /// class that waits for more than its reserve. An arrival of a still lower class is denied, unless it is within
-    /// its own reserve.
-    #[doc(alias("adaptive LIFO", "overload"))]
-    #[must_use]
-    pub fn newest_first_after(self, busy: Duration) -> ConcurrencyLimiter {
-        self.with(|settings| settings.newest_first_after = Some(Ticks::saturating_from(busy)))
-    }
-
-    /// Sets the classes in the order of their rank, the most important first.
-    ///
-    /// Each class is admitted to the slots that are reserved for it. All other slots go to the first class with a
-    /// waiter. Within a class, waiters are served in FIFO order. When the queue is full, an arrival of a higher
-    /// class evicts the newest waiter of the lowest class. A waiter that is entitled to a reserved slot of its
-    /// class is never evicted.
+    /// Returns a slot now, or denies.
     ///
     /// # Panics
-    /// If there are none or more than 64, or if their shares exceed 100 percent together.
-    #[doc(alias("priority", "criticality"))]
-    #[must_use]
-    pub fn classes(self, classes: impl IntoIterator<Item = Class>) -> ConcurrencyLimiter {
-        let classes = Class::valid(classes.into_iter().collect());
-        self.with(|settings| settings.classes = classes)
-    }
-
-    /// Sets another clock.
-    #[must_use]
-    pub fn with_clock(self, clock: Arc<dyn Clock>) -> ConcurrencyLimiter {
-        self.with(|settings| settings.clock = Source::Given(clock))
-    }
-
-    /// Creates a limiter with changed settings.
-    fn with(self, change: impl FnOnce(&mut ConcurrencySettings)) -> ConcurrencyLimiter {
-        let mut settings = self.shared.settings.clone();
-        if let InFlightLimit::Fixed(limit) = &mut settings.most {
-            *limit = self.shared.slots(|slots| slots.limit);
-        }
-        change(&mut settings);
-        ConcurrencyLimiter::new(settings)
-    }
-
-    /// Returns a slot now, or denies. A rank above that of the last class means the last class.
+    /// If the class is of another limiter.
     #[doc(alias("try_acquire", "load shedding"))]
     #[inline]
-    pub fn admit(&self, class: usize) -> Result<ConcurrencyPermit, Denied> {
+    #[track_caller]
+    pub fn admit(&self, class: ClassId) -> Result<ConcurrencyPermit, Denied> {
         let class = self.rank(class);
         self.shared.enter(class)?;
         Ok(ConcurrencyPermit::new(Arc::clone(&self.shared), class))
     }
 
     /// Waits for a slot. The future runs on any runtime; it can also block a thread.
-    pub fn acquire(&self, class: usize) -> AcquireConcurrencyPermit {
+    ///
+    /// # Panics
+    /// If the class is of another limiter.
+    #[track_caller]
+    pub fn acquire(&self, class: ClassId) -> AcquireConcurrencyPermit {
         Acquire::new(ConcurrencyRequest { shared: Arc::clone(&self.shared), class: self.rank(class) }, None)
     }
 
@@ -181,8 +136,13 @@ impl ConcurrencyLimiter {
     }
 
     /// Returns the number of calls of a class in flight.
-    pub fn in_flight_of(&self, class: usize) -> u64 {
-        self.shared.slots(|slots| slots.used(self.rank(class)))
+    ///
+    /// # Panics
+    /// If the class is of another limiter.
+    #[track_caller]
+    pub fn in_flight_of(&self, class: ClassId) -> u64 {
+        let rank = self.rank(class);
+        self.shared.slots(|slots| slots.used(rank))
     }
 
     /// Returns the number of waiters.
@@ -191,18 +151,44 @@ impl ConcurrencyLimiter {
     }
 
     /// Returns the number of waiters of a class.
-    pub fn waiting_of(&self, class: usize) -> usize {
-        self.shared.queue.lock(|state| queue_of(state, self.rank(class)).len())
+    ///
+    /// # Panics
+    /// If the class is of another limiter.
+    #[track_caller]
+    pub fn waiting_of(&self, class: ClassId) -> usize {
+        let rank = self.rank(class);
+        self.shared.queue.lock(|state| queue_of(state, rank).len())
     }
 
-    /// Returns the rank of the class with this name.
-    pub fn class_named(&self, name: &str) -> Option<usize> {
-        self.shared.settings.classes.iter().position(|class| class.name() == name)
+    /// Returns the id of the class with this name.
+    pub fn class_named(&self, name: &str) -> Option<ClassId> {
+        let settings = &self.shared.settings;
+        let rank = settings.classes.iter().position(|class| class.name() == name)?;
+        Some(settings.list.id(rank))
     }
 
-    /// Returns the rank of an existing class: larger ones mean the last class.
-    fn rank(&self, class: usize) -> usize {
-        class.min(self.shared.settings.classes.len() - 1)
+    /// Returns the ids of all classes in the order of their rank: `let [critical, bulk] = limiter.class_ids();`
+    ///
+    /// # Panics
+    /// If the limiter has another number of classes.
+    #[track_caller]
+    pub fn class_ids<const N: usize>(&self) -> [ClassId; N] {
+        let settings = &self.shared.settings;
+        let count = settings.classes.len();
+        assert!(count == N, "{N} ids of {count} classes: name as many as there are");
+        std::array::from_fn(|rank| settings.list.id(rank))
+    }
+
+    /// Returns the classes in the order of their rank, with their ids; for metrics, for example.
+    pub fn classes(&self) -> impl ExactSizeIterator<Item = (ClassId, &Class)> {
+        let settings = &self.shared.settings;
+        settings.classes.iter().enumerate().map(|(rank, class)| (settings.list.id(rank), class))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn rank(&self, class: ClassId) -> usize {
+        self.shared.settings.list.rank(class)
     }
 }
 
@@ -219,6 +205,7 @@ struct ConcurrencySettings {
     newest_first_after: Option<Ticks>,
     /// The classes in the order of their rank, at least one.
     classes: Vec<Class>,
+    list: ClassList,
     clock: Source,
 }
 
@@ -243,6 +230,7 @@ impl InFlightLimit {
 impl ConcurrencySettings {
     fn new(most: InFlightLimit) -> ConcurrencySettings {
         let classes = vec![Class::new("all")];
-        ConcurrencySettings { most, line: 0, newest_first_after: None, classes, clock: Source::default() }
+        let (list, clock) = (ClassList::new(), Source::default());
+        ConcurrencySettings { most, line: 0, newest_first_after: None, classes, list, clock }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ClassId;
 use super::class_queue::{ClassQueues, ConcurrencyState};
 use crate::adaptive::Outcome;
 use crate::time::{Ticks, Timestamp};
@@ -14,10 +15,10 @@ use crate::wait::{Acquire, Joined, Queued, Request, Waiter};
 /// Report the outcome of the call with [`ConcurrencyPermit::done`]; a drop gives the permit back without an outcome.
 ///
 /// ```
-/// use tidegate::{AdaptiveLimit, Outcome, ConcurrencyLimiter};
+/// use tidegate::{AdaptiveLimit, Outcome, ClassId, ConcurrencyLimiter};
 ///
 /// let limiter = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=100));
-/// let permit = limiter.admit(0)?;
+/// let permit = limiter.admit(ClassId::FIRST)?;
 /// let reply = Ok::<_, std::io::Error>("the reply of the service");
 /// permit.done(if reply.is_ok() { Outcome::Done } else { Outcome::Failed });
 /// # Ok::<(), tidegate::Denied>(())
@@ -38,9 +39,9 @@ impl ConcurrencyPermit {
         ConcurrencyPermit { shared, class, entered, outcome: Outcome::Ignored }
     }
 
-    /// Returns the rank of the class to which it was given.
-    pub fn class(&self) -> usize {
-        self.class
+    /// Returns the class to which it was given.
+    pub fn class(&self) -> ClassId {
+        self.shared.settings.list.id(self.class)
     }
 
     /// Returns the time since admission; zero if the limit is fixed, because then no clock is read.

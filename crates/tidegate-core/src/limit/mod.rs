@@ -348,15 +348,6 @@ impl FromStr for Limit {
     }
 }
 
-/// Parses a limit, for functions that accept a limit or its text.
-impl TryFrom<&str> for Limit {
-    type Error = LimitError;
-
-    fn try_from(text: &str) -> Result<Limit, LimitError> {
-        text.parse()
-    }
-}
-
 impl fmt::Debug for Limit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Limit({self})")

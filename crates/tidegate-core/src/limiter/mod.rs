@@ -1,9 +1,11 @@
 //! A limiter for many keys under one limit.
 
+mod builder;
 mod each;
 mod in_force;
 mod together;
 
+pub use builder::LimiterBuilder;
 pub use each::AdmitEach;
 pub use together::{LimiterAsk, admit_all};
 
@@ -21,6 +23,7 @@ use crate::store::state_key::{EncodedKey, Namespace, StateKey};
 use crate::store::{LimitStore, MemoryStore, OpenReceipt, WhenFull, Zone};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::time::{Clock, Source, Ticks, Timestamp};
+use crate::trace;
 use crate::wait::{
     Acquire, KeyFifo, KeyRequest, Kind, MAX_WAITERS, TrackedTake, Untracked, WaitQueue, WaitTarget, WaiterAsk,
 };
@@ -102,20 +105,17 @@ impl Limiter {
     /// Sets what a zone does with a new key when it has no free cell, for this limiter and all its clones. It has
     /// no effect on a map, or on limits that do not [fit a cell](Limit::fits_cell).
     #[doc(alias("eviction"))]
-    #[must_use]
-    pub fn when_full(self, when_full: WhenFull) -> Limiter {
+    pub fn set_when_full(&self, when_full: WhenFull) {
         self.inner.forgets.store((when_full == WhenFull::Forget).into(), Ordering::Relaxed);
-        self
     }
 
     /// Sets the largest number of waiters at a time, for this limiter and all its clones. The default is 65,536.
+    /// Waiters beyond a lower number stay queued.
     ///
     /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
     #[doc(alias("backpressure", "load shedding"))]
-    #[must_use]
-    pub fn max_waiters(self, most: usize) -> Limiter {
+    pub fn set_max_waiters(&self, most: usize) {
         self.inner.queue.lock(|state| state.set_max_waiters(most));
-        self
     }
 
     /// Returns the limit in force.
@@ -141,7 +141,7 @@ impl Limiter {
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
         let (key, units, max_wait) = ask.into_parts();
         match ask_for(units, max_wait) {
-            Some(ask) => self.inner.admit_key(&key, ask),
+            Some(ask) => trace::decided(self.inner.namespace.name(), self.inner.admit_key(&key, ask)),
             None => self.inner.ask_nothing(&self.inner.account(&self.inner.name(&key))),
         }
     }
@@ -158,10 +158,12 @@ impl Limiter {
             let decision = self.inner.ask_nothing(&account);
             return (decision, Some(TrackedTake::new(self.target(), account, None)));
         };
+        let name = self.inner.namespace.name();
         if let Some(decision) = self.inner.put_off(&account, ask) {
-            return (decision, None);
+            return (trace::decided(name, decision), None);
         }
         let (decision, receipt) = self.inner.holder(&account).take_tracked(&account, ask);
+        trace::decided(name, decision);
         let take = decision.is_allowed().then(|| TrackedTake::new(self.target(), account, receipt));
         (decision, take)
     }

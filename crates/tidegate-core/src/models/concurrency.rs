@@ -6,10 +6,10 @@ use std::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{block_on, both, clock};
-use crate::{Class, ConcurrencyLimiter, Outcome};
+use crate::{Class, ClassId, ConcurrencyLimiter, Outcome};
 
 fn concurrency(limit: u64) -> ConcurrencyLimiter {
-    ConcurrencyLimiter::at_most(limit).max_waiters(3).with_clock(clock())
+    ConcurrencyLimiter::builder(limit).max_waiters(3).clock(clock()).build()
 }
 
 #[test]
@@ -18,7 +18,8 @@ fn one_permit_has_one_holder() {
         let (limiter, inside) = (concurrency(1), Arc::new(AtomicUsize::new(0)));
         let call = |limiter: ConcurrencyLimiter, inside: Arc<AtomicUsize>| {
             move || {
-                let permit = block_on(&mut limiter.acquire(0)).expect("there is room in the queue");
+                let permit =
+                    block_on(&mut limiter.acquire(ClassId::FIRST)).expect("there is room in the queue");
                 assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                 inside.fetch_sub(1, Ordering::SeqCst);
                 permit.done(Outcome::Done);
@@ -33,10 +34,10 @@ fn one_permit_has_one_holder() {
 fn a_larger_limit_comes_while_a_waiter_joins() {
     loom::model(|| {
         let limiter = concurrency(1);
-        let _permit = limiter.admit(0).expect("the permit is free");
+        let _permit = limiter.admit(ClassId::FIRST).expect("the permit is free");
         let other = limiter.clone();
         let (_, admitted) =
-            both(move || other.set_limit(2), move || block_on(&mut limiter.acquire(0)).is_ok());
+            both(move || other.set_limit(2), move || block_on(&mut limiter.acquire(ClassId::FIRST)).is_ok());
         assert!(admitted);
     });
 }
@@ -45,13 +46,14 @@ fn a_larger_limit_comes_while_a_waiter_joins() {
 fn a_reserved_permit_is_not_lost_to_others() {
     loom::model(|| {
         let classes = [Class::new("critical").share(50), Class::new("bulk")];
-        let limiter = ConcurrencyLimiter::at_most(2).classes(classes).max_waiters(3).with_clock(clock());
+        let limiter = ConcurrencyLimiter::builder(2).classes(classes).max_waiters(3).clock(clock()).build();
+        let [_, bulk] = limiter.class_ids();
         let other = limiter.clone();
         let pressing =
-            move || (0..2).filter(|_| other.admit(1).is_ok_and(|permit| permit.class() == 1)).count();
+            move || (0..2).filter(|_| other.admit(bulk).is_ok_and(|permit| permit.class() == bulk)).count();
         let (_, admitted) = both(pressing, {
             let limiter = limiter.clone();
-            move || limiter.admit(0).is_ok()
+            move || limiter.admit(ClassId::FIRST).is_ok()
         });
         assert!(admitted);
         assert_eq!(limiter.in_flight(), 0);

@@ -16,7 +16,7 @@ use crate::time::Source;
 use crate::wait_queue::{
     Cause, Entry, KeyQueue, Next, QueuePolicy, QueueState, QueueTicket, QueueTurn, WaitQueue, Waiter,
 };
-use crate::{Clock, ConcurrencyLimiter, ManualClock, Permits, SECOND, Ticks, Timestamp};
+use crate::{ClassId, Clock, ConcurrencyLimiter, ManualClock, Permits, SECOND, Ticks, Timestamp};
 
 type Acquiring = Pin<Box<dyn Future<Output = bool>>>;
 
@@ -33,7 +33,7 @@ trait Use: 'static {
 
 impl Use for Permits {
     fn new(clock: Arc<ManualClock>) -> Permits {
-        Permits::at_most(1).with_clock(clock)
+        Permits::builder(1).clock(clock).build()
     }
 
     fn occupy(&self) -> Box<dyn Any> {
@@ -49,15 +49,15 @@ impl Use for Permits {
 
 impl Use for ConcurrencyLimiter {
     fn new(clock: Arc<ManualClock>) -> ConcurrencyLimiter {
-        ConcurrencyLimiter::at_most(1).max_waiters(3).with_clock(clock)
+        ConcurrencyLimiter::builder(1).max_waiters(3).clock(clock).build()
     }
 
     fn occupy(&self) -> Box<dyn Any> {
-        Box::new(self.admit(0).expect("the permit is free"))
+        Box::new(self.admit(ClassId::FIRST).expect("the permit is free"))
     }
 
     fn acquire(&self, max_wait: Option<Duration>) -> Acquiring {
-        let acquire = ConcurrencyLimiter::acquire(self, 0);
+        let acquire = ConcurrencyLimiter::acquire(self, ClassId::FIRST);
         let acquire = if let Some(max_wait) = max_wait { acquire.max_wait(max_wait) } else { acquire };
         Box::pin(async move { acquire.await.is_ok() })
     }

@@ -134,7 +134,7 @@ fn a_cost_of_zero_overtakes_a_queue_and_leaves_it_unchanged() {
 
 #[test]
 fn a_permit_of_cost_zero_holds_no_unit() {
-    let permits = Permits::at_most(1).with_clock(Arc::new(ManualClock::new()));
+    let permits = Permits::builder(1).clock(Arc::new(ManualClock::new())).build();
     let only = permits.admit("ana").expect("a free place");
     assert!(permits.admit("ana").is_err());
     let nothing = permits.admit(ask("ana").cost(0)).expect("it wants no place");

@@ -54,7 +54,7 @@ fn a_new_key_in_a_batch_has_its_whole_burst() {
             for memory in stores(&clock(step)) {
                 let (adhoc, mut each) = (DynamicLimiter::on(&memory, ""), Vec::new());
                 let limit = adhoc.prepare(limit);
-                let asks = asks().map(|key| DynamicAsk { key, limit: &limit, ask: Ask::ONE });
+                let asks = asks().map(|key| DynamicAsk::new(key, &limit, Ask::ONE));
                 adhoc.admit_each(asks, |decision| each.push(decision));
                 assert_eq!(
                     verdicts(each),
@@ -95,7 +95,7 @@ fn a_batch_is_decided_at_its_first_reading_of_the_clock() {
             still.set(at(ms));
             let expected: Vec<_> = asks().map(|(key, limit)| single.admit(key, limit, Ask::ONE)).collect();
             let mut got = Vec::new();
-            let asked = asks().map(|(key, limit)| DynamicAsk { key, limit, ask: Ask::ONE });
+            let asked = asks().map(|(key, limit)| DynamicAsk::new(key, limit, Ask::ONE));
             batched.admit_each(asked, |decision| got.push(decision));
             assert_eq!(got.len(), expected.len());
             for ((got, expected), (key, limit)) in got.iter().zip(&expected).zip(asks()) {
@@ -121,7 +121,7 @@ fn a_map_forgets_nothing_that_counts_at_the_instant_of_a_batch() {
         clock.set(start.saturating_add(Ticks::saturating_from(990 * MILLISECOND)));
         clock.tick(Ticks::saturating_from(Duration::from_micros(15)));
         let others: Vec<_> = (0..2000).map(|name| format!("other {name}")).collect();
-        let ask = |key, limit| DynamicAsk { key, limit, ask: Ask::ONE };
+        let ask = |key, limit| DynamicAsk::new(key, limit, Ask::ONE);
         let others = others.iter().map(|name| ask(name.as_str(), &quick));
         let asks = others.chain([ask("ana", &limit), ask("bob", &brief), ask("bob", &brief)]);
         let mut got = Vec::new();

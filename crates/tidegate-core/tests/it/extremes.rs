@@ -142,7 +142,7 @@ fn extremes_never_make_anything_else_allow_what_big_integers_deny() {
             for first in EDGES.into_iter().filter(|cost| *cost > 0) {
                 let mut state = State::default();
                 let at = Timestamp::from_ticks(then);
-                let patient = Ask { cost: Cost::of(first), max_wait: Ticks::MAX };
+                let patient = Ask::new(Cost::of(first)).max_wait_in_ticks(Ticks::MAX);
                 if !limit.decide(&mut state, at, patient).is_allowed() {
                     continue;
                 }

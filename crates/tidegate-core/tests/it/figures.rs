@@ -61,7 +61,7 @@ fn departures(limit: Limit) -> Vec<(u64, u64)> {
     let mut departures = Vec::new();
     for at in [10 * S, 10 * S + S / 2] {
         for _ in 0..300 {
-            let ask = Ask { max_wait: ticks(2 * S), ..Ask::ONE };
+            let ask = Ask::ONE.max_wait_in_ticks(ticks(2 * S));
             if let Verdict::Allowed { delay } =
                 limit.decide(&mut state, Timestamp::from_ticks(at), ask).verdict_in_ticks()
             {
@@ -105,7 +105,7 @@ fn a_warm_up_takes_its_time_whatever_the_pieces() {
 }
 
 fn wait_for(limit: Limit, state: &mut State, now: u64, permits: u64) -> u64 {
-    let ask = Ask { cost: Cost::of(permits), max_wait: Ticks::MAX };
+    let ask = Ask::new(Cost::of(permits)).max_wait_in_ticks(Ticks::MAX);
     match limit.decide(state, Timestamp::from_ticks(now), ask).verdict_in_ticks() {
         Verdict::Allowed { delay } => delay.get(),
         other => panic!("{other:?}"),

@@ -36,6 +36,7 @@ macro_rules! on_every_keeper {
 mod asking_nothing;
 mod batches;
 mod changing;
+mod conversions;
 mod documents;
 mod extremes;
 mod failing;
@@ -51,10 +52,13 @@ mod permits;
 mod places;
 mod rates;
 mod refunds;
+#[cfg(feature = "serde")]
+mod serialized;
 mod several_limits;
 mod shared_limiter;
 mod sketch;
 mod small_world;
+mod text_as_limit;
 mod traces;
 mod versions;
 mod waiting;

@@ -51,7 +51,7 @@ fn no_handle_and_no_store_grants_permits_that_can_be_guessed() {
     let all = || admit_all([limiter.ask("ana")]).each()[0].permit();
     attack("limiters together", all, |permit| limiter.release("ana", permit));
 
-    let permits = Permits::at_most(PLACES).lease(SECOND).with_clock(clock);
+    let permits = Permits::builder(PLACES).lease(SECOND).clock(clock).build();
     let enter = || {
         let permit = permits.admit("ana").ok()?;
         let id = permit.id();
@@ -68,7 +68,7 @@ fn no_handle_and_no_store_grants_permits_that_can_be_guessed() {
 
 #[test]
 fn a_permit_of_a_waiter_cannot_be_guessed() {
-    let permits = Permits::at_most(PLACES).lease(SECOND).with_clock(Arc::new(ManualClock::new()));
+    let permits = Permits::builder(PLACES).lease(SECOND).clock(Arc::new(ManualClock::new())).build();
     let enter = || {
         let permit = permits.acquire("ana").max_wait(std::time::Duration::ZERO).blocking().ok()?;
         let id = permit.id();

@@ -57,12 +57,12 @@ async fn sketch() -> Result<(), Box<dyn std::error::Error>> {
     limiter.acquire("ana").max_wait(SECOND).await?;
     limiter.acquire("ana").max_wait(SECOND).blocking()?;
 
-    let pacer = Pacer::per_second(2).warm_up(4 * SECOND);
+    let pacer = Pacer::builder(2).warm_up(4 * SECOND).build();
     pacer.acquire(1).await?;
     pacer.set_rate("10/s".parse()?)?;
     let shaper = Shaper::new(Limit::leaky_bucket(100, SECOND).queue(50));
     shaper.acquire().await?;
-    let permits = Permits::at_most(8).lease(30 * SECOND);
+    let permits = Permits::builder(8).lease(30 * SECOND).build();
     let permit = permits.admit("ana")?;
     assert!(permit.release());
     Ok(())

@@ -71,7 +71,8 @@ fn a_key_in_a_shared_cell_gets_the_time_at_which_it_passes() {
 #[test]
 fn keys_that_may_be_forgotten_make_room_and_are_never_denied_early() {
     let (zone, _) = zone(SMALLEST);
-    let unimportant = Limiter::on(&zone, "unimportant", Limit::per_minute(1)).when_full(WhenFull::Forget);
+    let unimportant =
+        Limiter::builder(Limit::per_minute(1)).on(&zone, "unimportant").when_full(WhenFull::Forget).build();
     let important = Limiter::on(&zone, "important", Limit::per_minute(1));
     assert!((0..1000_u32).all(|key| unimportant.admit(key).is_allowed()));
     let counts = zone.counts();
@@ -175,7 +176,7 @@ fn keys_are_forgotten_under_limits_that_fit_a_cell_and_under_no_others() {
     ] {
         let (zone, _) = zone(SMALLEST);
         let limit: Limit = text.parse().unwrap();
-        let limiter = Limiter::on(&zone, "", limit).when_full(WhenFull::Forget);
+        let limiter = Limiter::builder(limit).on(&zone, "").when_full(WhenFull::Forget).build();
         let admitted = (0..2000).filter(|key| limiter.admit(format!("{key}")).is_allowed()).count();
         assert_eq!(admitted, 2000, "{text}: each is a newcomer");
         assert_eq!(zone.counts().forgotten > 0, limit.fits_cell(), "{text}");

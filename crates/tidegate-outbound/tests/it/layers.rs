@@ -28,7 +28,8 @@ async fn asks_to_wait(_: Request<()>) -> Result<Response<String>, Infallible> {
 
 #[tokio::test]
 async fn a_call_that_outgoing_holds_back_says_nothing_to_a_guard() {
-    let guard = CircuitBreaker::new().with_clock(Arc::new(ManualClock::new())).at_least(10).percent(30);
+    let guard =
+        CircuitBreaker::builder().clock(Arc::new(ManualClock::new())).at_least(10).percent(30).build();
     let held_back = OutboundLimitLayer::new().max_wait(Duration::ZERO).layer(service_fn(asks_to_wait));
     let mut client = CircuitBreakerLayer::new(guard.clone()).layer(held_back);
     assert!(client.ready().await.unwrap().call(request()).await.is_ok());
@@ -53,7 +54,8 @@ async fn nor_to_places_that_adapt() {
 
 #[tokio::test]
 async fn what_a_guard_refuses_is_not_the_word_of_the_server() {
-    let guard = CircuitBreaker::new().with_clock(Arc::new(ManualClock::new())).at_least(10).percent(30);
+    let guard =
+        CircuitBreaker::builder().clock(Arc::new(ManualClock::new())).at_least(10).percent(30).build();
     let broken = async |_: Request<()>| Ok::<_, Infallible>(response(StatusCode::INTERNAL_SERVER_ERROR));
     let guarded = CircuitBreakerLayer::new(guard.clone()).layer(service_fn(broken));
     let mut client = OutboundLimitLayer::new().max_wait(Duration::ZERO).layer(guarded);

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
-use tidegate::{CircuitBreaker, ConcurrencyLimiter, Limit, ManualClock, SECOND, Zone};
+use tidegate::{CircuitBreaker, ClassId, ConcurrencyLimiter, Limit, ManualClock, SECOND, Zone};
 use tidegate_outbound::{BoxError, OutboundLimitLayer};
 use tidegate_rules::{Gate, Policy};
 use tidegate_tower::{CircuitBreakerLayer, ConcurrencyLimitLayer, RateLimitLayer, key};
@@ -159,8 +159,8 @@ fn around_a_rate_limit() {
 
 /// Returns a concurrency limiter whose only permit is held forever.
 fn occupied(line: usize) -> ConcurrencyLimiter {
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(line);
-    std::mem::forget(places.admit(0).unwrap());
+    let places = ConcurrencyLimiter::builder(1).max_waiters(line).build();
+    std::mem::forget(places.admit(ClassId::FIRST).unwrap());
     places
 }
 
@@ -174,7 +174,7 @@ fn around_places_in_flight() {
 #[test]
 fn around_a_guard() {
     check("a guard", || {
-        CircuitBreakerLayer::new(CircuitBreaker::new().at_least(1).percent(1).with_clock(clock()))
+        CircuitBreakerLayer::new(CircuitBreaker::builder().at_least(1).percent(1).clock(clock()).build())
     });
 }
 

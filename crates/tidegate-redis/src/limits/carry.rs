@@ -56,7 +56,7 @@ impl StoredLimit {
     pub(crate) fn report(&self, before: &StatesBefore, own: OwnDecision<'_>) -> Decision {
         let Some(known) = self.history.get() else { return own.decision };
         let denied = self.denied_until_clear(own.state, &own.decision, own.now);
-        let own = OwnDecision { decision: denied.unwrap_or(own.decision), ..own };
+        let own = OwnDecision::new(own.state, denied.unwrap_or(own.decision), own.now, own.ask);
         known.history.report(&self.limit, own, |index, _| before.get(index))
     }
 

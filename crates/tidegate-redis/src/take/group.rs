@@ -169,7 +169,7 @@ impl<'r> GroupBids<'r> {
         self.read_before(inner, |place| follows[place]).await?;
         for (place, bid) in decided.bids.iter_mut().enumerate().filter(|(place, _)| follows[*place]) {
             let (state, ask) = (&bid.state, self.bids[place].ask);
-            let own = OwnDecision { state, decision: bid.decision, now, ask };
+            let own = OwnDecision::new(state, bid.decision, now, ask);
             bid.decision = self.limit(place).report(&self.before(place), own);
         }
         Ok(true)

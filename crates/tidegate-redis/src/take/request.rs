@@ -133,5 +133,5 @@ fn is_one_ask(algorithm: Algorithm) -> bool {
 /// Merges two asks for one state. A cost that overflows is too large for any limit.
 fn both(one: Ask, other: Ask) -> Ask {
     let cost = Cost::of(one.cost.get().saturating_add(other.cost.get()));
-    Ask { cost, max_wait: one.max_wait.min(other.max_wait) }
+    Ask::new(cost).max_wait_in_ticks(one.max_wait.min(other.max_wait))
 }

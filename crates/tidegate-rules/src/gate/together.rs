@@ -95,5 +95,5 @@ impl<'v> Together<'v> {
 /// Combines two asks into one.
 fn join(one: Ask, other: Ask) -> Ask {
     let cost = one.cost.get().saturating_add(other.cost.get());
-    Ask { cost: Cost::new(cost).unwrap_or(one.cost), max_wait: one.max_wait.min(other.max_wait) }
+    Ask::new(Cost::new(cost).unwrap_or(one.cost)).max_wait_in_ticks(one.max_wait.min(other.max_wait))
 }

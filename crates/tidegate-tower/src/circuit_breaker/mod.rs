@@ -8,7 +8,7 @@
 //! use tidegate::{CircuitBreaker, BreakerState, SECOND};
 //! use tidegate_tower::CircuitBreakerLayer;
 //!
-//! let guard = CircuitBreaker::new().window(10 * SECOND).at_least(20).percent(50);
+//! let guard = CircuitBreaker::builder().window(10 * SECOND).at_least(20).percent(50).build();
 //! let app: Router = Router::new().route("/", get(|| async { "hello" })).layer(CircuitBreakerLayer::new(guard.clone()));
 //!
 //! assert_eq!(guard.state(), BreakerState::Clear); // for metrics

@@ -69,8 +69,12 @@ struct Bench {
 impl Bench {
     fn new(layer: impl FnOnce(CircuitBreakerLayer) -> CircuitBreakerLayer) -> Bench {
         let clock = Arc::new(ManualClock::new());
-        let guard =
-            CircuitBreaker::new().window(10 * SECOND).at_least(20).percent(50).with_clock(clock.clone());
+        let guard = CircuitBreaker::builder()
+            .window(10 * SECOND)
+            .at_least(20)
+            .percent(50)
+            .clock(clock.clone())
+            .build();
         let service = layer(CircuitBreakerLayer::new(guard.clone())).layer(Echo);
         Bench { clock, guard, service }
     }
@@ -153,7 +157,8 @@ fn a_call_that_is_given_up_counts_only_after_the_time_that_was_said() {
 
 #[test]
 fn what_another_layer_of_ours_refused_says_nothing_about_the_service() {
-    let guard = CircuitBreaker::new().at_least(20).percent(50).with_clock(Arc::new(ManualClock::new()));
+    let guard =
+        CircuitBreaker::builder().at_least(20).percent(50).clock(Arc::new(ManualClock::new())).build();
     let refuses = crate::RateLimitLayer::new(tidegate::Limit::per_hour(1), crate::key::everyone());
     let answers_itself = refuses.clone().otherwise(|_| {
         let mut response = Response::new(Bytes::new());

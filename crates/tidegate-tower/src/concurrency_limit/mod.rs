@@ -12,15 +12,14 @@
 //! use tidegate::{AdaptiveLimit, Class, ConcurrencyLimiter};
 //! use tidegate_tower::ConcurrencyLimitLayer;
 //!
-//! const CRITICAL: usize = 0; // the rank of a class is its index
-//! const BULK: usize = 1;
-//!
-//! let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::gradient2(2..=500))
+//! let places = ConcurrencyLimiter::adaptive_builder(AdaptiveLimit::gradient2(2..=500))
 //!     .classes([Class::new("critical").share(50), Class::new("bulk").share(10)])
 //!     .max_waiters(100)
-//!     .newest_first_after(Duration::from_millis(500));
+//!     .newest_first_after(Duration::from_millis(500))
+//!     .build();
+//! let [critical, bulk] = places.class_ids();
 //! let in_flight = ConcurrencyLimitLayer::new(places.clone())
-//!     .class(|head| if head.path().starts_with("/checkout") { CRITICAL } else { BULK })
+//!     .class(move |head| if head.path().starts_with("/checkout") { critical } else { bulk })
 //!     .wait(Duration::from_millis(200));
 //! let app: Router = Router::new().route("/", get(|| async { "hello" })).layer(in_flight);
 //!
@@ -63,7 +62,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use http_body::Body;
-use tidegate::{ConcurrencyLimiter, ConcurrencyPermit, Denied, Outcome};
+use tidegate::{ClassId, ConcurrencyLimiter, ConcurrencyPermit, Denied, Outcome};
 use tower_layer::Layer;
 
 use crate::answer::{DeniedRequest, deny};
@@ -95,7 +94,7 @@ pub struct ConcurrencyLimitLayer {
     settings: Arc<ConcurrencyLimitSettings>,
 }
 
-type ClassOf = dyn Fn(Head<'_>) -> usize + Send + Sync;
+type ClassOf = dyn Fn(Head<'_>) -> ClassId + Send + Sync;
 pub(crate) type OutcomeOf = dyn Fn(ResponseHead<'_>) -> Outcome + Send + Sync;
 pub(crate) type DenialResponder = dyn Fn(&DeniedRequest<'_>) -> Response<Bytes> + Send + Sync;
 
@@ -131,18 +130,19 @@ impl ConcurrencyLimitLayer {
         ConcurrencyLimitLayer { settings: Arc::new(settings) }
     }
 
-    /// Sets the function that returns the class of a call: its rank, which is its index in
-    /// [`ConcurrencyLimiter::classes`].
+    /// Sets the function that returns the class of a call: an id of this limiter, for example from
+    /// [`ConcurrencyLimiter::class_ids`].
     ///
-    /// A number beyond the last class counts as the last one. Without classes every call has the same priority.
+    /// Without classes every call has the same priority. An id of another limiter panics when a call arrives.
     #[must_use]
-    pub fn class(self, class: impl Fn(Head<'_>) -> usize + Send + Sync + 'static) -> ConcurrencyLimitLayer {
+    pub fn class(self, class: impl Fn(Head<'_>) -> ClassId + Send + Sync + 'static) -> ConcurrencyLimitLayer {
         self.set(|settings| settings.class = Some(Arc::new(class)))
     }
 
     /// Queues a call beyond the limit for at most this time, or for its `grpc-timeout` if that is shorter.
     ///
-    /// [`ConcurrencyLimiter::max_waiters`] sets the capacity of the queue. It is 0 unless set.
+    /// [`max_waiters`](tidegate::ConcurrencyLimiterBuilder::max_waiters) sets the capacity of the queue. It is 0 unless
+    /// set.
     #[doc(alias = "queue")]
     #[doc(alias = "backpressure")]
     #[doc(alias = "max_wait")]
@@ -213,8 +213,8 @@ impl ConcurrencyLimitLayer {
 
 impl ConcurrencyLimitSettings {
     /// Returns the class of a call; the first one unless a function is set.
-    fn class(&self, head: Head<'_>) -> usize {
-        self.class.as_ref().map_or(0, |class| class(head))
+    fn class(&self, head: Head<'_>) -> ClassId {
+        self.class.as_ref().map_or(ClassId::FIRST, |class| class(head))
     }
 
     /// Returns the max wait of a call; `None` if it may not wait.

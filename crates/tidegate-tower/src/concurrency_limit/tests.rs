@@ -245,10 +245,12 @@ fn a_denied_call_may_have_another_response() {
 
 #[test]
 fn critical_calls_pass_while_bulk_is_refused() {
-    let places =
-        ConcurrencyLimiter::at_most(10).classes([Class::new("critical").share(50), Class::new("bulk")]);
-    let layer =
-        ConcurrencyLimitLayer::new(places).class(|head| usize::from(head.header("x-critical").is_none()));
+    let places = ConcurrencyLimiter::builder(10)
+        .classes([Class::new("critical").share(50), Class::new("bulk")])
+        .build();
+    let [critical, bulk] = places.class_ids();
+    let layer = ConcurrencyLimitLayer::new(places)
+        .class(move |head| if head.header("x-critical").is_some() { critical } else { bulk });
     let mut bench = Bench::new(&layer);
     let mut bulk: Vec<_> = (0..20).map(|_| bench.call()).collect();
     let refused = bulk.iter_mut().filter_map(|call| match poll(call) {

@@ -88,7 +88,8 @@ impl RateLimitLayer {
         RateLimitLayer::by_key(key, limiters)
     }
 
-    /// Returns the same layer for a limit that is written as text, such as one from a configuration file.
+    /// Returns the same layer for a limit that may be invalid: a text, such as one from a configuration file, or a
+    /// [`LimitBuilder`](tidegate::LimitBuilder).
     ///
     /// ```
     /// use tidegate_tower::{RateLimitLayer, key};
@@ -102,9 +103,12 @@ impl RateLimitLayer {
     /// ```
     ///
     /// # Errors
-    /// If the text is not a limit. The error contains the place, the fault and the remedy.
-    pub fn try_new(limit: &str, key: impl Identify) -> Result<RateLimitLayer, LimitError> {
-        Ok(RateLimitLayer::new(limit.parse()?, key))
+    /// If the limit is invalid. The error contains the place, the fault and the remedy.
+    pub fn try_new(
+        limit: impl TryInto<Limit, Error: Into<LimitError>>,
+        key: impl Identify,
+    ) -> Result<RateLimitLayer, LimitError> {
+        Ok(RateLimitLayer::new(limit.try_into().map_err(Into::into)?, key))
     }
 
     /// Returns a layer with a limiter that other code may share.

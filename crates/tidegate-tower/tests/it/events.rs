@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use http::{Request, StatusCode};
 use tidegate::{
-    BreakerState, CircuitBreaker, ConcurrencyLimiter, Limit, Limiter, ManualClock, Outcome, SECOND, Zone,
+    BreakerState, CircuitBreaker, ClassId, ConcurrencyLimiter, Limit, Limiter, ManualClock, Outcome, SECOND,
+    Zone,
 };
 use tidegate_rules::{Gate, Policy};
 use tidegate_tower::key::Extract as _;
@@ -135,7 +136,7 @@ fn a_concurrency_limit_reports_its_free_permits() {
     let layer = ConcurrencyLimitLayer::new(limiter.clone()).on_decision(events.observer());
     let mut service = layer.layer(Counting::default());
     drop(service.call(of("ana")));
-    let _permits = [limiter.admit(0).unwrap(), limiter.admit(0).unwrap()];
+    let _permits = [limiter.admit(ClassId::FIRST).unwrap(), limiter.admit(ClassId::FIRST).unwrap()];
     drop(service.call(of("ana")));
     let events = events.take();
     assert_eq!(events.len(), 2);
@@ -147,7 +148,7 @@ fn a_concurrency_limit_reports_its_free_permits() {
 #[test]
 fn a_circuit_breaker_reports_its_denials() {
     let (events, clock) = (Events::default(), Arc::new(ManualClock::new()));
-    let breaker = CircuitBreaker::new().at_least(1).percent(1).with_clock(clock.clone());
+    let breaker = CircuitBreaker::builder().at_least(1).percent(1).clock(clock.clone()).build();
     let layer = CircuitBreakerLayer::new(breaker.clone()).on_decision(events.observer());
     let mut service = layer.layer(Counting::default());
     drop(service.call(of("ana")));

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::extract::Path;
 use axum::routing::get;
 use http::{Response, StatusCode};
-use tidegate::{CircuitBreaker, ConcurrencyLimiter, Denied, Limit, Limiter, Outcome};
+use tidegate::{CircuitBreaker, ClassId, ConcurrencyLimiter, Denied, Limit, Limiter, Outcome};
 use tidegate_macros::rate_limit;
 use tidegate_tower::{CircuitBreakerLayer, DeniedResponse, Dialect, ResponseHead, outcome_of};
 
@@ -73,8 +73,8 @@ fn a_cost_beyond_the_limit_has_no_time_to_the_next_try() {
 #[test]
 fn a_lack_of_capacity_is_unavailable_and_a_full_store_is_not() {
     let limiter = ConcurrencyLimiter::at_most(1);
-    let _permit = limiter.admit(0).unwrap();
-    let refused = response(limiter.admit(0).unwrap_err());
+    let _permit = limiter.admit(ClassId::FIRST).unwrap();
+    let refused = response(limiter.admit(ClassId::FIRST).unwrap_err());
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(field(&refused, "retry-after").is_some());
 
@@ -89,8 +89,8 @@ fn outer_layers_do_not_count_the_denial_as_an_outcome() {
     let refused = response(denied(Limit::per_hour(1)));
     assert_eq!(outcome_of(ResponseHead::of(&refused)), Outcome::Ignored);
     let limiter = ConcurrencyLimiter::at_most(1);
-    let _permit = limiter.admit(0).unwrap();
-    let refused = response(limiter.admit(0).unwrap_err());
+    let _permit = limiter.admit(ClassId::FIRST).unwrap();
+    let refused = response(limiter.admit(ClassId::FIRST).unwrap_err());
     assert_eq!(outcome_of(ResponseHead::of(&refused)), Outcome::Ignored);
 }
 

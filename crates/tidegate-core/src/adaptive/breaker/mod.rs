@@ -4,6 +4,7 @@
 //! them. This breaker admits the share that the service can handle, opens only if no share helps, and never decides by
 //! too few calls.
 
+mod builder;
 mod history;
 #[cfg(all(test, not(tidegate_models)))]
 mod tests;
@@ -12,21 +13,22 @@ mod window;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::builder::CircuitBreakerBuilder;
 use self::history::BreakerHistory;
 use super::Outcome;
 use crate::denied::Denied;
 use crate::sync::Mutex;
-use crate::time::{Clock, MILLISECOND, SECOND, Source, Ticks, Timestamp};
+use crate::time::{SECOND, Source, Ticks, Timestamp};
 
 /// An adaptive circuit breaker: it watches the results of calls and, while too many fail, admits only a share of them.
 /// Clones share their state.
 ///
-/// Configure it first: each setting creates a new breaker without history.
+/// Settings are made by a builder: [`CircuitBreaker::builder`].
 ///
 /// ```
 /// use tidegate::{CircuitBreaker, Outcome, SECOND};
 ///
-/// let breaker = CircuitBreaker::new().window(10 * SECOND).at_least(20).percent(50);
+/// let breaker = CircuitBreaker::builder().window(10 * SECOND).at_least(20).percent(50).build();
 /// match breaker.admit() {
 ///     Ok(permit) => permit.done(Outcome::Done), // after the call, with its outcome
 ///     Err(denied) => println!("not now: {denied}"),
@@ -36,14 +38,15 @@ use crate::time::{Clock, MILLISECOND, SECOND, Source, Ticks, Timestamp};
 /// # States
 ///
 /// *Closed* (`Clear`): every call passes. The breaker starts to limit when the window contains at least
-/// [`at_least`](Self::at_least) judged calls, and more than [`percent`](Self::percent) of them failed or found the
-/// service overloaded.
+/// [`at_least`](CircuitBreakerBuilder::at_least) judged calls, and more than
+/// [`percent`](CircuitBreakerBuilder::percent) of them failed or found the service overloaded.
 ///
 /// *Limiting*: at first half of the calls pass, exactly, without randomness. A tenth of the window later, if calls
 /// admitted since then have ended, the share changes: it is halved if too many still fail, otherwise it grows by an
 /// eighth of the whole, until all calls pass.
 ///
-/// *Open* (`Shut`): when the share would fall below 1/32, no call passes for the [`pause`](Self::pause).
+/// *Open* (`Shut`): when the share would fall below 1/32, no call passes for the
+/// [`pause`](CircuitBreakerBuilder::pause).
 ///
 /// *Half-open*: after the pause a few probes pass. If they succeed, an eighth of the calls passes, and the share grows
 /// from there. If one fails, the breaker opens for twice as long, at most for eight times the first pause.
@@ -139,51 +142,6 @@ impl CircuitBreaker {
     fn of(settings: BreakerSettings, clock: Source) -> CircuitBreaker {
         let course = Mutex::new(BreakerHistory::new(clock.now()));
         CircuitBreaker { shared: Arc::new(Inner { settings, clock, course }) }
-    }
-
-    /// Sets the window: calls that ended within this time are judged. Ten seconds unless set, at least a millisecond.
-    #[must_use]
-    pub fn window(self, window: Duration) -> CircuitBreaker {
-        let window = Ticks::saturating_from(window.max(MILLISECOND));
-        self.with(|settings| settings.slot = Ticks::new(window.get() / SLOTS))
-    }
-
-    /// Sets the least number of judged calls before the breaker starts to limit; 20 unless set, at least one.
-    #[must_use]
-    pub fn at_least(self, calls: u64) -> CircuitBreaker {
-        self.with(|settings| settings.at_least = calls.max(1))
-    }
-
-    /// Sets the percentage of failures above which the breaker starts to limit; 50 unless set. With 100 it never does.
-    #[must_use]
-    pub fn percent(self, percent: u64) -> CircuitBreaker {
-        self.with(|settings| settings.percent = percent.min(100))
-    }
-
-    /// Sets the number of concurrent probes after a pause, which is also the number of judged calls for each further
-    /// step; 3 unless set, at least one.
-    #[must_use]
-    pub fn probes(self, probes: u64) -> CircuitBreaker {
-        self.with(|settings| settings.probes = probes.max(1))
-    }
-
-    /// Sets the pause: the time for which the breaker is open. Five seconds unless set, at least a millisecond.
-    #[must_use]
-    pub fn pause(self, pause: Duration) -> CircuitBreaker {
-        self.with(|settings| settings.pause = Ticks::saturating_from(pause.max(MILLISECOND)))
-    }
-
-    /// Sets another clock.
-    #[must_use]
-    pub fn with_clock(self, clock: Arc<dyn Clock>) -> CircuitBreaker {
-        CircuitBreaker::of(self.shared.settings, Source::Given(clock))
-    }
-
-    /// Returns a new breaker with changed settings.
-    fn with(self, change: impl FnOnce(&mut BreakerSettings)) -> CircuitBreaker {
-        let mut settings = self.shared.settings;
-        change(&mut settings);
-        CircuitBreaker::of(settings, self.shared.clock.clone())
     }
 
     /// Admits one call. Fails with the time of the next attempt if the call is denied.

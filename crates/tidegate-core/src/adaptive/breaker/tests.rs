@@ -12,7 +12,7 @@ use crate::{MILLISECOND, ManualClock, SECOND};
 fn guard() -> (CircuitBreaker, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     clock.advance(100 * SECOND);
-    (CircuitBreaker::new().with_clock(Arc::clone(&clock) as _), clock)
+    (CircuitBreaker::builder().clock(Arc::clone(&clock) as _).build(), clock)
 }
 
 /// Asks so many times, ends each admitted call with this outcome, and returns the number admitted.
@@ -313,7 +313,9 @@ fn counts_from_before_a_clock_step_back_are_dropped() {
 fn settings_are_bounded_and_create_an_independent_breaker() {
     let (guard, clock) = guard();
     ask(&guard, 20, Outcome::Failed);
-    let strict = guard.clone().window(Duration::ZERO).at_least(0).percent(0).probes(0).pause(Duration::ZERO);
+    let builder = || CircuitBreaker::builder().clock(Arc::clone(&clock) as _);
+    let strict =
+        builder().window(Duration::ZERO).at_least(0).percent(0).probes(0).pause(Duration::ZERO).build();
     assert_eq!((guard.state(), strict.state()), (limiting(50), BreakerState::Clear));
     ask(&strict, 1, Outcome::Failed);
     assert_eq!(strict.state(), limiting(50));
@@ -322,10 +324,10 @@ fn settings_are_bounded_and_create_an_independent_breaker() {
         clock.advance(MILLISECOND / 10);
     }
     assert_eq!(strict.state(), BreakerState::Shut { left: MILLISECOND });
-    let never = guard.percent(1000);
+    let never = builder().percent(1000).build();
     ask(&never, 1000, Outcome::Failed);
     assert_eq!(never.state(), BreakerState::Clear);
-    let endless = never.percent(1).window(Duration::MAX).pause(Duration::MAX);
+    let endless = builder().percent(1).window(Duration::MAX).pause(Duration::MAX).build();
     ask(&endless, 20, Outcome::Failed);
     clock.advance(Duration::MAX);
     assert_eq!(ask(&endless, 4, Outcome::Failed), 2);

@@ -10,6 +10,7 @@ use crate::time::Timestamp;
 
 /// The number of decisions in place of the remote store, by policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WithoutStore {
     /// Allowed by this node's share of the limit.
     pub local_allowed: u64,
@@ -32,6 +33,7 @@ impl WithoutStore {
 
 /// The failures of a remote store, and the decisions made in its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoreFailures {
     /// True if the last take failed. Decisions from a denial cache do not change it.
     pub is_failing: bool,
@@ -45,6 +47,7 @@ pub struct StoreFailures {
 
 /// One failure of a remote store.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoreFailure {
     /// The time by the clock of the local store.
     pub at: Timestamp,

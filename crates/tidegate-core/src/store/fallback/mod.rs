@@ -132,6 +132,7 @@ impl FallbackStore {
             }
             Err(error) => {
                 self.meter.failed(&error, self.local.now());
+                crate::trace::store_failed(&error);
                 let policies: Option<Vec<_>> =
                     asks.iter().map(|(subject, _)| self.policy_of(subject)).collect();
                 policies.map(|policies| self.decide(asks, &policies)).ok_or(error)

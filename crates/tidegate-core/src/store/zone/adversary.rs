@@ -275,9 +275,9 @@ fn a_rule_that_no_longer_forgets_keeps_its_cells() {
     let clock = Arc::new(ManualClock::new());
     clock.advance(HOUR);
     let zone = Zone::with_clock(0, clock);
-    let limiter = Limiter::on(&zone, "", Limit::per_minute(2)).when_full(WhenFull::Forget);
+    let limiter = Limiter::builder(Limit::per_minute(2)).on(&zone, "").when_full(WhenFull::Forget).build();
     assert!(limiter.admit("ana").is_allowed());
-    let limiter = limiter.when_full(WhenFull::Share);
+    limiter.set_when_full(WhenFull::Share);
     assert!(limiter.admit("ana").is_allowed());
     assert!((0..40_u32).any(|key| !limiter.admit(key).is_allowed()));
     assert_eq!(zone.counts().forgotten, 0);

@@ -110,7 +110,7 @@ fn places_that_are_only_wanted_give_way_when_there_are_no_others() {
 #[test]
 fn a_cell_of_another_kind_holds_the_same_state() {
     let (zone, _) = zone(0);
-    let limiter = Limiter::on(&zone, "", HOURLY).when_full(WhenFull::Forget);
+    let limiter = Limiter::builder(HOURLY).on(&zone, "").when_full(WhenFull::Forget).build();
     assert!(admits(&limiter, "ana"));
     let view = zone.inner.core.table.view(&spot(&zone, "", "ana"));
     assert_eq!(view.own().map(|own| own.content.kind()).collect::<Vec<_>>(), [Kind::Forgettable]);

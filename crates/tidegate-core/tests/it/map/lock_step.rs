@@ -90,7 +90,7 @@ impl<S: Sheltering> LockStep<S> {
         let most = self.subjects.rules[who.rule].promise.most_at_once();
         let cost = Cost::of(if self.random.percent(50) { 1 } else { self.random.sized(1, most + 1) });
         let max_wait = if self.random.percent(70) { 0 } else { self.random.sized(1, 1 << 50) };
-        Ask { cost, max_wait: ticks(max_wait) }
+        Ask::new(cost).max_wait_in_ticks(ticks(max_wait))
     }
 
     pub(crate) fn pass_time(&mut self) {
@@ -275,7 +275,8 @@ fn take_all_or_none(apart: &mut States, asks: &[(Subject<'_>, Ask)]) -> Vec<Opti
                 let cost = Cost::of(twins.iter().map(|twin| asks[*twin].1.cost.get()).sum());
                 let max_wait = asks[twins[0]].1.max_wait;
                 let is_alike = twins.iter().all(|twin| asks[*twin].1.max_wait == max_wait);
-                let together = is_alike.then(|| apart.peek(*subject, Ask { cost, max_wait }));
+                let together =
+                    is_alike.then(|| apart.peek(*subject, Ask::new(cost).max_wait_in_ticks(max_wait)));
                 together.filter(|decision| !decision.is_allowed())
             }
         }

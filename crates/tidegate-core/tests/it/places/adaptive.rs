@@ -1,7 +1,7 @@
 //! Tests of an adaptive concurrency limit: bounds, adaptation, and admission.
 
 use conformance::random::Random;
-use tidegate::{AdaptiveLimit, Clock, ConcurrencyLimiter, Estimator, MILLISECOND, Outcome, Sample};
+use tidegate::{AdaptiveLimit, ClassId, Clock, ConcurrencyLimiter, Estimator, MILLISECOND, Outcome, Sample};
 
 use super::{clock, fill, poll, wait};
 
@@ -12,7 +12,7 @@ fn algorithms() -> [AdaptiveLimit; 3] {
 /// Runs `count` rounds in which all slots are used and all calls end with this outcome.
 fn rounds(places: &ConcurrencyLimiter, clock: &tidegate::ManualClock, count: usize, outcome: Outcome) {
     for _ in 0..count {
-        let held = fill(places, 0);
+        let held = fill(places, ClassId::FIRST);
         assert_eq!(held.len() as u64, places.limit(), "all of them can be used");
         clock.advance(10 * MILLISECOND);
         for place in held {
@@ -26,7 +26,8 @@ fn rounds(places: &ConcurrencyLimiter, clock: &tidegate::ManualClock, count: usi
 fn successful_calls_raise_the_limit_and_overloaded_ones_lower_it() {
     for adapt in algorithms() {
         let clock = clock();
-        let places = ConcurrencyLimiter::adaptive(adapt.clone().starting_at(10)).with_clock(clock.clone());
+        let places =
+            ConcurrencyLimiter::adaptive_builder(adapt.clone().starting_at(10)).clock(clock.clone()).build();
         assert_eq!(places.limit(), 10);
         rounds(&places, &clock, 60, Outcome::Done);
         let high = places.limit();
@@ -42,9 +43,9 @@ fn successful_calls_raise_the_limit_and_overloaded_ones_lower_it() {
 fn a_dropped_permit_does_not_move_the_limit() {
     for adapt in algorithms() {
         let clock = clock();
-        let places = ConcurrencyLimiter::adaptive(adapt.starting_at(10)).with_clock(clock.clone());
+        let places = ConcurrencyLimiter::adaptive_builder(adapt.starting_at(10)).clock(clock.clone()).build();
         for _ in 0..60 {
-            let held = fill(&places, 0);
+            let held = fill(&places, ClassId::FIRST);
             clock.advance(10 * MILLISECOND);
             drop(held);
         }
@@ -55,11 +56,13 @@ fn a_dropped_permit_does_not_move_the_limit() {
 #[test]
 fn a_rising_limit_admits_several_waiters_per_release() {
     let clock = clock();
-    let places =
-        ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(2..=40)).max_waiters(1000).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::adaptive_builder(AdaptiveLimit::aimd(2..=40))
+        .max_waiters(1000)
+        .clock(clock.clone())
+        .build();
     let start = places.limit();
-    let mut held = fill(&places, 0);
-    let mut waiting: Vec<_> = (0..1000).map(|_| wait(places.acquire(0))).collect();
+    let mut held = fill(&places, ClassId::FIRST);
+    let mut waiting: Vec<_> = (0..1000).map(|_| wait(places.acquire(ClassId::FIRST))).collect();
     while let Some(place) = held.pop() {
         clock.advance(MILLISECOND);
         place.done(Outcome::Done);
@@ -84,7 +87,7 @@ fn an_estimator_gets_the_time_latency_in_flight_and_outcome() {
     println!("seed {seed}");
     for adapt in algorithms() {
         let (clock, mut random) = (clock(), Random::new(seed));
-        let places = ConcurrencyLimiter::adaptive(adapt.clone()).with_clock(clock.clone());
+        let places = ConcurrencyLimiter::adaptive_builder(adapt.clone()).clock(clock.clone()).build();
         let (mut estimator, mut held, mut highest) = (Estimator::new(&adapt), Vec::new(), 0);
         let mut most = 0;
         for step in 0..50_000 {
@@ -93,14 +96,14 @@ fn an_estimator_gets_the_time_latency_in_flight_and_outcome() {
                 most = random.between(1, places.limit()) as usize;
             }
             if held.len() < most && random.percent(60) {
-                held.extend(places.admit(0).ok().map(|place| (place, clock.now())));
+                held.extend(places.admit(ClassId::FIRST).ok().map(|place| (place, clock.now())));
             } else if !held.is_empty() {
                 let in_flight = held.len() as u64;
                 let (place, entered) = held.swap_remove(random.between(0, in_flight - 1) as usize);
                 let outcome = OUTCOMES[if random.percent(95) { 0 } else { random.between(1, 3) as usize }];
                 place.done(outcome);
                 let (now, latency) = (clock.now(), clock.now().since(entered));
-                estimator.observe(Sample { now, latency, in_flight, outcome });
+                estimator.observe(Sample::new(now, latency, in_flight, outcome));
             }
             assert_eq!(places.limit(), estimator.limit(), "step {step} of {adapt:?}");
             assert_eq!(places.in_flight(), held.len() as u64);

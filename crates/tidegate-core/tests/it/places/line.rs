@@ -2,38 +2,38 @@
 
 use std::time::Duration;
 
-use tidegate::{ConcurrencyLimiter, MILLISECOND, Outcome, SECOND};
+use tidegate::{ClassId, ConcurrencyLimiter, MILLISECOND, Outcome, SECOND};
 
 use super::{clock, fill, over, poll, refused, wait, wait_counted};
 
 #[test]
 fn without_a_queue_no_caller_waits() {
     let places = ConcurrencyLimiter::at_most(1);
-    let _held = fill(&places, 0);
-    let refusal = refused(&mut places.acquire(0).max_wait(SECOND));
+    let _held = fill(&places, ClassId::FIRST);
+    let refusal = refused(&mut places.acquire(ClassId::FIRST).max_wait(SECOND));
     assert!(refusal.is_overloaded() && !refusal.is_queue_full());
 }
 
 #[test]
 fn a_full_queue_is_distinct_from_missing_permits() {
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(2);
-    let _held = fill(&places, 0);
-    let waiting = [(); 2].map(|()| wait(places.acquire(0)));
-    assert!(refused(&mut places.acquire(0)).is_queue_full());
-    assert!(places.admit(0).unwrap_err().is_overloaded());
+    let places = ConcurrencyLimiter::builder(1).max_waiters(2).build();
+    let _held = fill(&places, ClassId::FIRST);
+    let waiting = [(); 2].map(|()| wait(places.acquire(ClassId::FIRST)));
+    assert!(refused(&mut places.acquire(ClassId::FIRST)).is_queue_full());
+    assert!(places.admit(ClassId::FIRST).unwrap_err().is_overloaded());
     drop(waiting);
-    drop(wait(places.acquire(0)));
+    drop(wait(places.acquire(ClassId::FIRST)));
 }
 
 #[test]
 fn waiters_are_admitted_in_fifo_order_and_own_their_slot_when_woken() {
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
-    let mut held = fill(&places, 0);
-    let mut waiting: Vec<_> = (0..5).map(|_| wait_counted(places.acquire(0))).collect();
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).build();
+    let mut held = fill(&places, ClassId::FIRST);
+    let mut waiting: Vec<_> = (0..5).map(|_| wait_counted(places.acquire(ClassId::FIRST))).collect();
     for turn in 0..5 {
         held.pop().expect("a place").done(Outcome::Done);
         assert_eq!(places.in_flight(), 1, "the slot is taken for the woken waiter");
-        assert!(places.admit(0).is_err(), "no caller overtakes a waiter");
+        assert!(places.admit(ClassId::FIRST).is_err(), "no caller overtakes a waiter");
         let woken: Vec<_> = waiting.iter().map(|(_, woken)| woken.count()).collect();
         assert_eq!(woken, [vec![1; turn + 1], vec![0; 4 - turn]].concat(), "each is woken once");
         held.push(over(&mut waiting[turn].0).unwrap());
@@ -44,9 +44,9 @@ fn waiters_are_admitted_in_fifo_order_and_own_their_slot_when_woken() {
 
 #[test]
 fn ten_thousand_waiters_pass_in_order_and_none_is_lost() {
-    let places = ConcurrencyLimiter::at_most(3).max_waiters(10_000);
-    let mut held = fill(&places, 0);
-    let mut waiting: Vec<_> = (0..10_000).map(|_| wait(places.acquire(0))).collect();
+    let places = ConcurrencyLimiter::builder(3).max_waiters(10_000).build();
+    let mut held = fill(&places, ClassId::FIRST);
+    let mut waiting: Vec<_> = (0..10_000).map(|_| wait(places.acquire(ClassId::FIRST))).collect();
     assert_eq!(places.waiting(), 10_000);
     for turn in 0..waiting.len() {
         drop(held.remove(0));
@@ -67,9 +67,9 @@ fn a_thousand_random_cancellations_leave_no_gap() {
         word ^= word << 17;
         usize::try_from(word % below as u64).expect("it is below a number of that type")
     };
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(2000);
-    let mut held = fill(&places, 0);
-    let mut waiting: Vec<_> = (0..2000).map(|_| wait(places.acquire(0))).collect();
+    let places = ConcurrencyLimiter::builder(1).max_waiters(2000).build();
+    let mut held = fill(&places, ClassId::FIRST);
+    let mut waiting: Vec<_> = (0..2000).map(|_| wait(places.acquire(ClassId::FIRST))).collect();
     let mut passed = 0;
     // In one of three cases the head leaves, sometimes after a slot was taken for it.
     for _ in 0..1000 {
@@ -95,11 +95,11 @@ fn a_thousand_random_cancellations_leave_no_gap() {
 
 #[test]
 fn a_waiter_that_gives_up_frees_its_queue_slot_and_blocks_no_other() {
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(3);
-    let held = fill(&places, 0);
-    let mut first = wait(places.acquire(0));
-    let second = wait(places.acquire(0));
-    let mut third = wait(places.acquire(0));
+    let places = ConcurrencyLimiter::builder(1).max_waiters(3).build();
+    let held = fill(&places, ClassId::FIRST);
+    let mut first = wait(places.acquire(ClassId::FIRST));
+    let second = wait(places.acquire(ClassId::FIRST));
+    let mut third = wait(places.acquire(ClassId::FIRST));
     drop(second);
     assert_eq!(places.waiting(), 2);
     drop(held);
@@ -111,10 +111,10 @@ fn a_waiter_that_gives_up_frees_its_queue_slot_and_blocks_no_other() {
 
 #[test]
 fn a_slot_given_to_a_dropped_waiter_is_passed_on() {
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(3);
-    let held = fill(&places, 0);
-    let (first, woken_first) = wait_counted(places.acquire(0));
-    let (mut second, woken_second) = wait_counted(places.acquire(0));
+    let places = ConcurrencyLimiter::builder(1).max_waiters(3).build();
+    let held = fill(&places, ClassId::FIRST);
+    let (first, woken_first) = wait_counted(places.acquire(ClassId::FIRST));
+    let (mut second, woken_second) = wait_counted(places.acquire(ClassId::FIRST));
     drop(held);
     assert_eq!((woken_first.count(), woken_second.count()), (1, 0));
     drop(first);
@@ -125,11 +125,11 @@ fn a_slot_given_to_a_dropped_waiter_is_passed_on() {
 
 #[test]
 fn a_future_that_was_never_polled_is_not_queued() {
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(1);
-    let early = places.acquire(0);
-    assert!(over(&mut places.acquire(0)).is_ok());
-    let held = fill(&places, 0);
-    let mut late = wait(places.acquire(0));
+    let places = ConcurrencyLimiter::builder(1).max_waiters(1).build();
+    let early = places.acquire(ClassId::FIRST);
+    assert!(over(&mut places.acquire(ClassId::FIRST)).is_ok());
+    let held = fill(&places, ClassId::FIRST);
+    let mut late = wait(places.acquire(ClassId::FIRST));
     drop(early);
     drop(held);
     assert!(over(&mut late).is_ok());
@@ -138,11 +138,11 @@ fn a_future_that_was_never_polled_is_not_queued() {
 #[test]
 fn a_deadline_denies_at_its_time_and_not_before() {
     let clock = clock();
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
-    let held = fill(&places, 0);
-    let (mut late, _) = wait_counted(places.acquire(0).max_wait(3 * SECOND));
-    let (mut soon, woken) = wait_counted(places.acquire(0).max_wait(SECOND));
-    let (mut patient, woken_patient) = wait_counted(places.acquire(0));
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).clock(clock.clone()).build();
+    let held = fill(&places, ClassId::FIRST);
+    let (mut late, _) = wait_counted(places.acquire(ClassId::FIRST).max_wait(3 * SECOND));
+    let (mut soon, woken) = wait_counted(places.acquire(ClassId::FIRST).max_wait(SECOND));
+    let (mut patient, woken_patient) = wait_counted(places.acquire(ClassId::FIRST));
     clock.advance(SECOND - Duration::from_nanos(1));
     assert_eq!(woken.count(), 0);
     clock.advance(Duration::from_nanos(1));
@@ -160,9 +160,9 @@ fn a_deadline_denies_at_its_time_and_not_before() {
 #[test]
 fn a_slot_freed_in_time_is_taken_and_cancels_the_deadline() {
     let clock = clock();
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
-    let held = fill(&places, 0);
-    let (mut waiting, woken) = wait_counted(places.acquire(0).max_wait(SECOND));
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).clock(clock.clone()).build();
+    let held = fill(&places, ClassId::FIRST);
+    let (mut waiting, woken) = wait_counted(places.acquire(ClassId::FIRST).max_wait(SECOND));
     clock.advance(SECOND - Duration::from_nanos(1));
     drop(held);
     clock.advance(SECOND);
@@ -172,20 +172,20 @@ fn a_slot_freed_in_time_is_taken_and_cancels_the_deadline() {
 
 #[test]
 fn with_a_max_wait_of_zero_the_denial_is_immediate() {
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
-    let held = fill(&places, 0);
-    assert!(refused(&mut places.acquire(0).max_wait(Duration::ZERO)).is_overloaded());
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).build();
+    let held = fill(&places, ClassId::FIRST);
+    assert!(refused(&mut places.acquire(ClassId::FIRST).max_wait(Duration::ZERO)).is_overloaded());
     assert_eq!(places.waiting(), 0);
     drop(held);
-    assert!(over(&mut places.acquire(0).max_wait(Duration::ZERO)).is_ok());
+    assert!(over(&mut places.acquire(ClassId::FIRST).max_wait(Duration::ZERO)).is_ok());
 }
 
 #[test]
 fn a_thread_waits_and_is_woken() {
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
-    let held = fill(&places, 0);
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).build();
+    let held = fill(&places, ClassId::FIRST);
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| places.acquire(0).blocking().is_ok());
+        let waiting = scope.spawn(|| places.acquire(ClassId::FIRST).blocking().is_ok());
         while places.waiting() == 0 {
             std::thread::yield_now();
         }
@@ -196,9 +196,9 @@ fn a_thread_waits_and_is_woken() {
 
 #[test]
 fn a_blocked_thread_is_denied_at_its_deadline() {
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10);
-    let _held = fill(&places, 0);
-    let refusal = places.acquire(0).max_wait(MILLISECOND).blocking().unwrap_err();
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).build();
+    let _held = fill(&places, ClassId::FIRST);
+    let refusal = places.acquire(ClassId::FIRST).max_wait(MILLISECOND).blocking().unwrap_err();
     assert!(refusal.is_timed_out());
     assert_eq!(places.waiting(), 0);
 }
@@ -206,11 +206,11 @@ fn a_blocked_thread_is_denied_at_its_deadline() {
 #[test]
 fn waiters_keep_the_limiter_alive() {
     let clock = clock();
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
-    let held = fill(&places, 0);
-    let mut first = wait(places.acquire(0));
-    let mut second = wait(places.acquire(0).max_wait(SECOND));
-    let mut third = wait(places.acquire(0));
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).clock(clock.clone()).build();
+    let held = fill(&places, ClassId::FIRST);
+    let mut first = wait(places.acquire(ClassId::FIRST));
+    let mut second = wait(places.acquire(ClassId::FIRST).max_wait(SECOND));
+    let mut third = wait(places.acquire(ClassId::FIRST));
     drop(places);
     drop(held);
     let place = over(&mut first).unwrap();
@@ -224,9 +224,9 @@ fn waiters_keep_the_limiter_alive() {
 #[test]
 fn waiters_dropped_together_leave_no_entry() {
     let clock = clock();
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
-    let held = fill(&places, 0);
-    let (waiting, woken) = wait_counted(places.acquire(0).max_wait(SECOND));
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).clock(clock.clone()).build();
+    let held = fill(&places, ClassId::FIRST);
+    let (waiting, woken) = wait_counted(places.acquire(ClassId::FIRST).max_wait(SECOND));
     drop((places, waiting));
     assert_eq!(std::sync::Arc::strong_count(&woken), 1, "its waker is gone");
     drop(held);
@@ -237,13 +237,13 @@ fn waiters_dropped_together_leave_no_entry() {
 
 #[test]
 fn the_future_runs_on_any_runtime() {
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(100);
+    let places = ConcurrencyLimiter::builder(1).max_waiters(100).build();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let on_tokio: Vec<_> = (0..50)
         .map(|_| {
             let places = places.clone();
             runtime.spawn(async move {
-                let place = places.acquire(0).max_wait(60 * SECOND).await?;
+                let place = places.acquire(ClassId::FIRST).max_wait(60 * SECOND).await?;
                 tokio::task::yield_now().await;
                 place.done(Outcome::Done);
                 Ok::<_, tidegate::Denied>(())
@@ -252,7 +252,7 @@ fn the_future_runs_on_any_runtime() {
         .collect();
     smol::block_on(async {
         for _ in 0..50 {
-            drop(places.acquire(0).await.expect("there is room in the line"));
+            drop(places.acquire(ClassId::FIRST).await.expect("there is room in the line"));
         }
     });
     for task in on_tokio {

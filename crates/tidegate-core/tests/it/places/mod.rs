@@ -13,12 +13,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake, Waker};
 
-use tidegate::{AcquireConcurrencyPermit, Class, ConcurrencyLimiter, ConcurrencyPermit, Denied};
+use tidegate::{AcquireConcurrencyPermit, Class, ClassId, ConcurrencyLimiter, ConcurrencyPermit, Denied};
 
 use crate::waiting::{clock, over, poll};
 
-const CRITICAL: usize = 0;
-const BULK: usize = 1;
+const CRITICAL: ClassId = ClassId::FIRST;
+
+/// Returns the second class.
+fn bulk_class(places: &ConcurrencyLimiter) -> ClassId {
+    places.class_named("bulk").expect("it has this class")
+}
+
+/// Returns the class of this rank.
+fn ranked(places: &ConcurrencyLimiter, rank: usize) -> ClassId {
+    places.classes().nth(rank).expect("it has so many classes").0
+}
 
 /// Returns critical and bulk classes with these shares.
 fn classes(critical: u8, bulk: u8) -> [Class; 2] {
@@ -26,7 +35,7 @@ fn classes(critical: u8, bulk: u8) -> [Class; 2] {
 }
 
 /// Enters until a call is denied.
-fn fill(places: &ConcurrencyLimiter, class: usize) -> Vec<ConcurrencyPermit> {
+fn fill(places: &ConcurrencyLimiter, class: ClassId) -> Vec<ConcurrencyPermit> {
     std::iter::from_fn(|| places.admit(class).ok()).collect()
 }
 

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use tidegate::{AcquireConcurrencyPermit, Class, ConcurrencyLimiter, ConcurrencyPermit, Denied, ManualClock};
 
 use self::rules::{Fate, Model, Plan};
-use super::{Woken, clock};
+use super::{Woken, clock, ranked};
 
 /// One operation; its numbers choose among the present callers.
 #[derive(Clone, Copy, Debug)]
@@ -56,15 +56,15 @@ impl SideBySide {
     fn new(plan: &Plan) -> SideBySide {
         let clock = clock();
         let classes = plan.shares.iter().map(|share| Class::new("any").share(*share));
-        let mut places = ConcurrencyLimiter::at_most(plan.limit)
+        let mut builder = ConcurrencyLimiter::builder(plan.limit)
             .classes(classes)
             .max_waiters(plan.line)
-            .with_clock(clock.clone());
+            .clock(clock.clone());
         if let Some(busy) = plan.newest_first_after {
-            places = places.newest_first_after(Duration::from_millis(busy));
+            builder = builder.newest_first_after(Duration::from_millis(busy));
         }
         let model = Model { plan: plan.clone(), now: 0, busy_since: None, callers: Vec::new() };
-        SideBySide { model, clock, places, present: Vec::new() }
+        SideBySide { model, clock, places: builder.build(), present: Vec::new() }
     }
 
     /// Returns one of the callers that match, chosen by a number.
@@ -78,7 +78,7 @@ impl SideBySide {
         match act {
             Act::Enter(class) => {
                 let class = class % self.model.plan.shares.len();
-                let result = self.places.admit(class);
+                let result = self.places.admit(ranked(&self.places, class));
                 assert_eq!(fate(&result), self.model.arrive(class, None, false));
                 self.present.push(result.map_or(Present::Gone, Present::Holding));
             }
@@ -112,7 +112,7 @@ impl SideBySide {
 
     fn acquire(&mut self, class: usize, max_wait: Option<u64>) {
         let class = class % self.model.plan.shares.len();
-        let mut acquire = self.places.acquire(class);
+        let mut acquire = self.places.acquire(ranked(&self.places, class));
         if let Some(max_wait) = max_wait {
             acquire = acquire.max_wait(Duration::from_millis(max_wait));
         }
@@ -154,8 +154,9 @@ impl SideBySide {
     fn compare(&self) {
         assert_eq!(self.places.limit(), self.model.plan.limit);
         for class in 0..self.model.plan.shares.len() {
-            assert_eq!(self.places.in_flight_of(class), self.model.count(class, Fate::In));
-            assert_eq!(self.places.waiting_of(class) as u64, self.model.count(class, Fate::Waits));
+            let id = ranked(&self.places, class);
+            assert_eq!(self.places.in_flight_of(id), self.model.count(class, Fate::In));
+            assert_eq!(self.places.waiting_of(id) as u64, self.model.count(class, Fate::Waits));
         }
         for (present, caller) in self.present.iter().zip(&self.model.callers) {
             if let (Present::Waiting(_, woken), Some(caller)) = (present, caller) {

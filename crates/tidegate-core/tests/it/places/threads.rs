@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use conformance::random::Random;
 use tidegate::{AdaptiveLimit, ConcurrencyLimiter, MILLISECOND, Outcome, SECOND};
 
-use super::{BULK, CRITICAL, classes, poll};
+use super::{CRITICAL, bulk_class, classes, poll};
 
 const THREADS: u64 = 8;
 
@@ -35,7 +35,8 @@ impl Counted {
 
 /// Enters in one of the possible ways, or gives up; the choice is random.
 fn call(places: &ConcurrencyLimiter, counted: &Counted, random: &mut Random) {
-    let class = random.between(0, 1) as usize;
+    let rank = random.between(0, 1) as usize;
+    let class = places.classes().nth(rank).map_or(CRITICAL, |(class, _)| class);
     let place = match random.between(0, 9) {
         0..3 => places.admit(class).ok(),
         3..7 => places.acquire(class).max_wait(SECOND * 60).blocking().ok(),
@@ -85,22 +86,23 @@ impl Drop for Over<'_> {
 
 #[test]
 fn in_flight_never_exceeds_the_limit() {
-    let places = ConcurrencyLimiter::at_most(3).classes(classes(40, 20)).max_waiters(100);
+    let places = ConcurrencyLimiter::builder(3).classes(classes(40, 20)).max_waiters(100).build();
     assert!(hammer(&places).most.into_inner() <= 3);
 }
 
 #[test]
 fn newest_first_loses_no_waiter() {
-    let places = ConcurrencyLimiter::at_most(2)
+    let places = ConcurrencyLimiter::builder(2)
         .classes(classes(0, 50))
         .max_waiters(4)
-        .newest_first_after(MILLISECOND / 50);
+        .newest_first_after(MILLISECOND / 50)
+        .build();
     assert!(hammer(&places).most.into_inner() <= 2);
 }
 
 #[test]
 fn a_limit_that_is_changed_all_the_time_loses_no_waiter() {
-    let places = ConcurrencyLimiter::at_most(4).classes(classes(40, 20)).max_waiters(100);
+    let places = ConcurrencyLimiter::builder(4).classes(classes(40, 20)).max_waiters(100).build();
     let is_over = AtomicBool::new(false);
     let counted = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -120,7 +122,8 @@ fn a_limit_that_is_changed_all_the_time_loses_no_waiter() {
 #[test]
 fn an_adaptive_limit_stays_within_its_bounds() {
     for adapt in [AdaptiveLimit::aimd(1..=5), AdaptiveLimit::vegas(1..=5), AdaptiveLimit::gradient2(1..=5)] {
-        let places = ConcurrencyLimiter::adaptive(adapt).classes(classes(40, 20)).max_waiters(100);
+        let places =
+            ConcurrencyLimiter::adaptive_builder(adapt).classes(classes(40, 20)).max_waiters(100).build();
         assert!(hammer(&places).most.into_inner() <= 5);
         assert!((1..=5).contains(&places.limit()));
     }
@@ -129,14 +132,14 @@ fn an_adaptive_limit_stays_within_its_bounds() {
 /// The other classes compete all the time; a class within its share is never denied.
 #[test]
 fn reserved_places_hold_under_pressure() {
-    let places = ConcurrencyLimiter::at_most(4).classes(classes(50, 0)).max_waiters(10);
+    let places = ConcurrencyLimiter::builder(4).classes(classes(50, 0)).max_waiters(10).build();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::SeqCst) {
-                    drop(places.admit(BULK));
-                    drop(places.acquire(BULK).max_wait(MILLISECOND).blocking());
+                    drop(places.admit(bulk_class(&places)));
+                    drop(places.acquire(bulk_class(&places)).max_wait(MILLISECOND).blocking());
                 }
             });
         }

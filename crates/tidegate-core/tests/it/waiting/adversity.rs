@@ -215,7 +215,7 @@ fn a_head_of_a_single_that_pays_for_itself_is_charged_under_one_limit_only() {
 #[test]
 fn max_wait_ends_in_time_although_the_clock_stepped_back() {
     let clock = clock();
-    let permits = Permits::at_most(1).lease(10 * HOUR).with_clock(clock.clone());
+    let permits = Permits::builder(1).lease(10 * HOUR).clock(clock.clone()).build();
     let _holder = permits.admit("ana").unwrap();
     let mut waiting = permits.acquire("ana").max_wait(SECOND);
     assert!(poll(&mut waiting).is_pending());
@@ -263,7 +263,7 @@ fn strict_promises_are_kept_to_the_tick_although_a_call_is_late() {
 #[test]
 fn a_waiter_that_timed_out_behind_a_heavier_one_may_try_again() {
     let clock = clock();
-    let permits = Permits::at_most(2).with_clock(clock.clone());
+    let permits = Permits::builder(2).clock(clock.clone()).build();
     let _holder = permits.admit("ana").unwrap();
     let mut heavy = permits.acquire(ask("ana").cost(2));
     let mut light = permits.acquire("ana").max_wait(SECOND);

@@ -14,7 +14,7 @@ fn waiting(enqueued: Enqueued) -> Queued {
 #[test]
 fn enqueue_returns_passed_denied_or_waiting_at_once() {
     let clock = start();
-    let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone()).max_waiters(1);
+    let limiter = Limiter::builder(Limit::per_second(1).burst(1)).clock(clock.clone()).max_waiters(1).build();
     let Enqueued::Passed(waited) = limiter.acquire("ana").enqueue() else { panic!("the burst is free") };
     assert!(waited.duration.is_zero() && waited.decision.is_allowed());
     let Enqueued::Denied(denied) = limiter.acquire("ana").max_wait(SECOND / 2).enqueue() else {
@@ -60,7 +60,7 @@ fn waiters_pass_in_the_order_in_which_they_joined_whenever_they_are_polled() {
 
 #[test]
 fn a_permit_is_waited_for_in_the_same_queue() {
-    let permits = Permits::at_most(1).with_clock(start());
+    let permits = Permits::builder(1).clock(start()).build();
     let Enqueued::Passed(permit) = permits.acquire("ana").enqueue() else { panic!("it is free") };
     let Enqueued::Waiting(mut queued) = permits.acquire("ana").enqueue() else { panic!("it is taken") };
     assert_eq!(queued.position(), Some(0));

@@ -136,7 +136,7 @@ fn an_ask_that_cannot_wait_does_not_overtake() {
 
 #[test]
 fn the_queue_holds_max_waiters_and_no_more() {
-    let limiter = Limiter::with_clock(TEN, clock()).max_waiters(2);
+    let limiter = Limiter::builder(TEN).clock(clock()).max_waiters(2).build();
     assert!(limiter.admit("ana").is_allowed() && limiter.admit("bob").is_allowed());
     let mut first = limiter.acquire("ana");
     let mut second = limiter.acquire("bob");
@@ -147,7 +147,7 @@ fn the_queue_holds_max_waiters_and_no_more() {
     assert!(over(&mut limiter.acquire("eve")).is_ok(), "a call that need not wait is not counted");
     drop(first);
     assert!(poll(&mut limiter.acquire("ana")).is_pending());
-    let none = DirectLimiter::with_clock(TEN, clock()).max_waiters(0);
+    let none = DirectLimiter::builder(TEN).clock(clock()).max_waiters(0).build();
     assert!(over(&mut none.acquire()).is_ok());
     assert!(over(&mut none.acquire()).unwrap_err().is_queue_full());
 }

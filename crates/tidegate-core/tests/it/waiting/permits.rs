@@ -9,7 +9,7 @@ use super::{clock, over, poll};
 #[test]
 fn a_leaked_permit_ends_with_its_lease() {
     let clock = clock();
-    let permits = Permits::at_most(1).lease(30 * SECOND).with_clock(clock.clone());
+    let permits = Permits::builder(1).lease(30 * SECOND).clock(clock.clone()).build();
     mem::forget(permits.admit("ana").unwrap());
     clock.advance(30 * SECOND - std::time::Duration::from_nanos(1));
     let refused = permits.admit("ana").unwrap_err();
@@ -21,7 +21,7 @@ fn a_leaked_permit_ends_with_its_lease() {
 #[test]
 fn a_late_release_frees_no_other_permit() {
     let clock = clock();
-    let permits = Permits::at_most(1).lease(SECOND).with_clock(clock.clone());
+    let permits = Permits::builder(1).lease(SECOND).clock(clock.clone()).build();
     let late = permits.admit("ana").unwrap();
     let late_id = late.id().unwrap();
     clock.advance(SECOND);
@@ -42,7 +42,7 @@ fn a_late_release_frees_no_other_permit() {
 #[test]
 fn dropping_gives_the_permit_to_the_longest_waiter() {
     let clock = clock();
-    let permits = Permits::at_most(2).lease(60 * SECOND).with_clock(clock.clone());
+    let permits = Permits::builder(2).lease(60 * SECOND).clock(clock.clone()).build();
     let first = permits.admit("ana").unwrap();
     let second = permits.admit("ana").unwrap();
     let mut third = permits.acquire("ana");
@@ -62,7 +62,7 @@ fn dropping_gives_the_permit_to_the_longest_waiter() {
 #[test]
 fn a_waiter_gets_the_permit_of_a_holder_that_died() {
     let clock = clock();
-    let permits = Permits::at_most(1).lease(SECOND).with_clock(clock.clone());
+    let permits = Permits::builder(1).lease(SECOND).clock(clock.clone()).build();
     mem::forget(permits.admit("ana").unwrap());
     let mut waiting = permits.acquire("ana");
     assert!(poll(&mut waiting).is_pending());
@@ -73,7 +73,7 @@ fn a_waiter_gets_the_permit_of_a_holder_that_died() {
 #[test]
 fn a_place_that_came_too_late_for_its_waiter_goes_to_the_next() {
     let clock = clock();
-    let permits = Permits::at_most(1).lease(60 * SECOND).with_clock(clock.clone());
+    let permits = Permits::builder(1).lease(60 * SECOND).clock(clock.clone()).build();
     let holder = permits.admit("ana").unwrap();
     let mut granted = permits.acquire("ana");
     let mut next = permits.acquire("ana");
@@ -86,7 +86,7 @@ fn a_place_that_came_too_late_for_its_waiter_goes_to_the_next() {
 #[test]
 fn a_waiter_for_a_permit_waits_no_longer_than_its_max_wait() {
     let clock = clock();
-    let permits = Permits::at_most(1).lease(60 * SECOND).with_clock(clock.clone());
+    let permits = Permits::builder(1).lease(60 * SECOND).clock(clock.clone()).build();
     let holder = permits.admit("ana").unwrap();
     let mut hasty = permits.acquire("ana").max_wait(SECOND);
     let mut patient = permits.acquire("ana").max_wait(3 * SECOND);
@@ -101,7 +101,7 @@ fn a_waiter_for_a_permit_waits_no_longer_than_its_max_wait() {
 
 #[test]
 fn a_heavier_ask_takes_several_units() {
-    let permits = Permits::at_most(3).with_clock(clock());
+    let permits = Permits::builder(3).clock(clock()).build();
     let two = permits.admit(ask("ana").cost(2)).unwrap();
     assert!(permits.admit(ask("ana").cost(2)).is_err());
     let one = permits.admit("ana").unwrap();

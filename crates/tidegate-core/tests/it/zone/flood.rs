@@ -58,7 +58,7 @@ impl Flooded {
         match random.between(0, 99) {
             0..70 => {
                 let max_wait = if random.percent(10) { random.sized(0, 1 << 40) } else { 0 };
-                let ask = Ask { cost: Cost::of(random.sized(1, 3)), max_wait: ticks(max_wait) };
+                let ask = Ask::new(Cost::of(random.sized(1, 3))).max_wait_in_ticks(ticks(max_wait));
                 let looked = zone.peek(subject, ask);
                 let (decision, receipt) = zone.take(subject, ask);
                 assert_eq!(looked.verdict(), decision.verdict(), "{subject:?} at {now:?}");

@@ -251,7 +251,7 @@ fn no_cost_is_too_large_to_be_refused() {
         let (limit, key) = (limit(text), Key::new("ana"));
         let subject = Subject::new("user", &key, &limit);
         for cost in [4, 1 << 32, (1 << 53) + 1, 1 << 60, u64::MAX - 1, u64::MAX] {
-            let ask = Ask { max_wait: tidegate::Ticks::ZERO, ..Ask::new(Cost::of(cost)) };
+            let ask = Ask::new(Cost::of(cost)).max_wait_in_ticks(tidegate::Ticks::ZERO);
             if !(text.contains("pacer") && cost == 4) {
                 let decision = taken(&mut server, &[(subject, ask)]).0[0];
                 assert_eq!(decision.verdict(), Verdict::Impossible, "{cost} of {text}");

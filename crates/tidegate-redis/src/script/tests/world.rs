@@ -178,7 +178,7 @@ impl World {
             8 => self.random.u64(..1 << 50),
             _ => u64::MAX,
         };
-        Ask { cost: self.cost(limit), max_wait: conformance::ticks(max_wait) }
+        Ask::new(self.cost(limit)).max_wait_in_ticks(conformance::ticks(max_wait))
     }
 
     /// Returns the bids of one ask.

@@ -184,11 +184,7 @@ impl Takes {
         }
         let (limits, meter) = (&self.limits, worker.meter());
         let key = |take: &Pending| &input[take.key.clone()];
-        let asks = self.pending.iter().map(|take| DynamicAsk {
-            key: key(take),
-            limit: &limits[take.limit],
-            ask: take.ask,
-        });
+        let asks = self.pending.iter().map(|take| DynamicAsk::new(key(take), &limits[take.limit], take.ask));
         let mut rest = self.pending.iter();
         let is_decided = worker.engine.take_each(asks, |decided| {
             if let Some(take) = rest.next() {

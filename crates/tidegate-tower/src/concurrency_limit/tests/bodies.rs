@@ -61,8 +61,9 @@ fn a_body_that_has_ended_before_it_began_keeps_nothing() {
 /// Returns the limit after many gRPC responses with these pieces of a body, each read by `read`.
 fn adapted(pieces: impl Fn(&Frames), fields: &[(&str, &str)], read: impl Fn(Answer)) -> u64 {
     let clock = Arc::new(ManualClock::new());
-    let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=1000).starting_at(100))
-        .with_clock(clock.clone());
+    let places = ConcurrencyLimiter::adaptive_builder(AdaptiveLimit::aimd(1..=1000).starting_at(100))
+        .clock(clock.clone())
+        .build();
     for _ in 0..20 {
         let answers: Vec<_> = (0..20)
             .map(|_| {

@@ -8,8 +8,9 @@ fn adapted(
     answer: &Result<u16, &'static str>,
 ) -> u64 {
     let clock = Arc::new(ManualClock::new());
-    let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=1000).starting_at(100))
-        .with_clock(clock.clone());
+    let places = ConcurrencyLimiter::adaptive_builder(AdaptiveLimit::aimd(1..=1000).starting_at(100))
+        .clock(clock.clone())
+        .build();
     let mut bench = Bench::new(&layer(ConcurrencyLimitLayer::new(places.clone())));
     for _ in 0..20 {
         let mut calls: Vec<_> = (0..20).map(|_| bench.call()).collect();
@@ -28,8 +29,9 @@ fn adapted(
 /// Returns the limit after 400 calls that were dropped after 10 ms.
 fn given_up(layer: impl FnOnce(ConcurrencyLimitLayer) -> ConcurrencyLimitLayer) -> u64 {
     let clock = Arc::new(ManualClock::new());
-    let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=1000).starting_at(100))
-        .with_clock(clock.clone());
+    let places = ConcurrencyLimiter::adaptive_builder(AdaptiveLimit::aimd(1..=1000).starting_at(100))
+        .clock(clock.clone())
+        .build();
     let mut bench = Bench::new(&layer(ConcurrencyLimitLayer::new(places.clone())));
     for _ in 0..20 {
         let calls: Vec<_> = (0..20).map(|_| bench.call()).collect();
@@ -50,8 +52,9 @@ fn a_call_that_is_given_up_counts_only_after_the_time_that_was_said() {
 #[test]
 fn what_another_layer_of_ours_refused_says_nothing_about_the_service() {
     let clock = Arc::new(ManualClock::new());
-    let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=1000).starting_at(100))
-        .with_clock(clock.clone());
+    let places = ConcurrencyLimiter::adaptive_builder(AdaptiveLimit::aimd(1..=1000).starting_at(100))
+        .clock(clock.clone())
+        .build();
     let inner = crate::RateLimitLayer::new(tidegate::Limit::per_hour(1), crate::key::everyone());
     let judged = ConcurrencyLimitLayer::new(places.clone()).outcome(|_| Outcome::Overloaded);
     for layer in [ConcurrencyLimitLayer::new(places.clone()), judged] {

@@ -3,7 +3,7 @@
 use super::*;
 
 fn waiting_layer(places: u64, clock: &Arc<ManualClock>) -> (ConcurrencyLimiter, ConcurrencyLimitLayer) {
-    let places = ConcurrencyLimiter::at_most(places).max_waiters(100_000).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::builder(places).max_waiters(100_000).clock(clock.clone()).build();
     (places.clone(), ConcurrencyLimitLayer::new(places).wait(SECOND))
 }
 

@@ -46,7 +46,7 @@ fn count(statuses: &[u16], status: u16) -> usize {
 #[tokio::test]
 async fn a_service_that_fails_is_asked_less_and_less_and_then_left_alone() {
     let (service, clock) = (Service::default(), Arc::new(ManualClock::new()));
-    let guard = CircuitBreaker::new().with_clock(clock.clone());
+    let guard = CircuitBreaker::builder().clock(clock.clone()).build();
     let server = service.start(&guard).await;
     let mut client = server.connect().await;
     service.is_broken.store(true, Ordering::SeqCst);
@@ -73,7 +73,7 @@ async fn a_service_that_fails_is_asked_less_and_less_and_then_left_alone() {
 
 #[tokio::test]
 async fn one_who_is_over_its_limit_takes_nothing_from_the_others_whatever_the_order_of_layers() {
-    let guard = CircuitBreaker::new().with_clock(Arc::new(ManualClock::new()));
+    let guard = CircuitBreaker::builder().clock(Arc::new(ManualClock::new())).build();
     let places = ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=100).starting_at(50));
     let limits = RateLimitLayer::new(Limit::per_hour(50), key::header("x-api-key"));
     let router = Router::new().fallback(|| async { "hello" });
@@ -92,7 +92,7 @@ async fn one_who_is_over_its_limit_takes_nothing_from_the_others_whatever_the_or
 #[tokio::test]
 async fn a_service_that_recovers_is_called_more_and_more_until_no_call_is_denied() {
     let (service, clock) = (Service::default(), Arc::new(ManualClock::new()));
-    let guard = CircuitBreaker::new().with_clock(clock.clone());
+    let guard = CircuitBreaker::builder().clock(clock.clone()).build();
     let server = service.start(&guard).await;
     let mut client = server.connect().await;
     service.is_broken.store(true, Ordering::SeqCst);

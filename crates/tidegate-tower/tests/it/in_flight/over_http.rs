@@ -43,10 +43,12 @@ async fn a_refusal_says_that_capacity_is_reduced_and_when_to_come_back() {
 #[tokio::test]
 async fn critical_calls_pass_while_bulk_is_refused() {
     let work = Work::default();
-    let places =
-        ConcurrencyLimiter::at_most(4).classes([Class::new("critical").share(50), Class::new("bulk")]);
+    let places = ConcurrencyLimiter::builder(4)
+        .classes([Class::new("critical").share(50), Class::new("bulk")])
+        .build();
+    let [critical, bulk] = places.class_ids();
     let layer = ConcurrencyLimitLayer::new(places.clone())
-        .class(|head| usize::from(!head.path().starts_with("/critical")));
+        .class(move |head| if head.path().starts_with("/critical") { critical } else { bulk });
     let server = Server::start(work.router().layer(layer)).await;
     let mut calls: Vec<_> = (0..2).map(|_| send(&server, "/bulk")).collect();
     until(|| places.in_flight() == 2).await;
@@ -77,7 +79,7 @@ async fn line_up(server: &Server, places: &ConcurrencyLimiter, names: &[&str]) -
 #[tokio::test]
 async fn calls_that_wait_are_served_in_order() {
     let (work, clock) = (Work::default(), Arc::new(ManualClock::new()));
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock);
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).clock(clock).build();
     let server =
         Server::start(work.router().layer(ConcurrencyLimitLayer::new(places.clone()).wait(60 * SECOND)))
             .await;
@@ -94,7 +96,7 @@ async fn calls_that_wait_are_served_in_order() {
 async fn under_overload_the_newest_is_served_first_and_the_oldest_makes_room() {
     let (work, clock) = (Work::default(), Arc::new(ManualClock::new()));
     let places =
-        ConcurrencyLimiter::at_most(1).max_waiters(3).newest_first_after(SECOND).with_clock(clock.clone());
+        ConcurrencyLimiter::builder(1).max_waiters(3).newest_first_after(SECOND).clock(clock.clone()).build();
     let server =
         Server::start(work.router().layer(ConcurrencyLimitLayer::new(places.clone()).wait(60 * SECOND)))
             .await;
@@ -118,7 +120,7 @@ async fn under_overload_the_newest_is_served_first_and_the_oldest_makes_room() {
 #[tokio::test]
 async fn a_client_that_goes_away_gives_its_place_or_its_turn_back() {
     let (work, clock) = (Work::default(), Arc::new(ManualClock::new()));
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock);
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).clock(clock).build();
     let server =
         Server::start(work.router().layer(ConcurrencyLimitLayer::new(places.clone()).wait(60 * SECOND)))
             .await;
@@ -135,7 +137,7 @@ async fn a_client_that_goes_away_gives_its_place_or_its_turn_back() {
 #[tokio::test]
 async fn a_request_that_waits_too_long_is_denied() {
     let (work, clock) = (Work::default(), Arc::new(ManualClock::new()));
-    let places = ConcurrencyLimiter::at_most(1).max_waiters(10).with_clock(clock.clone());
+    let places = ConcurrencyLimiter::builder(1).max_waiters(10).clock(clock.clone()).build();
     let server =
         Server::start(work.router().layer(ConcurrencyLimitLayer::new(places.clone()).wait(SECOND))).await;
     let mut calls = line_up(&server, &places, &["/a"]).await;
@@ -148,8 +150,9 @@ async fn a_request_that_waits_too_long_is_denied() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn places_that_adapt_shrink_when_the_service_says_that_it_is_too_much() {
     let overloaded = Router::new().fallback(|| async { http::StatusCode::SERVICE_UNAVAILABLE });
-    let places =
-        ConcurrencyLimiter::adaptive(AdaptiveLimit::aimd(1..=100).starting_at(100)).max_waiters(1000);
+    let places = ConcurrencyLimiter::adaptive_builder(AdaptiveLimit::aimd(1..=100).starting_at(100))
+        .max_waiters(1000)
+        .build();
     let layer = ConcurrencyLimitLayer::new(places.clone()).wait(Duration::from_secs(60));
     let server = Server::start(overloaded.layer(layer)).await;
     let mut client = server.connect().await;

@@ -201,12 +201,15 @@ fn a_refused_request_leaves_the_readiness_that_was_asked_for_to_others() {
     assert_eq!(free_after_two(&RateLimitLayer::new(Limit::per_hour(1), key::everyone())), answered);
 
     let places = tidegate::ConcurrencyLimiter::at_most(1);
-    let held = places.admit(0).unwrap();
+    let held = places.admit(tidegate::ClassId::FIRST).unwrap();
     assert_eq!(free_after_two(&tidegate_tower::ConcurrencyLimitLayer::new(places)), answered);
     drop(held);
 
-    let guard =
-        tidegate::CircuitBreaker::new().at_least(1).percent(1).with_clock(Arc::new(ManualClock::new()));
+    let guard = tidegate::CircuitBreaker::builder()
+        .at_least(1)
+        .percent(1)
+        .clock(Arc::new(ManualClock::new()))
+        .build();
     while let Ok(passage) = guard.admit() {
         passage.done(tidegate::Outcome::Failed);
     }
