@@ -292,3 +292,6 @@ impl Exchange {
         answer
     }
 }
+
+#[cfg(test)]
+mod tests;
