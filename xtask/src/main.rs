@@ -11,6 +11,7 @@ mod fix;
 mod fuzz;
 mod models;
 mod mutants;
+mod packages;
 mod plant;
 mod programs;
 mod run;
@@ -79,8 +80,8 @@ const TASKS: [Task; 12] = [
     },
     Task {
         name: "plant",
-        arguments: "[WORD]",
-        summary: "plants each known fault (whose name contains WORD) in a copy; its tests must turn red",
+        arguments: "[WORD|NUMBER|N..M]...",
+        summary: "plants each known fault (or those so named) in a copy; its tests must turn red",
         run: plant::run,
     },
     Task {

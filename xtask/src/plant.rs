@@ -52,22 +52,27 @@ fn load() -> Result<Vec<Fault>, Failure> {
     Ok(faults)
 }
 
-fn chosen(mut faults: Vec<Fault>, arguments: &[String]) -> Result<Vec<Fault>, Failure> {
-    match arguments {
-        [] => {}
-        // A number is that of one fault.
-        [word] if word.starts_with(|first: char| first.is_ascii_digit()) => {
-            faults.retain(|fault| fault.name.starts_with(word));
-        }
-        [word] => faults.retain(|fault| fault.name.contains(word)),
-        [_, extra, ..] => {
-            return Err(Failure::usage(format!("`plant` takes one word, but also got \"{extra}\"")));
-        }
+/// Keeps the faults that one of the words names: by number, by a range of numbers `63..99`, or by a part of the name.
+fn chosen(mut faults: Vec<Fault>, words: &[String]) -> Result<Vec<Fault>, Failure> {
+    if words.is_empty() {
+        return Ok(faults);
     }
-    if faults.is_empty() {
-        return Err(Failure::new("no such fault in xtask/faults: nothing would be proven"));
+    if let Some(word) = words.iter().find(|word| !faults.iter().any(|fault| is_named(fault, word))) {
+        return Err(Failure::new(format!("no fault {word:?} in xtask/faults: nothing would be proven")));
     }
+    faults.retain(|fault| words.iter().any(|word| is_named(fault, word)));
     Ok(faults)
+}
+
+fn is_named(fault: &Fault, word: &str) -> bool {
+    let number = |text: &str| text.parse::<u32>().ok();
+    let of_fault = fault.name.split('-').next().and_then(number);
+    let range = word.split_once("..").and_then(|(first, last)| Some(number(first)?..=number(last)?));
+    match (range, number(word)) {
+        (Some(range), _) => of_fault.is_some_and(|of_fault| range.contains(&of_fault)),
+        (None, Some(word)) => of_fault == Some(word),
+        (None, None) => fault.name.contains(word),
+    }
 }
 
 fn plant(fault: &Fault, scratch: &Scratch) -> Result<String, Failure> {
@@ -123,6 +128,27 @@ fn provoke(fault: &Fault, scratch: &Scratch) -> Result<bool, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const FAULT: &str =
+        "what: w\nfile: crates/c/src/a.rs\ntest: lib:t\nfind:\n<<<\na\n>>>\nreplace:\n<<<\nb\n>>>\n";
+
+    #[test]
+    fn faults_are_named_by_number_range_or_word() {
+        let named = |word: &str| {
+            let names =
+                ["07-late", "70-lost", "107-lost-late"].map(|name| Fault::parse(name, FAULT).unwrap());
+            let chosen = chosen(names.into(), &word.split(' ').map(str::to_owned).collect::<Vec<_>>());
+            chosen.map(|faults| faults.into_iter().map(|fault| fault.name).collect::<Vec<_>>().join(" "))
+        };
+
+        assert_eq!(named("7").unwrap(), "07-late");
+        assert_eq!(named("70..107").unwrap(), "70-lost 107-lost-late");
+        assert_eq!(named("lost").unwrap(), "70-lost 107-lost-late");
+        assert_eq!(named("07 70").unwrap(), "07-late 70-lost");
+        assert_eq!(named("107-lost").unwrap(), "107-lost-late");
+        assert!(named("07 unheard-of").is_err());
+        assert!(named("200..300").is_err());
+    }
 
     #[test]
     fn every_fault_can_still_be_planted() {

@@ -1,6 +1,5 @@
 //! Every check of the repository, the cheap ones first; stops at the first that fails and changes no file of it.
 
-use std::fs;
 use std::process::Command;
 
 use crate::arguments::no_arguments;
@@ -8,7 +7,7 @@ use crate::failure::Failure;
 use crate::run::{Step, steps, succeed, succeed_quietly};
 use crate::tidy;
 use crate::workspace::{cargo, files, has_cargo_tool, root, target_folder};
-use crate::{clients, models};
+use crate::{clients, models, packages};
 
 const STEPS: [Step; 12] = [
     Step { name: "fmt", work: format },
@@ -21,7 +20,7 @@ const STEPS: [Step; 12] = [
     Step { name: "examples", work: examples },
     Step { name: "miri", work: || models::miri(&[]) },
     Step { name: "docs", work: docs },
-    Step { name: "packages", work: packages },
+    Step { name: "packages", work: packages::packages },
     Step { name: "deny", work: deny },
 ];
 
@@ -35,24 +34,40 @@ fn format() -> Result<(), Failure> {
 }
 
 fn clippy() -> Result<(), Failure> {
-    succeed(&mut cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?)
+    succeed(&mut cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ])?)
 }
 
 fn tests() -> Result<(), Failure> {
     if has_cargo_tool("nextest")? {
-        return succeed(&mut cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])?);
+        return succeed(&mut cargo(&[
+            "nextest",
+            "run",
+            "--workspace",
+            "--all-features",
+            "--locked",
+            "--no-fail-fast",
+        ])?);
     }
     println!("nextest: not installed, skipped; using cargo test");
-    succeed(&mut cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests"])?)
+    succeed(&mut cargo(&["test", "--workspace", "--all-features", "--locked", "--lib", "--bins", "--tests"])?)
 }
 
 fn doctests() -> Result<(), Failure> {
-    succeed(&mut cargo(&["test", "--workspace", "--locked", "--doc"])?)
+    succeed(&mut cargo(&["test", "--workspace", "--all-features", "--locked", "--doc"])?)
 }
 
 fn examples() -> Result<(), Failure> {
     // All at once, on every core and with the dependencies that the tests have; then each is only run.
-    succeed(&mut cargo(&["build", "--locked", "--examples", "--workspace"])?)?;
+    succeed(&mut cargo(&["build", "--workspace", "--all-features", "--locked", "--examples"])?)?;
     let built = target_folder()?.join("debug/examples");
     for name in files()?.iter().filter_map(|path| example(path)) {
         println!("example {name}");
@@ -70,20 +85,10 @@ fn example(path: &str) -> Option<&str> {
 }
 
 fn docs() -> Result<(), Failure> {
-    succeed(cargo(&["doc", "--workspace", "--no-deps", "--locked"])?.env("RUSTDOCFLAGS", "-D warnings"))
-}
-
-/// Packages every published crate and compiles it from its package, as a registry would.
-fn packages() -> Result<(), Failure> {
-    let mut command = cargo(&["package", "--workspace", "--locked", "--allow-dirty"])?;
-    for manifest in files()?.iter().filter(|path| path.ends_with("/Cargo.toml")) {
-        let place = root().join(manifest);
-        let text = fs::read_to_string(&place).map_err(Failure::at(&place))?;
-        if let Some(name) = unpublished(&text) {
-            command.args(["--exclude", name]);
-        }
-    }
-    succeed(&mut command)
+    succeed(
+        cargo(&["doc", "--workspace", "--all-features", "--no-deps", "--locked"])?
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
 }
 
 /// Checks licences, bans and sources of all dependencies, where cargo-deny is installed.
@@ -93,14 +98,6 @@ fn deny() -> Result<(), Failure> {
         return Ok(());
     }
     succeed(&mut cargo(&["deny", "--locked", "check", "licenses", "bans", "sources"])?)
-}
-
-/// Returns the name of a package of the workspace that is not published.
-fn unpublished(manifest: &str) -> Option<&str> {
-    let is_published = !manifest.lines().any(|line| line == "publish = false");
-    let is_member = !manifest.lines().any(|line| line == "[workspace]");
-    let name = manifest.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
-    name.filter(|_| is_member && !is_published)
 }
 
 #[cfg(test)]
@@ -115,13 +112,5 @@ mod tests {
         assert_eq!(example("crates/tidegate-core/examples/data.csv"), None);
         assert_eq!(example("examples/flash-sale/src/main.rs"), None);
         assert_eq!(example("crates/tidegate-core/src/examples.rs"), None);
-    }
-
-    #[test]
-    fn packages_leave_out_what_is_not_published() {
-        assert_eq!(unpublished("[package]\nname = \"bench\"\npublish = false\n"), Some("bench"));
-        assert_eq!(unpublished("[package]\nname = \"tidegate\"\n"), None);
-        let apart = "[package]\nname = \"tidegate-fuzz\"\npublish = false\n[workspace]\n";
-        assert_eq!(unpublished(apart), None, "it is no member of the workspace");
     }
 }

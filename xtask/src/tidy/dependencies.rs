@@ -1,15 +1,15 @@
 //! Which crate of the workspace may depend on which, and how many others the library may need.
 //!
 //! Reads the manifests themselves: every `Cargo.toml` with a package and without a workspace of its own is a member.
-//! Dependencies of tests only are free, and so are those of the models, which no user gets; those of build scripts
-//! count like normal ones.
+//! Dependencies of tests only are free, and so are those of the models, which no user gets, and optional ones, which a
+//! user has to ask for; those of build scripts count like normal ones.
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::{File, Finding};
 
-/// A member of the workspace, the members it may depend on, and how many dependencies it may have in all.
+/// A member of the workspace, the members it may depend on, and how many dependencies it may have without any feature.
 struct Member {
     name: &'static str,
     may_use: &'static [&'static str],
@@ -27,9 +27,9 @@ const MEMBERS: [Member; 16] = [
             "tidegate-rules",
             "tidegate-tower",
         ],
-        at_most: 6,
+        at_most: 1,
     },
-    Member { name: "tidegate-core", may_use: &[], at_most: 5 },
+    Member { name: "tidegate-core", may_use: &[], at_most: 3 },
     Member { name: "tidegate-macros", may_use: &["tidegate"], at_most: 4 },
     Member { name: "tidegate-outbound", may_use: &["tidegate", "tidegate-tower"], at_most: 8 },
     Member { name: "tidegate-redis", may_use: &["tidegate", "tidegate-support"], at_most: 8 },
@@ -88,6 +88,7 @@ struct Manifest {
 struct Dependency {
     line: usize,
     name: String,
+    is_optional: bool,
 }
 
 impl Manifest {
@@ -118,8 +119,10 @@ fn dependencies_of(table: &DeTable<'_>, text: &str) -> Vec<Dependency> {
         .filter_map(|name| table.get(name)?.get_ref().as_table());
     let dependency = |(name, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
         let renamed = value.get_ref().get("package").and_then(|package| package.get_ref().as_str());
+        let is_optional = value.get_ref().get("optional").and_then(|optional| optional.get_ref().as_bool());
         let line = text[..name.span().start].matches('\n').count() + 1;
-        Dependency { line, name: renamed.unwrap_or(name.get_ref()).to_owned() }
+        let name = renamed.unwrap_or(name.get_ref()).to_owned();
+        Dependency { line, name, is_optional: is_optional == Some(true) }
     };
     tables.flatten().map(dependency).collect()
 }
@@ -144,8 +147,9 @@ fn judge(file: &File, manifest: &Manifest) -> Vec<Finding> {
             findings.push(file.finding(dependency.line, message));
         }
     }
-    if let Some(excess) = manifest.dependencies.get(member.at_most) {
-        let (found, allowed) = (manifest.dependencies.len(), member.at_most);
+    let required = || manifest.dependencies.iter().filter(|dependency| !dependency.is_optional);
+    if let Some(excess) = required().nth(member.at_most) {
+        let (found, allowed) = (required().count(), member.at_most);
         let message = format!("`{}` may have at most {allowed} dependencies, found {found}", member.name);
         findings.push(file.finding(excess.line, message));
     }
@@ -203,6 +207,7 @@ mod tests {
             messages(&format!("{three}d = \"1\"\n")),
             ["7: `tidegate-core` may have at most 3 dependencies, found 4"]
         );
+        assert_eq!(messages(&format!("{three}d = {{ version = \"1\", optional = true }}\n")), [""; 0]);
         assert_eq!(messages(commands), ["6: `xtask` may have at most 2 dependencies, found 3"]);
     }
 
