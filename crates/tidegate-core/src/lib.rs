@@ -147,18 +147,3 @@ pub mod fuzzing {
     pub use crate::store::zone::memory::states::state_file;
     pub use crate::store::zone::memory::zone_header;
 }
-
-/// The README, whose code is compiled and run as doctests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-pub struct Readme;
-
-/// The guide, whose code is compiled and run as doctests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/library.md")]
-pub struct Guide;
-
-/// The page about zones, whose code is compiled and run as doctests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/zone.md")]
-pub struct ZonePage;

@@ -247,10 +247,5 @@ impl fmt::Debug for OutboundLimitLayer {
     }
 }
 
-/// Compiles and runs the code of the guide.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/in-your-code.md")]
-pub struct Guide;
-
 #[cfg(test)]
 mod tests;

@@ -48,8 +48,3 @@ pub use options::Options;
 pub use status::Status;
 pub use store::RedisStore;
 pub use url::{Url, UrlError};
-
-/// A check that the code in the page about shared limits compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/distributed.md")]
-pub struct Page;

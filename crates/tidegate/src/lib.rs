@@ -45,3 +45,30 @@ pub use tidegate_rules as rules;
 /// Tower layers: rate limits, concurrency limits and circuit breakers for any `http` service.
 #[cfg(feature = "tower")]
 pub use tidegate_tower as tower;
+
+/// The pages for programs, whose code is compiled and run as doctests.
+#[cfg(all(
+    doctest,
+    feature = "axum",
+    feature = "macros",
+    feature = "outbound",
+    feature = "redis",
+    feature = "rules",
+    feature = "tower",
+))]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    pub struct Readme;
+
+    #[doc = include_str!("../../../docs/library.md")]
+    pub struct Library;
+
+    #[doc = include_str!("../../../docs/zone.md")]
+    pub struct ZonePage;
+
+    #[doc = include_str!("../../../docs/distributed.md")]
+    pub struct Distributed;
+
+    #[doc = include_str!("../../../docs/in-your-code.md")]
+    pub struct InYourCode;
+}

@@ -119,7 +119,8 @@ impl<'a> Reader<'a> {
     pub(super) fn rate(mut self) -> Parsed<WrittenRate> {
         let rate = self.first_word()?;
         if let Some(word) = self.words.next() {
-            return word.wrong(format!("a rate ends before \"{}\"; leave the rest out", word.text));
+            let shown = word.text.escape_debug();
+            return word.wrong(format!("a rate ends before \"{shown}\"; leave the rest out"));
         }
         self.checked(LimitBuilder::with_rate(Algorithm::Pacer, rate)).map(|_| rate)
     }

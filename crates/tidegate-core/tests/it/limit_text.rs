@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate::{Algorithm, Alignment, DelayAfter, Limit, LimitBuilder, MINUTE, Pay, SECOND, WindowMode};
+use tidegate::{
+    Algorithm, Alignment, DelayAfter, Limit, LimitBuilder, MINUTE, Pay, Rate, SECOND, WindowMode,
+};
 
 fn parse(text: &str) -> Limit {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
@@ -79,6 +81,8 @@ fn an_error_reads_as_one_line_or_with_carets() {
     assert!(unknown.what().ends_with("sliding-window, pacer, concurrency"), "{unknown}");
     let hostile = "10/s \u{1b}[2J".parse::<Limit>().unwrap_err();
     assert!(!format!("{hostile:#}").contains('\u{1b}'), "control characters reach no terminal");
+    let hostile = "10/s \u{1b}[2J".parse::<Rate>().unwrap_err();
+    assert!(!format!("{hostile:#}").contains('\u{1b}'), "nor do those behind a rate");
     let long = "x".repeat(100_000).parse::<Limit>().unwrap_err();
     assert!(long.to_string().len() < 200, "{}", long.to_string().len());
 }

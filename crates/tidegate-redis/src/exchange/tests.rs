@@ -14,10 +14,10 @@ use crate::options::Options;
 const CALLS: usize = 64;
 
 /// A script that shows the order in which the server runs calls.
-static APPEND: LazyLock<Script> = LazyLock::new(|| Script {
-    text: "return redis.call('RPUSH', KEYS[1], ARGV[1])".to_owned(),
-    // No call refers to it: the server is sent the text until it has answered once.
-    sha: "0".repeat(40),
+static APPEND: LazyLock<Script> = LazyLock::new(|| {
+    let text = "return redis.call('RPUSH', KEYS[1], ARGV[1])".to_owned();
+    let sha = sha1_smol::Sha1::from(&text).digest().to_string();
+    Script { text, sha }
 });
 
 /// Sends many calls before the server is reached, and returns the position of each in the list on the server.
