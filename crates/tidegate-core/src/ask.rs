@@ -7,7 +7,11 @@ use std::time::Duration;
 use crate::key::IntoKey;
 use crate::time::Ticks;
 
-/// The cost of one request in units, at least 1. To look without spending, use `peek`.
+/// The cost of one request in units, at least 1.
+///
+/// A cost of zero units has no `Cost`. Handles take it as a number: [`ask(key).cost(0)`](KeyedAsk::cost) is allowed at
+/// once, whatever the state of the key, and spends nothing. To read the state of a key without spending, use `peek`,
+/// such as [`Limiter::peek`](crate::Limiter::peek).
 ///
 /// A heavy request can weigh more than one unit: rows returned, kilobytes, tokens of a model. The limit is then an
 /// amount of these units per period.
@@ -193,8 +197,8 @@ pub struct KeyedAsk<K> {
 }
 
 impl<K> KeyedAsk<K> {
-    /// Sets the cost in units. A cost of 0 is allowed at once: it spends nothing, and does not wait behind queued
-    /// waiters.
+    /// Sets the cost in units; 1 unless set. Here 0 is valid, unlike in a [`Cost`]: it is allowed at once, spends
+    /// nothing, and does not wait behind queued waiters.
     pub fn cost(self, units: u64) -> KeyedAsk<K> {
         KeyedAsk { units, ..self }
     }

@@ -23,6 +23,34 @@ const WHEN_STORE_FULL: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 /// assert!(limiter.admit("ana").is_allowed());
 /// assert!(matches!(limiter.admit("ana").verdict(), Verdict::Denied { .. }));
 /// ```
+///
+/// # Serialized form
+///
+/// With the feature `serde`, a decision is a structure. `verdict` is `{"allowed": {"delay": …}}`,
+/// `{"denied": {"retry_after": …}}` or `"impossible"`, and spans are written as `serde` writes a `Duration`. The field
+/// `permit`, in hexadecimal digits, is present only if there is a permit.
+///
+/// ```
+/// # #[cfg(feature = "serde")] {
+/// use serde_json::{json, to_value};
+/// use tidegate::{Decision, Limit, SECOND, Ticks, Verdict};
+///
+/// let span = Ticks::saturating_from;
+/// let denied = Verdict::Denied { retry_after: span(SECOND) };
+/// let decision = Decision::from_remote(denied, 20, 0, span(2 * SECOND));
+/// let fields = json!({
+///     "verdict": { "denied": { "retry_after": { "secs": 1, "nanos": 0 } } },
+///     "limit": 20,
+///     "remaining": 0,
+///     "reset_after": { "secs": 2, "nanos": 0 },
+///     "store_full": false,
+/// });
+/// assert_eq!(to_value(decision).ok(), Some(fields));
+///
+/// // A limit is its text, and so are a rate, an algorithm and a permit.
+/// assert_eq!(to_value(Limit::per_second(10).burst(20)).ok(), Some(json!("10/s burst 20")));
+/// # }
+/// ```
 #[doc(alias("rate limit response", "quota"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Decision {

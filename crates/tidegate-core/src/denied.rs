@@ -113,7 +113,7 @@ impl fmt::Display for Denied {
                 "denied: the store has no room for another key; raise max_keys or max_bytes"
             }
             (Reason::Limit, Verdict::Denied { retry_after }) => {
-                return write!(out, "denied: try again in {retry_after:?}");
+                return write!(out, "denied: try again in {:?}", shown(retry_after));
             }
             (Reason::Limit, Verdict::Impossible) => {
                 let limit = decision.limit();
@@ -122,6 +122,12 @@ impl fmt::Display for Denied {
             (Reason::Limit, Verdict::Allowed { .. }) => "denied",
         })
     }
+}
+
+/// Returns a wait for people: rounded up to whole milliseconds, unless it is shorter than one.
+fn shown(wait: Duration) -> Duration {
+    let ms = u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+    if wait < Duration::from_millis(1) { wait } else { Duration::from_millis(ms) }
 }
 
 impl std::error::Error for Denied {}
@@ -153,10 +159,10 @@ impl Decision {
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "a refusal cannot become `{Self}`, which this function returns",
-    label = "nothing says what to return when the limit refuses",
+    message = "a denial cannot become `{Self}`, which this function returns",
+    label = "nothing says what to return when the limit denies the call",
     note = "return a `Result<_, E>` where `E` is `tidegate::Denied` or has `From<tidegate::Denied>`",
-    note = "or say what to return instead: `otherwise = |refusal| …`, or `otherwise = some_function`"
+    note = "or say what to return instead: `otherwise = |denied| …`, or `otherwise = some_function`"
 )]
 pub trait FromDenied {
     /// Returns the value to return in place of the denied call.
@@ -183,6 +189,8 @@ mod tests {
         let refusal = take(1).into_result().unwrap_err();
         assert_eq!(refusal.to_string(), "denied: try again in 100ms");
         assert_eq!(refusal.retry_after(), Some(Duration::from_millis(100)));
+        let shown = |nanos| shown(Duration::from_nanos(nanos)).as_nanos();
+        assert_eq!([1, 999_999, 1_000_000, 1_000_001].map(shown), [1, 999_999, 1_000_000, 2_000_000]);
         let never = take(3).into_result().unwrap_err();
         assert_eq!(never.to_string(), "denied: this cost can never pass; at most 2 can at once");
         assert!(never.is_impossible() && !refusal.is_impossible());

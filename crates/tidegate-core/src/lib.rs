@@ -35,28 +35,26 @@
 //! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
 //! ```
 //!
-//! # Choosing a type
+//! Programs depend on the crate `tidegate`, which re-exports this one. Its page has tables for the choice of a type and
+//! of an algorithm. The grammar of a limit is described in [text of a limit](Limit#text-of-a-limit).
 //!
-//! | need | type |
-//! |---|---|
-//! | one limit per user, address or tenant | [`Limiter`] |
-//! | one limit for the whole process | [`DirectLimiter`] |
-//! | several limits, all or none | [`admit_all`] |
-//! | a limit that arrives with each request | [`DynamicLimiter`] |
-//! | evenly spaced calls, with warm-up | [`Pacer`] |
-//! | a queue that drains at a rate (traffic shaping) | [`Shaper`] |
-//! | a maximum in flight per key, with leases | [`Permits`] |
-//! | a maximum in flight for one service, fixed or adaptive | [`ConcurrencyLimiter`] |
-//! | fewer calls while too many fail | [`CircuitBreaker`] |
-//! | states in your own store | [`Limit::decide`], [`State`] |
+//! # Features
 //!
-//! Rates are limits per time; concurrency limits count calls in flight. A service usually needs both: a rate
-//! protects it from one busy client, a concurrency limit from its own slowness.
+//! - `serde` implements `Serialize` and `Deserialize`: [`Limit`], [`Rate`], [`Algorithm`] and [`PermitId`] are their
+//!   texts, [`Verdict`] and [`Decision`] are structures, see [serialized form](Decision#serialized-form).
+//! - `tracing` emits events with the target `tidegate_core::trace`, without keys.
 //!
-//! # Choosing an algorithm
+//! | level | message | fields | emitted at |
+//! |---|---|---|---|
+//! | debug | `denied` | `limiter`, `limit`, `remaining`, `retry_after` | a denial by `admit` |
+//! | warn | `remote store failed` | `error` | a take that the remote store of a [`FallbackStore`] did not decide |
 //!
-//! A [`Limit`] is a token bucket (GCRA) unless it names another [`Algorithm`]. [`Limit::worst_case`] returns the
-//! most that a limit admits in any interval.
+//! A denial is emitted by `admit` and `admit_tracked` of [`Limiter`] and [`SharedLimiter`], by `admit` and `admit_with`
+//! of [`DirectLimiter`], and by `admit` of [`Pacer`]. Other calls, such as `acquire` and [`admit_all`], emit none.
+//!
+//! `limiter` is the name that was given to [`Limiter::on`] or [`SharedLimiter::on`]. It is empty for [`Limiter::new`]
+//! and for limiters without keys. `limit` and `remaining` are those of the [`Decision`]. `retry_after` is absent if no
+//! wait helps. Keys are never fields, because they may be addresses or names of persons.
 
 mod adaptive;
 pub mod algorithm;

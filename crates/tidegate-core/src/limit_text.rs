@@ -16,9 +16,10 @@ fn read<T>(value: impl TryInto<T, Error: Into<LimitError>>) -> Result<T, LimitEr
     value.try_into().map_err(Into::into)
 }
 
-/// Limits as text, for example from a configuration.
+/// Limits as [text](Limit#text-of-a-limit), for example from a configuration.
 impl Limiter {
-    /// Creates a limiter like [`Limiter::new`], or returns an error if the limit is invalid.
+    /// Creates a limiter like [`Limiter::new`] from a limit or its [text](Limit#text-of-a-limit), or returns an error
+    /// if the limit is invalid.
     ///
     /// ```
     /// use tidegate::Limiter;
@@ -33,7 +34,8 @@ impl Limiter {
         read(limit).map(Limiter::new)
     }
 
-    /// Creates a limiter like [`Limiter::on`], or returns an error if the limit is invalid.
+    /// Creates a limiter like [`Limiter::on`] from a limit or its [text](Limit#text-of-a-limit), or returns an error if
+    /// the limit is invalid.
     pub fn try_on(
         store: impl Into<MemoryStore>,
         name: &str,
@@ -51,9 +53,10 @@ impl Limiter {
     }
 }
 
-/// Limits as text, for example from a configuration.
+/// Limits as [text](Limit#text-of-a-limit), for example from a configuration.
 impl DirectLimiter {
-    /// Creates a limiter like [`DirectLimiter::new`], or returns an error if the limit is invalid.
+    /// Creates a limiter like [`DirectLimiter::new`] from a limit or its [text](Limit#text-of-a-limit), or returns an
+    /// error if the limit is invalid.
     pub fn try_new(limit: impl TryInto<Limit, Error: Into<LimitError>>) -> Result<DirectLimiter, LimitError> {
         read(limit).map(DirectLimiter::new)
     }
@@ -96,9 +99,10 @@ impl SharedLimiter {
     }
 }
 
-/// Limits as text, for example from a request.
+/// Limits as [text](Limit#text-of-a-limit), for example from a request.
 impl DynamicLimiter {
-    /// Prepares a limit like [`DynamicLimiter::prepare`], or returns an error if it is invalid.
+    /// Prepares a limit or its [text](Limit#text-of-a-limit) like [`DynamicLimiter::prepare`], or returns an error if
+    /// it is invalid.
     pub fn try_prepare(
         &self,
         limit: impl TryInto<Limit, Error: Into<LimitError>>,
@@ -107,9 +111,10 @@ impl DynamicLimiter {
     }
 }
 
-/// Limits as text, for example from a configuration.
+/// Limits as [text](Limit#text-of-a-limit), for example from a configuration.
 impl Shaper {
-    /// Creates a shaper like [`Shaper::new`], or returns an error if the limit is invalid.
+    /// Creates a shaper like [`Shaper::new`] from a limit or its [text](Limit#text-of-a-limit), or returns an error if
+    /// the limit is invalid.
     pub fn try_new(limit: impl TryInto<Limit, Error: Into<LimitError>>) -> Result<Shaper, LimitError> {
         read(limit).map(Shaper::new)
     }
@@ -123,7 +128,7 @@ impl Shaper {
     }
 }
 
-/// Rates as text, for example from a configuration.
+/// Rates as [text](Limit#text-of-a-limit), for example from a configuration.
 impl Pacer {
     /// Sets another rate like [`Pacer::set_rate`]. If the rate is invalid, the old one stays in force.
     pub fn try_set_rate(&self, rate: impl TryInto<Rate, Error: Into<LimitError>>) -> Result<(), LimitError> {

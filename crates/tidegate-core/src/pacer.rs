@@ -1,4 +1,4 @@
-//! A pacer, which spaces calls evenly, as Guava's `RateLimiter` does.
+//! A pacer, which spaces calls, and saves idle time for bursts, as Guava's `RateLimiter` does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::limit::{Limit, LimitBuilder, LimitError, Rate};
 use crate::time::{Clock, SECOND};
 use crate::wait::Acquire;
 
-/// A limiter that admits callers at a steady rate, with or without a warm-up; clones share it.
+/// A limiter that spaces callers at a rate, with savings from idle time or with a warm-up; clones share it.
 ///
 /// A caller waits for the cost of earlier callers. Its own cost delays the next one.
 ///
@@ -23,6 +23,30 @@ use crate::wait::Acquire;
 /// pacer.set_rate("10/s".parse()?)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Bursts after idle time
+///
+/// Without a warm-up, a pacer saves up to one second of idle time unless set, as Guava's `RateLimiter` does. After a
+/// pause, the saved permits are granted at one instant. A new pacer has no savings. With
+/// [`burst_span(Duration::ZERO)`](PacerBuilder::burst_span) (`burst 0s` in a text) nothing is saved, and calls stay
+/// spaced after a pause. With a warm-up there is no burst: saved permits are slower, not free.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use tidegate::{ManualClock, Pacer, SECOND};
+///
+/// let clock = Arc::new(ManualClock::new());
+/// let bursty = Pacer::builder(10).clock(clock.clone()).build();
+/// let even = Pacer::builder(10).burst_span(Duration::ZERO).clock(clock.clone()).build();
+/// clock.advance(60 * SECOND); // a pause
+///
+/// let granted = |pacer: &Pacer| std::iter::repeat_with(|| pacer.admit(1)).take_while(|now| now.is_allowed()).count();
+/// assert_eq!(granted(&bursty), 11); // ten saved permits, and one for whose cost the next caller waits
+/// assert_eq!(granted(&even), 1);
+/// ```
+///
+/// A [`Shaper`](crate::Shaper) under a leaky bucket also spaces calls without bursts, and bounds its queue.
 #[doc(alias("RateLimiter", "Guava", "SmoothBursty", "SmoothWarmingUp", "throttle"))]
 #[derive(Clone, Debug)]
 pub struct Pacer {
@@ -30,7 +54,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Creates a pacer of this many permits per second.
+    /// Creates a pacer of this many permits per second. It saves up to one second of idle time.
     ///
     /// # Panics
     /// If the rate is zero or more than 10,000,000. For numbers known only at run time, use [`Pacer::new`].
@@ -124,7 +148,8 @@ impl PacerBuilder {
         PacerBuilder { single: self.single.limit(|limit| limit.warm_up(length)) }
     }
 
-    /// Sets the span of idle time for which permits are saved; one second unless set.
+    /// Sets the span of idle time for which permits are saved; one second unless set. Zero saves none, so that no burst
+    /// follows idle time.
     ///
     /// # Panics
     /// If the pacer also warms up; see [`Limit::burst_span`].

@@ -9,8 +9,8 @@ use crate::wait::Acquire;
 
 /// A queue that releases callers one after the other at the rate of its limit; clones share it.
 ///
-/// Under a leaky bucket, callers leave evenly spaced, and at most its `queue` of them wait. When a waiter gives up,
-/// the waiters behind it move up.
+/// Under a leaky bucket, callers leave evenly spaced, unless `delay-after` is set, and at most its `queue` of them
+/// wait. When a waiter gives up, the waiters behind it move up.
 ///
 /// ```
 /// use tidegate::{Limit, SECOND, Shaper};
@@ -20,6 +20,35 @@ use crate::wait::Acquire;
 /// assert!(first.duration.is_zero());
 /// let second = shaper.acquire().blocking()?; // 10 ms after the first
 /// println!("waited {:?}", second.duration);
+/// # Ok::<(), tidegate::Denied>(())
+/// ```
+///
+/// # Bounds of the queue
+///
+/// Callers wait in one FIFO queue with two bounds:
+///
+/// | bound | set by | counts | default |
+/// |---|---|---|---|
+/// | of the limit | `queue N`, [`Limit::queue`] | waiting units, only under a leaky bucket | 0: no caller waits |
+/// | of the handle | `max_waiters`, [`Shaper::set_max_waiters`] | waiting callers, under any limit | 65,536 |
+///
+/// If either bound is reached, `acquire` is denied at once and [`Denied::is_queue_full`](crate::Denied::is_queue_full)
+/// is true. Its `retry_after` is the predicted wait at the end of the full queue, or a lower bound of it. After the
+/// predicted wait, the same ask passes at once if no other caller asks meanwhile. The queue has room earlier: as soon
+/// as enough waiters have left.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tidegate::{Limit, MILLISECOND, ManualClock, SECOND, Shaper};
+///
+/// let limit = Limit::leaky_bucket(10, SECOND).queue(2);
+/// let shaper = Shaper::with_clock(limit, Arc::new(ManualClock::new()));
+/// shaper.acquire().blocking()?; // leaves at once
+/// let waiting = [shaper.acquire().enqueue(), shaper.acquire().enqueue()]; // leave after 100 ms and 200 ms
+/// let denied = shaper.acquire().blocking().unwrap_err();
+/// assert!(denied.is_queue_full());
+/// assert_eq!(denied.retry_after(), Some(300 * MILLISECOND));
+/// # drop(waiting);
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
 #[doc(alias("leaky bucket", "traffic shaping", "queue", "limit_req"))]
@@ -45,7 +74,8 @@ impl Shaper {
         ShaperBuilder { single: DirectLimiter::builder(limit) }
     }
 
-    /// Sets the largest number of waiters at a time, in addition to the limit's own `queue`. The default is 65,536.
+    /// Sets the largest number of waiters at a time, a bound in addition to the limit's own `queue`; see
+    /// [bounds of the queue](Shaper#bounds-of-the-queue). The default is 65,536.
     ///
     /// An `acquire` that finds the queue full is denied at once; `Denied::is_queue_full` is then true.
     pub fn set_max_waiters(&self, most: usize) {

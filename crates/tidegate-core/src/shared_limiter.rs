@@ -107,7 +107,7 @@ impl SharedLimiter {
             let Some(ask) = ask else { return Ok(self.nothing()) };
             let limit = self.in_force();
             let decisions = self.inner.store.take(&[(limit.subject(&key), ask)]).await?;
-            Ok(trace::decided(limit.namespace(), only(&decisions)?))
+            self.report(&limit, &decisions)
         }
     }
 
@@ -127,8 +127,7 @@ impl SharedLimiter {
                 return Ok((self.nothing(), Some(take)));
             };
             let mut decisions = self.inner.store.take(&[(limit.subject(&key).tracked(), ask)]).await?;
-            let (decision, decided_by) = (only(&decisions)?, decisions.decided_by(0));
-            trace::decided(limit.namespace(), decision);
+            let (decision, decided_by) = (self.report(&limit, &decisions)?, decisions.decided_by(0));
             let receipt = decisions.take_receipts().pop().flatten();
             let take = SharedTake { limiter, limit, key, receipt, decided_by };
             Ok((decision, decision.is_allowed().then_some(take)))
@@ -252,6 +251,15 @@ impl SharedLimiter {
 
     fn in_force(&self) -> PreparedLimit {
         self.inner.limit.lock().clone()
+    }
+
+    /// Returns the decision about the only ask of a take, and counts it by the store or policy that made it.
+    fn report(&self, limit: &PreparedLimit, decisions: &Decisions) -> Result<Decision, StoreError> {
+        let decision = only(decisions)?;
+        if let Some(meter) = self.inner.store.meter() {
+            meter.decided.count(decisions.decided_by(0), decision.is_allowed());
+        }
+        Ok(trace::decided(limit.namespace(), decision))
     }
 
     /// Returns the decision about a cost of 0, for which the store is not asked.

@@ -5,7 +5,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned as _;
 use syn::{Error, Expr, ExprClosure, ExprLit, ExprPath, Ident, Lit, LitStr, Pat, Result, Token};
-use tidegate::{Limit, LimitError, attribute};
+use tidegate_core::{Limit, LimitError, attribute};
 
 /// The names of the arguments, each with an example of a value.
 const NAMES: [(&str, &str); 6] = [
@@ -14,7 +14,7 @@ const NAMES: [(&str, &str); 6] = [
     ("key", "user"),
     ("cost", "items.len() as u64"),
     ("wait", "\"1s\""),
-    ("otherwise", "|refusal| …"),
+    ("otherwise", "|denied| …"),
 ];
 
 /// The arguments. During parsing `P` is an `Option`, because the limit may not have been read yet.
@@ -235,7 +235,7 @@ fn wait(value: Expr) -> Result<Wait> {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => match attribute::span(&text.value()) {
             Ok(span) if span.is_zero() => Err(Error::new(
                 text.span(),
-                format!("wait \"{}\": no time at all; leave `wait` out to be refused at once", text.value()),
+                format!("wait \"{}\": no time at all; leave `wait` out to be denied at once", text.value()),
             )),
             Ok(span) => match u64::try_from(span.as_micros()) {
                 Ok(micros) => Ok(Wait::Micros(micros)),
@@ -266,7 +266,7 @@ fn otherwise(value: Expr) -> Result<Otherwise> {
         Expr::Closure(closure) => match (closure.inputs.len(), closure.inputs.first()) {
             (1, Some(Pat::Rest(_))) | (0 | 2.., _) => Err(Error::new_spanned(
                 &closure,
-                "this closure is called with the refusal and nothing else; write `|refusal| …`, or `|_| …`",
+                "this closure is called with the denial and nothing else; write `|denied| …`, or `|_| …`",
             )),
             _ => Ok(Otherwise::Closure(Box::new(closure))),
         },

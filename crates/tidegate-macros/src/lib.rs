@@ -1,8 +1,14 @@
-//! The attribute `#[rate_limit]`, which applies a limit of [Tidegate](tidegate) to a function.
+//! The attribute `#[rate_limit]`, which applies a limit of [Tidegate](tidegate_core) to a function.
+//!
+//! Programs reach it as `tidegate::rate_limit`, by the feature `macros` of the crate `tidegate`:
+//!
+//! ```toml
+//! tidegate = { version = "0.1", features = ["macros"] }
+//! ```
 //!
 //! ```
 //! use tidegate::Denied;
-//! use tidegate_macros::rate_limit;
+//! use tidegate::rate_limit;
 //!
 //! #[rate_limit("2/h", key = user)]
 //! fn reset_password(user: &str) -> Result<String, Denied> {
@@ -11,35 +17,35 @@
 //!
 //! assert!(reset_password("ana").is_ok());
 //! assert!(reset_password("ana").is_ok());
-//! let refusal = reset_password("ana").unwrap_err();
-//! println!("{refusal}"); // denied: try again in 29m59…
+//! let denied = reset_password("ana").unwrap_err();
+//! println!("{denied}"); // denied, with the time until a retry can pass
 //! assert!(reset_password("bob").is_ok()); // each key has its own share
 //! ```
 //!
 //! The attribute applies to functions and methods, sync and async. Before the body runs, the limit decides; if it
-//! denies the call, the body does not run. Programs that use it depend on `tidegate` and `tidegate-macros`, under these
-//! names.
+//! denies the call, the body does not run. The generated code names `::tidegate`, so a program depends on that crate
+//! under this name, and on no other crate of the library.
 //!
 //! # The limit
 //!
 //! | written as | means |
 //! |---|---|
-//! | `"10/s burst 20"` | a limit in the library's own grammar; an invalid one does not compile |
-//! | `limit = LOGIN` | a constant [`Limit`](tidegate::Limit); an invalid one does not compile |
+//! | `"10/s burst 20"` | the [text of a limit](tidegate_core::Limit#text-of-a-limit), checked at compile time |
+//! | `limit = LOGIN` | a constant [`Limit`](tidegate_core::Limit); an invalid one does not compile |
 //! | `limiter = LOGIN` | an existing limiter: a `static`, or `self.limiter` |
 //!
 //! With a text or a constant, the function has a limiter of its own, created at the first call. All instances of a
 //! generic function share it, and so do all types that use a default method of a trait.
 //!
-//! With `limiter`, several functions can share one. With a key it is a [`Limiter`](tidegate::Limiter) or
-//! [`Permits`](tidegate::Permits); without a key a [`DirectLimiter`](tidegate::DirectLimiter), a
-//! [`Pacer`](tidegate::Pacer) or a [`Shaper`](tidegate::Shaper). It may be behind a `LazyLock`, an `Arc` or a
+//! With `limiter`, several functions can share one. With a key it is a [`Limiter`](tidegate_core::Limiter) or
+//! [`Permits`](tidegate_core::Permits); without a key a [`DirectLimiter`](tidegate_core::DirectLimiter), a
+//! [`Pacer`](tidegate_core::Pacer) or a [`Shaper`](tidegate_core::Shaper). It may be behind a `LazyLock`, an `Arc` or a
 //! reference.
 //!
 //! ```
 //! use std::sync::LazyLock;
 //! use tidegate::{Limit, Limiter, Denied};
-//! use tidegate_macros::rate_limit;
+//! use tidegate::rate_limit;
 //!
 //! static MAIL: LazyLock<Limiter> = LazyLock::new(|| Limiter::new(Limit::per_day(3)));
 //!
@@ -60,7 +66,7 @@
 //!
 //! ```compile_fail
 //! # use tidegate::{Limit, Denied};
-//! # use tidegate_macros::rate_limit;
+//! # use tidegate::rate_limit;
 //! #[rate_limit(limit = Limit::per_second(0))] // admits nothing
 //! fn report() -> Result<(), Denied> {
 //!     Ok(())
@@ -80,7 +86,7 @@
 //! | `otherwise = …` | the return value of a denied call | the denial becomes an error |
 //!
 //! They are expressions over the arguments of the function, and `self`. A key is borrowed, so nothing is moved or
-//! cloned. Parts of a key are text, bytes, numbers and addresses: see [`KeyPart`](tidegate::KeyPart).
+//! cloned. Parts of a key are text, bytes, numbers and addresses: see [`KeyPart`](tidegate_core::KeyPart).
 //!
 //! # Waiting
 //!
@@ -91,7 +97,7 @@
 //!
 //! ```
 //! use tidegate::Denied;
-//! use tidegate_macros::rate_limit;
+//! use tidegate::rate_limit;
 //!
 //! #[rate_limit("100/s burst 1", wait = "5s")]
 //! async fn call_partner(order: u32) -> Result<u32, Denied> {
@@ -109,14 +115,13 @@
 //!
 //! # Denied calls
 //!
-//! Without `otherwise` the function returns a `Result` whose error implements `From` of [`Denied`](tidegate::Denied):
-//! that error itself, a `Box<dyn Error>`, or an error of your own. For any other return type, implement
-//! [`FromDenied`](tidegate::FromDenied). On a handler of axum the error is the `DeniedResponse` of `tidegate-tower`, with
-//! its feature `axum`: a denied request then gets 429 with `Retry-After`.
+//! Without `otherwise` the function returns a `Result` whose error implements `From` of
+//! [`Denied`](tidegate_core::Denied): that error itself, a `Box<dyn Error>`, or an error of your own. For any other
+//! return type, implement [`FromDenied`](tidegate_core::FromDenied).
 //!
 //! ```
 //! use tidegate::Denied;
-//! use tidegate_macros::rate_limit;
+//! use tidegate::rate_limit;
 //!
 //! #[derive(Debug, PartialEq)]
 //! enum LoginError {
@@ -125,8 +130,8 @@
 //! }
 //!
 //! impl From<Denied> for LoginError {
-//!     fn from(refusal: Denied) -> LoginError {
-//!         let seconds = refusal.retry_after().map_or(u64::MAX, |wait| wait.as_secs() + 1);
+//!     fn from(denied: Denied) -> LoginError {
+//!         let seconds = denied.retry_after().map_or(u64::MAX, |wait| wait.as_secs() + 1);
 //!         LoginError::TooManyAttempts { seconds }
 //!     }
 //! }
@@ -142,13 +147,17 @@
 //! assert!(matches!(login("ana", "open sesame"), Err(LoginError::TooManyAttempts { .. })));
 //! ```
 //!
+//! On a handler of axum the error is `tidegate::tower::DeniedResponse`, with the feature `axum` of `tidegate`: a denied
+//! request gets 429 with `Retry-After`. Without this feature the error is no response, and axum reports only that the
+//! handler does not satisfy `Handler<_, _>`.
+//!
 //! `otherwise` is a function that is called with the same arguments instead; in an async function it is awaited.
 //! Methods are written with their type: `otherwise = Self::cached`. Or it is a closure that receives the denial. Its
 //! body is inlined into the function: it may use the arguments, `?` and, in an async function, `.await`. Its value is
 //! returned.
 //!
 //! ```
-//! use tidegate_macros::rate_limit;
+//! use tidegate::rate_limit;
 //!
 //! #[rate_limit("1/h", key = city, otherwise = forecast_of_yesterday)]
 //! fn forecast(city: &str) -> String {
@@ -159,7 +168,7 @@
 //!     format!("{city}: rain, probably")
 //! }
 //!
-//! #[rate_limit("1/h", otherwise = |refusal| refusal.retry_after().map_or(0, |wait| wait.as_secs()))]
+//! #[rate_limit("1/h", otherwise = |denied| denied.retry_after().map_or(0, |wait| wait.as_secs()))]
 //! fn seconds_to_wait() -> u64 {
 //!     0
 //! }
@@ -175,7 +184,8 @@
 //! The attribute cannot be used on a `const fn`, or on a function without a body. It cannot be used on a function that
 //! returns a future without being `async` either, which is the form that `#[async_trait]` gives to methods. Two of
 //! these attributes on one function are rejected, because one limit would be spent although the other denies. Use
-//! [`admit_all`](tidegate::admit_all) instead, which takes both or neither. Other attributes of a function are kept.
+//! [`admit_all`](tidegate_core::admit_all) instead, which takes both or neither. Other attributes of a function are
+//! kept.
 
 mod arguments;
 mod expand;
@@ -189,7 +199,7 @@ use proc_macro::TokenStream;
 ///
 /// ```
 /// use tidegate::Denied;
-/// use tidegate_macros::rate_limit;
+/// use tidegate::rate_limit;
 ///
 /// struct Account {
 ///     id: u64,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use tidegate::wait_queue::{WaitQueue, Waiter};
-use tidegate::{Clock, Ticks};
+use tidegate_core::wait_queue::{WaitQueue, Waiter};
+use tidegate_core::{Clock, Ticks};
 use tidegate_tower::ResponseHead;
 
 use crate::hints::ServerHints;

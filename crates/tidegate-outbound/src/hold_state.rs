@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use tidegate::{Ask, Limit, Receipt, State, Ticks, Timestamp, Verdict};
+use tidegate_core::{Ask, Limit, Receipt, State, Ticks, Timestamp, Verdict};
 
 use super::hints::{CallResult, MAX_POLICIES, ServerHints};
 use super::slow_start::SlowStart;

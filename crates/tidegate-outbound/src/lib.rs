@@ -1,5 +1,7 @@
 //! Rate limiting of outgoing calls: by a pace of the client, and by the limits that servers report.
 //!
+//! Programs reach it as `tidegate::outbound`, by the feature `outbound` of the crate `tidegate`.
+//!
 //! [`OutboundLimitLayer`] is a layer for clients, over any service that sends `http` requests and is `Clone`. It does
 //! two things:
 //!
@@ -35,7 +37,7 @@
 //!
 //! use http::{Request, Response};
 //! use tidegate::Limit;
-//! use tidegate_outbound::{Throttled, OutboundLimitLayer};
+//! use tidegate::outbound::{Throttled, OutboundLimitLayer};
 //! use tower::{Service, ServiceExt, layer::Layer, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -85,7 +87,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::{Algorithm, Clock, CounterClock, HOUR, Limit, Pay};
+use tidegate_core::{Algorithm, Clock, CounterClock, HOUR, Limit, Pay};
 use tidegate_tower::key::{self, Identify};
 use tower_layer::Layer;
 
@@ -144,13 +146,14 @@ impl OutboundLimitLayer {
         self.set(|settings| settings.terms.pace = Some(limit))
     }
 
-    /// Sets the key by which calls are limited, in place of the server.
+    /// Sets the key by which calls are limited, in place of the server. The extractors are those of
+    /// `tidegate::tower::key`, by the feature `tower`.
     ///
     /// Use it where several hosts share one quota, or where one host has a quota for each account:
     ///
     /// ```
-    /// use tidegate_outbound::OutboundLimitLayer;
-    /// use tidegate_tower::key;
+    /// use tidegate::outbound::OutboundLimitLayer;
+    /// use tidegate::tower::key;
     ///
     /// let by_account = OutboundLimitLayer::new().per((key::host(), key::header("x-account")));
     /// # let _ = by_account;
@@ -203,7 +206,7 @@ impl OutboundLimitLayer {
 
     /// Sets the clock.
     ///
-    /// Tests set a [`ManualClock`](tidegate::ManualClock) and advance it.
+    /// Tests set a [`ManualClock`](tidegate_core::ManualClock) and advance it.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> OutboundLimitLayer {
         self.set(|settings| settings.clock = clock)

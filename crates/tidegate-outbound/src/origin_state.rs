@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tidegate::wait_queue::QueueTicket;
-use tidegate::{Ticks, Timestamp};
+use tidegate_core::wait_queue::QueueTicket;
+use tidegate_core::{Ticks, Timestamp};
 
 use crate::hints::ServerHints;
 use crate::hold_state::{Answer, HoldState, Look, PaceConfig, ReleaseReceipt};

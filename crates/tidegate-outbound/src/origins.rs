@@ -9,10 +9,10 @@ use std::collections::HashSet;
 use std::ops::ControlFlow::{Break, Continue};
 use std::time::Duration;
 
-use tidegate::wait_queue::{
+use tidegate_core::wait_queue::{
     Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, QueueTicket, QueueTurn, WaitQueue,
 };
-use tidegate::{Clock, Key, Ticks};
+use tidegate_core::{Clock, Key, Ticks};
 
 use crate::departure::Shared;
 use crate::hold_state::Look;

@@ -18,7 +18,7 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use tidegate::wait_queue::Waiter;
+use tidegate_core::wait_queue::Waiter;
 use tidegate_tower::concurrency_limit::is_own_denial;
 use tidegate_tower::key::{Identified, Identify, KeyOutcome, LaterParts, Parts};
 use tidegate_tower::{Head, ResponseHead};

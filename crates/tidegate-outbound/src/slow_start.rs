@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use tidegate::{Ticks, Timestamp};
+use tidegate_core::{Ticks, Timestamp};
 
 use super::hints::CallResult;
 

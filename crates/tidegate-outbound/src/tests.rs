@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use http::{Request, Response};
-use tidegate::ManualClock;
+use tidegate_core::ManualClock;
 use tower_layer::Layer as _;
 use tower_service::Service;
 

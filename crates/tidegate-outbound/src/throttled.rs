@@ -16,7 +16,7 @@ use tidegate_tower::concurrency_limit::NotSent;
 /// ```
 /// use std::time::Duration;
 ///
-/// use tidegate_outbound::{BoxError, Throttled};
+/// use tidegate::outbound::{BoxError, Throttled};
 ///
 /// /// Returns the time to the next try of a call that was held back, and no time for any other error.
 /// fn next_try(error: &BoxError) -> Option<Duration> {
@@ -25,7 +25,7 @@ use tidegate_tower::concurrency_limit::NotSent;
 /// # let _ = next_try;
 /// ```
 ///
-/// [`NotSent`] is its source, so the layers of `tidegate-tower` do not count it as a failure of the server.
+/// [`NotSent`] is its source, so the layers of `tidegate::tower` do not count it as a failure of the server.
 #[doc(alias = "rate limited")]
 #[doc(alias = "backpressure")]
 #[doc(alias = "too many requests")]

@@ -1,6 +1,8 @@
 //! Operations on one key: peek and adjust.
 
-use tidegate::{Adjusted, Adjustment, Algorithm, Ask, Decision, Limit, SECOND, StoreError, Subject, Ticks};
+use tidegate_core::{
+    Adjusted, Adjustment, Algorithm, Ask, Decision, Limit, SECOND, StoreError, Subject, Ticks,
+};
 
 use crate::fault::Fault;
 use crate::script::{self, Begin, span};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{Ask, Subject};
+use tidegate_core::{Ask, Subject};
 
 use crate::exchange::Question;
 use crate::script::{self, Bid, TakeAsk, Target, Time, Unsupported};

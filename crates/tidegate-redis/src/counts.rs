@@ -18,7 +18,7 @@ pub(crate) struct Counts {
     /// Requests whose connection was lost before the reply.
     pub(crate) lost: Count,
     /// Requests with an error reply.
-    pub(crate) refused: Count,
+    pub(crate) rejected: Count,
     /// Requests that were not sent for want of a connection, or of time.
     pub(crate) unreachable: Count,
     /// Requests that were not sent because too many were in flight.
@@ -44,7 +44,7 @@ impl Counts {
             None => &self.answered,
             Some(Fault::TimedOut(_)) => &self.timed_out,
             Some(Fault::Lost(_)) => &self.lost,
-            Some(Fault::Refused(_)) => &self.refused,
+            Some(Fault::Refused(_)) => &self.rejected,
             Some(Fault::Down(_)) => &self.unreachable,
             Some(Fault::Busy) => &self.overloaded,
             Some(Fault::Unreadable(_)) => &self.unreadable,

@@ -14,8 +14,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tidegate::algorithm::{Decide as _, LeakyBucket, TokenBucket};
-use tidegate::{
+use tidegate_core::algorithm::{Decide as _, LeakyBucket, TokenBucket};
+use tidegate_core::{
     Algorithm, Ask, Clock as _, CounterClock, Decision, Limit, SECOND, Ticks, Timestamp, Verdict,
 };
 

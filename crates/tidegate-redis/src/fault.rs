@@ -6,7 +6,7 @@
 use std::fmt;
 
 use redis::{ErrorKind, RedisError, ServerError};
-use tidegate::StoreError;
+use tidegate_core::StoreError;
 
 use crate::url::Address;
 

@@ -20,7 +20,7 @@ const LONGEST_PREFIX: usize = 64;
 /// # Examples
 ///
 /// ```
-/// use tidegate_redis::{Options, RedisStore};
+/// use tidegate::redis::{Options, RedisStore};
 ///
 /// let options = Options::new("redis://127.0.0.1:6379".parse().unwrap()).prefix("{shop}:");
 /// let error = RedisStore::open(options).unwrap_err();

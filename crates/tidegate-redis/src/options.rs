@@ -18,7 +18,7 @@ use crate::url::Url;
 /// ```
 /// use std::time::Duration;
 ///
-/// use tidegate_redis::Options;
+/// use tidegate::redis::Options;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let options = Options::new("redis://127.0.0.1:6379".parse()?)
@@ -55,7 +55,8 @@ pub struct Options {
     /// If true, a key that is certain to be denied until a known time is denied without a request to the server.
     ///
     /// A denial is cached for at most ten seconds, and for at most one second on a cluster. So a reset or a refund by
-    /// another process may be noticed that much later.
+    /// another process may be noticed that much later. While the server is down, cached denials [stay in
+    /// force](crate::RedisStore#cached-denials).
     #[doc(alias = "denial cache")]
     pub caches_denials: bool,
     /// The user and password for Sentinels. The credentials in the URL are not sent to Sentinels.
@@ -111,7 +112,7 @@ impl Options {
         Options { max_in_flight, ..self }
     }
 
-    /// Enables or disables the cache of denials.
+    /// Enables or disables the cache of [denials](crate::RedisStore#cached-denials); enabled by default.
     #[must_use]
     pub fn caches_denials(self, caches_denials: bool) -> Options {
         Options { caches_denials, ..self }

@@ -4,7 +4,7 @@
 //! process are removed before and after the call; those of other processes expire within seconds.
 
 use redis::Value;
-use tidegate::{StoreError, Subject};
+use tidegate_core::{StoreError, Subject};
 use tokio::time::Instant;
 
 use crate::exchange::Question;

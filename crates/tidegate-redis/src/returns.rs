@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tidegate::{Clock, PermitId};
+use tidegate_core::{Clock, PermitId};
 use tidegate_support::join_all;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};

@@ -7,13 +7,13 @@ use crate::store::Inner;
 
 /// The availability of the server, and counters since the store was opened.
 ///
-/// The fields `answered`, `timed_out`, `lost`, `refused`, `unreachable`, `overloaded` and `unreadable` partition the
+/// The fields `answered`, `timed_out`, `lost`, `rejected`, `unreachable`, `overloaded` and `unreadable` partition the
 /// requests by outcome: each request is counted in exactly one of them.
 ///
 /// # Examples
 ///
 /// ```
-/// use tidegate_redis::{Options, RedisStore};
+/// use tidegate::redis::{Options, RedisStore};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = RedisStore::open(Options::new("redis://127.0.0.1:6379".parse()?))?;
@@ -43,7 +43,7 @@ pub struct Status {
     pub lost: u64,
     /// Requests that the server rejected with an error. A script that was unknown to the server is not counted: it is
     /// sent again as text.
-    pub refused: u64,
+    pub rejected: u64,
     /// Requests that were not sent, because there was no connection.
     pub unreachable: u64,
     /// Requests that were not sent, because too many were in flight. See
@@ -81,7 +81,7 @@ impl Status {
             cached: counts.cached.get(),
             timed_out: counts.timed_out.get(),
             lost: counts.lost.get(),
-            refused: counts.refused.get(),
+            rejected: counts.rejected.get(),
             unreachable: counts.unreachable.get(),
             overloaded: counts.overloaded.get(),
             unreadable: counts.unreadable.get(),

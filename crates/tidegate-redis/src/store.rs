@@ -1,6 +1,6 @@
 //! The store: translates between the library and the calls to the server.
 //!
-//! [`RedisStore`] implements [`tidegate::Store`]. It holds no logic of an algorithm: `script` builds the calls,
+//! [`RedisStore`] implements [`tidegate_core::Store`]. It holds no logic of an algorithm: `script` builds the calls,
 //! `exchange` sends them, and `take`, `adjust` and `reset` combine them to operations.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use redis::Value;
-use tidegate::{
+use tidegate_core::{
     Adjusted, Adjustment, Ask, Clock, Cost, Decision, Decisions, Limit, OpenReceipt, PermitId, State, Store,
     StoreError, StoreFuture, Subject, Ticks, Timestamp,
 };
@@ -37,22 +37,68 @@ use crate::url::Deployment;
 /// Opening a store starts no thread and no connection. The first request does, or [`RedisStore::connect`]. All its
 /// connections live on a separate thread, so it can be used from any runtime.
 ///
+/// A [`SharedLimiter`] limits any number of keys on it. While the server is down, its decisions are errors:
+///
 /// ```no_run
-/// use tidegate::{Ask, Key, Limit, Store as _, Subject};
-/// use tidegate_redis::{Options, RedisStore};
+/// use tidegate::redis::{Options, RedisStore};
+/// use tidegate::{Limit, SharedLimiter};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = RedisStore::open(Options::new("redis://127.0.0.1:6379".parse()?))?;
-/// let (limit, key) = (Limit::per_minute(5), Key::new("ana"));
-/// let decisions = store.take(&[(Subject::new("login", &key, &limit), Ask::ONE)]).await?;
-/// println!("{:?}", decisions.verdict());
+/// let redis = RedisStore::open(Options::new("redis://127.0.0.1:6379".parse()?))?;
+/// let logins = SharedLimiter::on(&redis, "login", Limit::per_minute(5));
+/// match logins.admit("ana").await {
+///     Ok(decision) => println!("allowed: {}, {} left", decision.is_allowed(), decision.remaining()),
+///     Err(error) => println!("no decision: {error}"),
+/// }
 /// # Ok(())
 /// # }
 /// ```
 ///
+/// With a [`FallbackStore`] around the store, each node decides by its share of the limit while the server is down, or
+/// by another [`OnStoreFailure`]:
+///
+/// ```no_run
+/// use std::num::NonZeroU64;
+/// use std::sync::Arc;
+///
+/// use tidegate::redis::{Options, RedisStore};
+/// use tidegate::{FallbackStore, Limit, SharedLimiter, Zone};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let redis = RedisStore::open(Options::new("redis://127.0.0.1:6379".parse()?))?;
+/// let four = NonZeroU64::new(4).expect("not zero");
+/// let store = FallbackStore::new(Arc::new(redis), &Zone::new(1 << 20)).nodes(four);
+/// let users = SharedLimiter::on(&store, "user", Limit::per_minute(100));
+/// assert!(users.admit("ana").await?.is_allowed());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A gate of `tidegate::rules` takes the [`FallbackStore`]; each of its rules has an `on_store_failure` of its own.
+///
+/// # Errors of decisions
+///
 /// Every operation fails within [`Options::deadline`]. An error says whether units may have been spent:
 /// [`StoreError::is_retryable`] is true if the failed call was certainly not executed. The store itself never repeats a
 /// call that was sent and not answered.
+///
+/// # Cached denials
+///
+/// A key that is certain to be denied until a known time is denied from memory, without a request to the server, unless
+/// [`Options::caches_denials`] is false. A denial is cached for at most ten seconds, and for at most one second on a
+/// cluster. Denials of concurrency limits, and of limits that count denials, are never cached. A request under several
+/// limits is denied from memory only if each of them has a cached denial.
+///
+/// While the server is down, cached denials stay in force: a key that was denied a moment ago still gets that denial,
+/// with the remaining wait, and every other key gets the error or the decision of the fallback. Under a
+/// [`FallbackStore`] such a denial is reported as one of the remote store, even if the policy is
+/// [`OnStoreFailure::Open`]. A new connection and a flush that the server reports end all cached denials; a reset or a
+/// refund through this store ends those of its key.
+///
+/// [`FallbackStore`]: tidegate_core::FallbackStore
+/// [`OnStoreFailure`]: tidegate_core::OnStoreFailure
+/// [`OnStoreFailure::Open`]: tidegate_core::OnStoreFailure::Open
+/// [`SharedLimiter`]: tidegate_core::SharedLimiter
 #[doc(alias = "redis")]
 #[doc(alias = "valkey")]
 #[doc(alias = "distributed rate limiter")]
@@ -103,8 +149,9 @@ impl RedisStore {
     /// Opens a store on the server of these options. Returns an error if the options are invalid; the server is not
     /// contacted.
     ///
-    /// A store can be opened before the server runs. Requests fail immediately with a retryable error until it is
-    /// reached, and the store keeps trying in the background.
+    /// A store can be opened before the server runs. Requests fail with a retryable error until it is reached: within
+    /// the deadline during the first attempt to connect, immediately after it. The store keeps trying in the
+    /// background.
     ///
     /// # Errors
     ///
@@ -152,15 +199,29 @@ impl RedisStore {
         let _ = self.inner.running();
     }
 
-    /// Waits until the server is reached, or returns the reason why it was not.
+    /// Waits until the first attempt to connect has ended, then returns the present state of the connection: an error
+    /// if the server is not reached.
     ///
     /// An application calls it at startup to report an unreachable server at once. It is not required: decisions work
-    /// as soon as the server is reached.
+    /// as soon as the server is reached. After the first attempt it does not wait, so an application that wants to wait
+    /// for the server repeats it:
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # async fn example(store: tidegate::redis::RedisStore) {
+    /// while let Err(error) = store.ready().await {
+    ///     eprintln!("{error}: {}", store.status().what); // the server, the fault and the remedy
+    ///     tokio::time::sleep(Duration::from_millis(500)).await;
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// Returns an error if the first attempt to connect failed. Its source names the server, the fault and the remedy.
-    /// Attempts continue in the background.
+    /// Returns an error if the last attempt to connect failed, if the connection was lost, or if the server cannot
+    /// decide, for example while it loads its data. Its source names the server, the fault and the remedy. Attempts
+    /// continue in the background.
     #[doc(alias = "health check")]
     #[doc(alias = "ping")]
     pub async fn ready(&self) -> Result<(), StoreError> {
@@ -223,8 +284,8 @@ impl Inner {
         self.running.get()?.as_ref().ok()
     }
 
-    /// Returns the connections, and starts them if there are none. A system that refuses a thread is reported by every
-    /// request.
+    /// Returns the connections, and starts them if there are none. A system that starts no more threads is reported by
+    /// every request.
     pub(crate) fn running(&self) -> Result<&Running, Fault> {
         let running = self.running.get_or_init(|| self.start().map_err(|error| error.to_string()));
         running.as_ref().map_err(|error| {

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tidegate::Cost;
+use tidegate_core::Cost;
 
 use crate::key::Grouping;
 
@@ -31,7 +31,7 @@ const HEADER: &str = "header.";
 /// The attributes of one request: names and values, its cost and its max wait.
 ///
 /// ```
-/// use tidegate_rules::Attributes;
+/// use tidegate::rules::Attributes;
 ///
 /// let ip = "192.0.2.7".parse()?;
 /// let request = Attributes::new().ip(ip).path("/api/x").set("user", "ana").set("header.X-Plan", "free");
@@ -41,6 +41,9 @@ const HEADER: &str = "header.";
 ///
 /// Names and values are borrowed where possible, so a set for one request costs one allocation for its list.
 /// [`Attributes::cleared`] reuses that allocation for the next request of a connection.
+///
+/// Any name is an attribute. Those that the layers of `tidegate::tower` set, and the form in which rules see each, are
+/// [listed at `Condition`](crate::Condition#attributes).
 ///
 /// An attribute has one value if it was [set](Attributes::set), and possibly several if it was
 /// [added](Attributes::add). A rule that counts by an attribute with several values follows its `on_repeated`, because
@@ -88,7 +91,7 @@ impl<'a> Attributes<'a> {
     /// A frontend uses it when its operator wants larger groups than a rule does.
     ///
     /// ```
-    /// use tidegate_rules::{Attributes, Grouping};
+    /// use tidegate::rules::{Attributes, Grouping};
     ///
     /// let grouping = Grouping { ipv4_bits: 24, ..Grouping::default() };
     /// let request = Attributes::new().ip("192.0.2.7".parse()?).grouped(grouping);
@@ -115,7 +118,7 @@ impl<'a> Attributes<'a> {
     /// All values that were [added](Attributes::add) before are replaced.
     ///
     /// ```
-    /// use tidegate_rules::Attributes;
+    /// use tidegate::rules::Attributes;
     ///
     /// let request = Attributes::new().set("user", "ana").set("user", "bob").set("ip", "localhost");
     /// assert_eq!(request.get("user"), Some(&b"bob"[..]));
@@ -148,7 +151,7 @@ impl<'a> Attributes<'a> {
     /// address. The attributes are unchanged then.
     ///
     /// ```
-    /// use tidegate_rules::{Attributes, NotInserted};
+    /// use tidegate::rules::{Attributes, NotInserted};
     ///
     /// let mut request = Attributes::new();
     /// assert_eq!(request.insert_new("user", "ana"), Ok(()));
@@ -201,7 +204,7 @@ impl<'a> Attributes<'a> {
     /// condition matches each value. A request has one address: a second one replaces the first.
     ///
     /// ```
-    /// use tidegate_rules::Attributes;
+    /// use tidegate::rules::Attributes;
     ///
     /// let request = Attributes::new().add("query.account", "x").add("query.account", "victim");
     /// assert_eq!(request.get_all("query.account").count(), 2);
@@ -230,7 +233,7 @@ impl<'a> Attributes<'a> {
     /// Sets the cost of the request; 1 by default.
     ///
     /// Each rule multiplies it by its own `cost`. A cost above the capacity of a limit can never pass, and its verdict
-    /// is [`Verdict::Impossible`](tidegate::Verdict::Impossible).
+    /// is [`Verdict::Impossible`](tidegate_core::Verdict::Impossible).
     #[must_use]
     pub fn cost(self, cost: Cost) -> Attributes<'a> {
         Attributes { cost, ..self }

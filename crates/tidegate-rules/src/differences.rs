@@ -13,12 +13,12 @@ use crate::rule::{Action, Limited, Mode, Rule, RuleParams, StaticVerdict};
 /// Policies that differ only in their conditions' notation, such as `/a//b` and `/a/b`, have no differences.
 ///
 /// ```
-/// use tidegate_rules::{Policy, differences};
+/// use tidegate::rules::{Policy, differences};
 ///
 /// let old = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '1/s'\n")?;
 /// let new = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '2/s'\n[[rule]]\nname = 'b'\nlimit = '9/s'\n")?;
 /// assert_eq!(differences(&old, &new), ["~ rule \"a\": 1/s -> 2/s", "+ rule \"b\": 9/s"]);
-/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// # Ok::<(), tidegate::rules::PolicyError>(())
 /// ```
 #[doc(alias = "diff")]
 #[doc(alias = "reload preview")]

@@ -10,7 +10,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::slice;
 
-use tidegate::{Key, KeyPart};
+use tidegate_core::{Key, KeyPart};
 use tidegate_support::AbsentParts;
 
 use crate::normalized::{NormalizedRequest, Slot};
@@ -57,7 +57,7 @@ pub(crate) struct Part {
 /// A client with a network of its own would otherwise have a count for each of its addresses.
 ///
 /// ```
-/// use tidegate_rules::Grouping;
+/// use tidegate::rules::Grouping;
 ///
 /// let grouping = Grouping { ipv4_bits: 24, ..Grouping::default() };
 /// assert_eq!(grouping.group("192.0.2.7".parse()?).to_string(), "192.0.2.0/24");

@@ -1,11 +1,22 @@
 //! Rate-limit rules: a policy file, and the gate that every frontend calls.
 //!
+//! Programs reach it as `tidegate::rules`, by the feature `rules` of the crate `tidegate`.
+//!
 //! A [`Policy`] is the set of all rules in force. A [`Gate`] combines it with a store and decides about requests, which
 //! are [`Attributes`]. A new policy replaces the old one atomically, and counts are kept.
 //!
+//! | page | content |
+//! |---|---|
+//! | [`Policy`] | the fields of a rule, an example of a file, the order of decisions |
+//! | [`Condition`] | the attributes of a request, and the patterns that match them |
+//! | [`RuleBuilder`], [`ScheduleWindow`] | the same fields, set in code |
+//! | [`tidegate_core::Limit`] | the [text of a limit](tidegate_core::Limit#text-of-a-limit) |
+//! | [`GateStore`] | the stores of a gate |
+//! | [`config`] | errors and warnings with their places, for tools |
+//!
 //! ```
 //! use tidegate::Zone;
-//! use tidegate_rules::{Attributes, Gate, Policy};
+//! use tidegate::rules::{Attributes, Gate, Policy};
 //!
 //! let policy = Policy::from_toml(
 //!     r#"

@@ -17,21 +17,113 @@ const MAX_COMPARED: usize = 4_000_000;
 
 /// The set of all rules in force.
 ///
+/// [`Policy::from_toml`] reads it from a file, [`Policy::builder`] makes it in code; both have the same fields.
+///
 /// ```
-/// use tidegate_rules::Policy;
+/// use tidegate::Zone;
+/// use tidegate::rules::{Attributes, Gate, Policy};
 ///
 /// let policy = Policy::from_toml(
 ///     r#"
+///     [zone.logins] # memory of its own, beside that of the gate's store
+///     size = "1MiB"
+///
 ///     [[rule]]
-///     name = "api-per-client"
-///     when = { path = "/api/{*rest}" }
-///     key = ["ip"]
+///     name = "scrapers"
+///     when = { ip = ["198.51.100.0/24", "2001:db8:bad::/48"] }
+///     decision = "deny"
+///
+///     [[rule]]
+///     name = "login"
+///     when = { path = ["/login", "/password/{*rest}"], method = "POST" }
+///     key = ["ip", "user"]
+///     limit = "5/60s sliding-log"
+///     zone = "logins"
+///
+///     [[rule]]
+///     name = "api"
+///     when = { path = "/api/{*rest}", header.x-plan = "free*" }
+///     key = ["header.x-api-key"]
 ///     limit = "10/s burst 20"
+///     on_missing = "skip"
+///     on_store_failure = "open"
+///     schedule = [
+///       { from = "02:00", to = "04:00", days = ["sun"], timezone = "Europe/Berlin", limit = "5/s" },
+///     ]
+///
+///     [[rule]]
+///     name = "api-stricter"
+///     candidate_for = "api"
+///     limit = "8/s burst 16"
+///
+///     [[rule]]
+///     name = "everything"
+///     limit = "2000/s burst 500"
+///     mode = "shadow"
 ///     "#,
 /// )?;
-/// assert_eq!(policy.rules()[0].name(), "api-per-client");
-/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// let gate = Gate::new(policy, Zone::new(1 << 20))?;
+///
+/// let request = |ip| Attributes::new().set("ip", ip).set("user", "ana").path("/login").set("method", "POST");
+/// let answer = gate.admit(&request("192.0.2.7")).now()?;
+/// assert!(answer.is_allowed() && answer.rule() == Some("login"));
+/// let answer = gate.admit(&request("198.51.100.7")).now()?;
+/// assert!(answer.is_forbidden() && answer.rule() == Some("scrapers"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Order of decisions
+///
+/// 1. Rules with a `decision`, in the order of the file: the first that applies decides, and no limit is evaluated.
+/// 2. Rules with a limit: if all of them allow the request, all are charged; if one denies it, none is. Their order
+///    has no effect.
+/// 3. Shadow rules and candidates: they count, and never change the decision.
+///
+/// A request to which no rule applies is allowed.
+///
+/// # Fields of a rule
+///
+/// | field of `[[rule]]` | value | unless set |
+/// |---|---|---|
+/// | `name` | letters, digits and `_ - . : /`, at most 128 bytes, unique; counts are kept under it | required |
+/// | `when` | attributes, each with a pattern or a list of patterns: [`Condition`] | every request |
+/// | `key` | a list of at most 8 attributes: [`RuleBuilder::key`] | one count for all requests |
+/// | `limit` | the [text of a limit], such as `"10/s burst 20"` | required without `decision` |
+/// | `decision` | `"allow"` or `"deny"`, in place of a limit: [`StaticVerdict`] | none |
+/// | `mode` | `"enforce"` or `"shadow"`: [`Mode`] | `"enforce"` |
+/// | `candidate_for` | the name of a rule with a limit: [`RuleBuilder::candidate_for`] | none |
+/// | `cost` | the weight of each unit of a request's cost, at least 1 | 1 |
+/// | `max_wait` | the longest delay that the rule grants, at most a year: `"500ms"`, `"1m30s"` | see below |
+/// | `schedule` | a list of at most 255 windows: [`ScheduleWindow`] | none |
+/// | `on_missing` | `"share"` or `"skip"`: [`OnMissing`] | `"share"` |
+/// | `on_repeated` | `"share"`, `"deny"`, `"first"` or `"last"`: [`OnRepeated`] | `"share"` |
+/// | `on_store_failure` | `"local"`, `"open"` or `"closed"`, for remote stores: [`OnStoreFailure`] | `"local"` |
+/// | `zone` | the name of a table `[zone.NAME]` of the file, for stores in memory | the gate's store |
+/// | `when_full` | `"share"` or `"forget"`, for keys that find no free cell in a zone: [`WhenFull`] | `"share"` |
+/// | `ipv4_prefix`, `ipv6_prefix` | the prefix length by which a key groups addresses: [`Grouping`] | 32, 64 |
+/// | `trusted` | parts of the key that were verified before: [`RuleBuilder::trusted`] | none |
+///
+/// Unless `max_wait` is set, a leaky bucket delays requests by its whole queue, and other algorithms delay none.
+///
+/// Any other field is an error. A rule with a `decision` has no fields but `name`, `when` and `mode` beside it. A
+/// candidate has no fields but `name`, `limit`, `cost`, `max_wait` and `schedule` beside `candidate_for`; the others
+/// are those of its rule.
+///
+/// A table `[zone.NAME]` has one field: `size`, as in `"16MiB"`, at least `"4KiB"`. A policy has at most 64 zones of
+/// 64 GiB in all, and at most 10,000 rules.
+///
+/// [`Condition`]: crate::Condition
+/// [`Grouping`]: crate::Grouping
+/// [`OnMissing`]: crate::OnMissing
+/// [`OnRepeated`]: crate::OnRepeated
+/// [`OnStoreFailure`]: tidegate_core::OnStoreFailure
+/// [`RuleBuilder::candidate_for`]: crate::RuleBuilder::candidate_for
+/// [`RuleBuilder::key`]: crate::RuleBuilder::key
+/// [`RuleBuilder::trusted`]: crate::RuleBuilder::trusted
+/// [`ScheduleWindow`]: crate::ScheduleWindow
+/// [`StaticVerdict`]: crate::StaticVerdict
+/// [`WhenFull`]: tidegate_core::WhenFull
+/// [text of a limit]: tidegate_core::Limit#text-of-a-limit
 #[derive(Clone, Debug, Default)]
 #[doc(alias = "rules file")]
 #[doc(alias = "configuration")]
@@ -80,12 +172,12 @@ impl Policy {
     /// Returns the names of all attributes that rules use. Other attributes of a request have no effect.
     ///
     /// ```
-    /// use tidegate_rules::Policy;
+    /// use tidegate::rules::Policy;
     ///
     /// let text = "[[rule]]\nname = 'a'\nwhen = { path = '/x' }\nkey = ['ip', 'header.X-Key']\nlimit = '1/s'";
     /// let policy = Policy::from_toml(text)?;
     /// assert_eq!(policy.attributes().collect::<Vec<_>>(), ["header.x-key", "ip", "path"]);
-    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// # Ok::<(), tidegate::rules::PolicyError>(())
     /// ```
     pub fn attributes(&self) -> impl Iterator<Item = &str> {
         self.attributes.iter().map(|name| &**name)
@@ -105,13 +197,13 @@ impl Policy {
     /// For tests of a policy and for tools. It allocates; a gate uses the index directly.
     ///
     /// ```
-    /// use tidegate_rules::{Attributes, Policy};
+    /// use tidegate::rules::{Attributes, Policy};
     ///
     /// let rule = |name, path| format!("[[rule]]\nname = '{name}'\nwhen = {{ path = '{path}' }}\nlimit = '1/s'\n");
     /// let policy = Policy::from_toml(&[rule("all", "/{*rest}"), rule("api", "/api/{*rest}")].concat())?;
     /// let names: Vec<_> = policy.matching(&Attributes::new().path("/x")).iter().map(|rule| rule.name()).collect();
     /// assert_eq!(names, ["all"]);
-    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// # Ok::<(), tidegate::rules::PolicyError>(())
     /// ```
     pub fn matching(&self, attributes: &Attributes<'_>) -> Vec<&Rule> {
         let seen = self.see(attributes);
@@ -122,13 +214,13 @@ impl Policy {
     /// that apply. `None` if there is none, or if the search would take too long.
     ///
     /// ```
-    /// use tidegate_rules::Policy;
+    /// use tidegate::rules::Policy;
     ///
     /// let rule = |name, path| format!("[[rule]]\nname = '{name}'\nwhen = {{ path = '{path}' }}\nlimit = '1/s'\n");
     /// let policy = Policy::from_toml(&[rule("a", "/api/{*rest}"), rule("b", "/api/x"), rule("c", "/y")].concat())?;
     /// assert_eq!(policy.more_together_than(1).map(|(rule, count)| (rule.name(), count)), Some(("b", 2)));
     /// assert!(policy.more_together_than(2).is_none());
-    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// # Ok::<(), tidegate::rules::PolicyError>(())
     /// ```
     pub fn more_together_than(&self, most: usize) -> Option<(&Rule, usize)> {
         let always = |rule: &&Rule| rule.limited().is_some_and(Limited::is_always_enforced);

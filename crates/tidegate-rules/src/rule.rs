@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::{Algorithm, Ask, Cost, Limit, OnStoreFailure, State, Timestamp, WhenFull};
+use tidegate_core::{Algorithm, Ask, Cost, Limit, OnStoreFailure, State, Timestamp, WhenFull};
 
 use crate::attributes::Attributes;
 use crate::condition::{Condition, Spellings};
@@ -19,13 +19,13 @@ use crate::schedule::Timetable;
 /// All numbers are those outside the schedule unless the name of a method says otherwise.
 ///
 /// ```
-/// use tidegate_rules::{Mode, Policy};
+/// use tidegate::rules::{Mode, Policy};
 ///
 /// let policy = Policy::from_toml("[[rule]]\nname = 'api'\nkey = ['user']\nlimit = '10/s'\nmode = 'shadow'\n")?;
 /// let rule = &policy.rules()[0];
 /// assert_eq!((rule.name(), rule.mode(), rule.decision()), ("api", Mode::Shadow, None));
 /// assert_eq!(rule.key().collect::<Vec<_>>(), ["user"]);
-/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// # Ok::<(), tidegate::rules::PolicyError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
@@ -46,7 +46,8 @@ pub(crate) enum Action {
 
 /// A decision that a rule makes without counting.
 ///
-/// Of the rules with a decision the first one in the file that applies decides, before any limit is evaluated.
+/// Of the rules with a decision the first one in the file that applies decides, before any limit is evaluated. In
+/// shadow mode a denial is only counted, and an exemption has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "allow list")]
 #[doc(alias = "deny list")]

@@ -33,7 +33,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use tidegate::{Key, Ticks, Timestamp};
+use tidegate_core::{Key, Ticks, Timestamp};
 
 use count_table::{CountTable, KeyCount, Tally};
 use pace::Pace;
@@ -108,8 +108,8 @@ impl Top {
         }
     }
 
-    /// Returns the keys with the most denials, or with [`TopOutcome::Allowed`] those with the most requests. The order is
-    /// descending, and by name among equals. Covers one rule or all, in the window of the last recorded decision and
+    /// Returns the keys with the most denials, or with [`TopOutcome::Allowed`] those with the most requests. The order
+    /// is descending, and by name among equals. Covers one rule or all, in the window of the last recorded decision and
     /// the one before.
     ///
     /// Omits keys with a count of zero and keys whose count is mostly error. Locks one shelf at a time, while it is
@@ -140,7 +140,7 @@ pub(crate) enum TopOutcome {
     /// The request was allowed.
     Allowed,
     /// The request was denied.
-    Refused,
+    Denied,
 }
 
 /// A key with many requests or many denials.
@@ -157,7 +157,7 @@ pub struct HotKey {
     /// The approximate number of requests. A report sorted by denials may miss allowed requests.
     pub asked: u64,
     /// The approximate number of denials. A report sorted by requests may miss denials.
-    pub refused: u64,
+    pub denied: u64,
     /// The maximum error of the number that the report is sorted by: the count taken over from other keys, plus three
     /// standard deviations of the sampling.
     pub error: u64,
@@ -172,16 +172,16 @@ impl HotKey {
         for (outcome, place) in places {
             tallies[*outcome as usize] = tallies[*outcome as usize].and(place.tally);
         }
-        let [allowed, refused] = tallies;
-        let (sorted, asked, refused) = match by {
-            TopOutcome::Allowed => (allowed.and(refused), allowed.count + refused.count, refused.own()),
-            TopOutcome::Refused => (refused, allowed.own() + refused.count, refused.count),
+        let [allowed, denied] = tallies;
+        let (sorted, asked, denied) = match by {
+            TopOutcome::Allowed => (allowed.and(denied), allowed.count + denied.count, denied.own()),
+            TopOutcome::Denied => (denied, allowed.own() + denied.count, denied.count),
         };
         sorted.is_telling().then(|| HotKey {
             rule: place.rule.clone(),
             key: shown::parts(place),
             asked,
-            refused,
+            denied,
             error: sorted.error(),
         })
     }
@@ -189,7 +189,7 @@ impl HotKey {
     fn rank(&self, by: TopOutcome) -> impl Ord {
         let count = match by {
             TopOutcome::Allowed => self.asked,
-            TopOutcome::Refused => self.refused,
+            TopOutcome::Denied => self.denied,
         };
         (Reverse(count), &self.rule, &self.key)
     }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tidegate::attribute::TIME_UNITS;
+use tidegate_core::attribute::TIME_UNITS;
 
 /// The longest duration. A longer one is probably a typing error.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);

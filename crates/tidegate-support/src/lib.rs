@@ -37,7 +37,7 @@ pub use percent::{decoded, decoded_query, is_percent_encoded};
 pub use recent::RecentCache;
 pub use rounding::{ceil_ms, ceil_seconds, in_ms, in_seconds, retry_after};
 pub use size::{Bytes, byte_count, size};
-pub use tidegate::attribute::distance;
+pub use tidegate_core::attribute::distance;
 
 #[cfg(feature = "http")]
 pub use denial::{

@@ -1,6 +1,6 @@
 //! Suggestions for misspelled names.
 
-use tidegate::attribute::distance;
+use tidegate_core::attribute::distance;
 
 /// The largest edit distance of a suggestion. It covers a transposition, and a missing or doubled letter.
 const MAX_DISTANCE: usize = 2;

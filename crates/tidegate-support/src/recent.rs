@@ -129,7 +129,7 @@ impl Hasher for Mixer {
 
 #[cfg(test)]
 mod tests {
-    use tidegate::Limit;
+    use tidegate_core::Limit;
 
     use super::*;
 

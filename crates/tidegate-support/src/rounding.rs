@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::{Decision, Ticks, Verdict};
+use tidegate_core::{Decision, Ticks, Verdict};
 
 /// A tick is a sixteenth of a nanosecond.
 const TICKS_PER_MS: u64 = 16_000_000;

@@ -161,6 +161,6 @@ impl<B> Default for Answered<B> {
 
 impl<B> fmt::Debug for Answered<B> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Answered").field("is_refusal", &self.is_denial()).finish_non_exhaustive()
+        out.debug_struct("Answered").field("is_denial", &self.is_denial()).finish_non_exhaustive()
     }
 }

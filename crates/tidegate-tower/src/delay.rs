@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tidegate::{Clock, Ticks, Timestamp};
+use tidegate_core::{Clock, Ticks, Timestamp};
 
 /// A future that completes at a time of a clock. It fails if the system cannot start the timer thread.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ mod tests {
     use std::pin::pin;
     use std::task::Waker;
 
-    use tidegate::{ManualClock, SECOND};
+    use tidegate_core::{ManualClock, SECOND};
 
     use super::*;
 

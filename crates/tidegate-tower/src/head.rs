@@ -20,7 +20,7 @@ const MAX_TIMEOUT_DIGITS: usize = 8;
 ///
 /// ```
 /// use http::Request;
-/// use tidegate_tower::Head;
+/// use tidegate::tower::Head;
 ///
 /// let request = Request::get("http://example.com/a?b=1").header("x-user", "ana").body(())?;
 /// let head = Head::of(&request);

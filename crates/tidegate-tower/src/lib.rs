@@ -1,21 +1,23 @@
 //! Layers for any `http` service: axum, tonic, hyper, or one of your own.
 //!
+//! Programs reach them as `tidegate::tower`, by the feature `tower` of the crate `tidegate`.
+//!
 //! | layer | does |
 //! |---|---|
 //! | [`RateLimitLayer`] | limits the rate of requests by a key, or by rules |
 //! | [`ConcurrencyLimitLayer`] | limits the concurrency of requests, with a queue and priority classes |
 //! | [`CircuitBreakerLayer`] | a circuit breaker: admits a smaller share of requests while too many of them fail |
 //!
-//! The layer for clients is in `tidegate-outbound`. A handler that is limited inside of the service, such as by
-//! `#[rate_limit]` of `tidegate-macros`, replies with a [`DeniedResponse`]. Each layer passes its decisions to a
-//! function for metrics: see [`RateLimitLayer::on_decision`].
+//! The layer for clients is in `tidegate::outbound`. A handler that is limited inside of the service, such as by
+//! `#[tidegate::rate_limit]`, replies with a [`DeniedResponse`]. Each layer passes its decisions to a function for
+//! metrics: see [`RateLimitLayer::on_decision`].
 //!
 //! ```
 //! use std::convert::Infallible;
 //!
 //! use http::{Request, Response, StatusCode};
 //! use tidegate::Limit;
-//! use tidegate_tower::{RateLimitLayer, key};
+//! use tidegate::tower::{RateLimitLayer, key};
 //! use tower::{Service as _, ServiceBuilder, service_fn};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
@@ -38,7 +40,7 @@
 //! ```
 //!
 //! Functions that a program passes to a layer receive the [`Head`] of a request, never its body. Nothing here depends
-//! on a runtime: a [`Clock`](tidegate::Clock) wakes waiters, without a task, a thread or a timer for each of them.
+//! on a runtime: a [`Clock`](tidegate_core::Clock) wakes waiters, without a task, a thread or a timer for each of them.
 //!
 //! # Order of layers
 //!
@@ -47,9 +49,11 @@
 //!
 //! # Features
 //!
-//! | feature | adds |
+//! | feature of `tidegate` | adds |
 //! |---|---|
 //! | `axum` | `IntoResponse` for [`DeniedResponse`], so that it is the error type of an axum handler |
+//!
+//! The feature `axum` includes `tower`. The layers need no feature of their own under axum.
 
 pub mod answer;
 mod body;

@@ -6,14 +6,15 @@
 //!
 //! | feature | module or item | content |
 //! |---|---|---|
-//! | – | everything at the root | [`Limit`], [`Limiter`], [`DirectLimiter`], [`Pacer`], [`Shaper`], [`Permits`], stores |
+//! | – | everything at the root | limits, limiters, stores: see [choosing a type](#choosing-a-type) |
 //! | `macros` | `rate_limit` | an attribute that limits a function |
 //! | `rules` | `rules` | policies: which limits apply to a request |
 //! | `redis` | `redis` | states that many machines share, on Redis or Valkey |
 //! | `tower` | `tower` | layers for any `http` service |
+//! | `axum` | `tower::DeniedResponse` | `IntoResponse`: denials as responses of axum handlers; with `tower` |
 //! | `outbound` | `outbound` | a layer for clients that obeys the limits of servers |
-//! | `serde` | – | limits, rates and algorithms as their texts; decisions as structures |
-//! | `tracing` | – | events at denials, and at failures of a remote store |
+//! | `serde` | – | limits, rates and algorithms as their texts; decisions as [structures](Decision#serialized-form) |
+//! | `tracing` | – | [events](#events) at denials, and at failures of a remote store |
 //!
 //! ```toml
 //! tidegate = { version = "0.1", features = ["macros", "tower"] }
@@ -26,10 +27,68 @@
 //! let limiter = Limiter::new(API);
 //! assert!(limiter.admit("ana").is_allowed());
 //! ```
+//!
+//! # Choosing a type
+//!
+//! | need | type |
+//! |---|---|
+//! | one limit per user, address or tenant | [`Limiter`] |
+//! | one limit for the whole process | [`DirectLimiter`] |
+//! | a limit in a [`Store`] that many machines share | [`SharedLimiter`] |
+//! | decisions while that store is down | [`FallbackStore`] |
+//! | several limits, all or none | [`admit_all`] |
+//! | a batch of asks, each by itself | [`Limiter::admit_each`] |
+//! | a limit that arrives with each request | [`DynamicLimiter`] |
+//! | spaced calls, with bursts from saved idle time or with a warm-up | [`Pacer`] |
+//! | evenly spaced calls from a bounded queue (traffic shaping) | [`Shaper`] |
+//! | a maximum in flight per key, with leases | [`Permits`] |
+//! | a maximum in flight for one service, fixed or adaptive | [`ConcurrencyLimiter`] |
+//! | fewer calls while too many fail | [`CircuitBreaker`] |
+//! | states in your own store | [`Limit::decide`], [`State`] |
+#![cfg_attr(feature = "macros", doc = "| a limited function | [`rate_limit`] |")]
+#![cfg_attr(feature = "rules", doc = "| limits by rules, from a file or in code | [`rules::Gate`] |")]
+#![cfg_attr(feature = "redis", doc = "| a store on Redis or Valkey | [`redis::RedisStore`] |")]
+#![cfg_attr(feature = "tower", doc = "| a limited `http` service | [`tower::RateLimitLayer`] |")]
+#![cfg_attr(feature = "tower", doc = "| its maximum in flight | [`tower::ConcurrencyLimitLayer`] |")]
+#![cfg_attr(feature = "tower", doc = "| its circuit breaker | [`tower::CircuitBreakerLayer`] |")]
+#![cfg_attr(feature = "outbound", doc = "| a limited client | [`outbound::OutboundLimitLayer`] |")]
+//!
+//! Rates are limits per time; concurrency limits count calls in flight. A service usually needs both: a rate
+//! protects it from one busy client, a concurrency limit from its own slowness.
+//!
+//! # Choosing an algorithm
+//!
+//! A [`Limit`] is a token bucket (GCRA) unless it names another [`Algorithm`].
+//!
+//! | need | text | constructor |
+//! |---|---|---|
+//! | a rate with bursts; if in doubt, this one | `10/s burst 20` | [`Limit::token_bucket`] |
+//! | even load on an upstream; the others wait | `100/s queue 50 leaky-bucket` | [`Limit::leaky_bucket`] |
+//! | a quota per minute, hour or day | `1000/d fixed-window` | [`Limit::fixed_window`] |
+//! | a small limit in every trailing period, exactly | `5/60s sliding-log` | [`Limit::sliding_log`] |
+//! | a large limit in every trailing period | `1000000/60s sliding-window` | [`Limit::sliding_window`] |
+//! | spaced calls, with bursts from idle time or with a warm-up | `2/s warm-up 4s pacer` | [`Limit::pacer`] |
+//! | a maximum in flight | `8/30s concurrency` | [`Limit::concurrency`] |
+//!
+//! [`Algorithm`] compares their states and bursts. [Text of a limit](Limit#text-of-a-limit) describes all options.
+//! [`Limit::worst_case`] returns the most that a limit admits in any interval.
+//!
+//! # Events
+//!
+//! With the feature `tracing`, events have the target `tidegate_core::trace`:
+//!
+//! | level | message | fields | emitted at |
+//! |---|---|---|---|
+//! | debug | `denied` | `limiter`, `limit`, `remaining`, `retry_after` | a denial by `admit`, not by `acquire` |
+//! | warn | `remote store failed` | `error` | a take that the remote store of a [`FallbackStore`] did not decide |
+//!
+//! `limiter` is the name that was given to [`Limiter::on`] or [`SharedLimiter::on`], and empty for [`Limiter::new`].
+//! Keys are never logged. The page of the crate [`tidegate_core`] lists the calls and the fields.
 
 pub use tidegate_core::*;
 
-/// The attribute macro of the feature `macros`: limits a function or a method.
+/// The attribute macro of the feature `macros`: limits a function or a method. The page of the crate
+/// [`tidegate_macros`] describes its arguments.
 #[cfg(feature = "macros")]
 #[doc(inline)]
 pub use tidegate_macros::rate_limit;

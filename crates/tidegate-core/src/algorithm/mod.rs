@@ -1,6 +1,12 @@
 //! The algorithms. Each is a pure function of a limit, a small state, the time and an ask.
 //!
-//! Each file contains one algorithm: first its guarantee and the reasons for it, then its implementation of [`Decide`].
+//! [`Algorithm`] lists them, and each module describes one: its guarantee, and the reasons for it. The module [`debt`]
+//! describes the state of token buckets and leaky buckets.
+//!
+//! [`Limit::decide`](crate::Limit::decide) runs the algorithm of a limit on a [`State`]. For code that keeps states of
+//! one algorithm only, each algorithm has a type that implements [`Decide`], such as [`TokenBucket`]. A
+//! [`Limit`](crate::Limit) is converted to it by `TryFrom`.
+//!
 //! No function here reads a clock, takes a lock or fails. The store that keeps the state chooses the synchronization.
 
 pub(crate) mod carry;
@@ -88,7 +94,7 @@ pub(crate) type Words = [u64; 5];
 /// | fixed-window | 1 word | up to twice the limit around a boundary | quotas per minute, hour or day |
 /// | sliding-log | 16 bytes per action | up to the limit | small limits that must be exact |
 /// | sliding-window | 8 bytes per slot | up to the limit | large limits in every trailing period |
-/// | pacer | 4 words | from idle time | evenly spaced calls, warm-up |
+/// | pacer | 4 words | from saved idle time, one second unless set; none with a warm-up | spaced calls, warm-up |
 /// | concurrency | one entry per holder | not a rate | calls in flight |
 #[doc(alias("GCRA", "token bucket", "leaky bucket as a meter", "sliding window", "semaphore"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,7 +110,7 @@ pub enum Algorithm {
     SlidingLog,
     /// `sliding-window`: every trailing period, in constant memory.
     SlidingWindow,
-    /// `pacer`: spaces permits as Guava's `RateLimiter` does.
+    /// `pacer`: spaces permits, and saves idle time for bursts, as Guava's `RateLimiter` does.
     Pacer,
     /// `concurrency`: a maximum number in flight.
     Concurrency,

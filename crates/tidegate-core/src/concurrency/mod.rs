@@ -52,6 +52,20 @@ use crate::wait::Acquire;
 /// # Ok::<(), tidegate::Denied>(())
 /// ```
 ///
+/// A limiter without classes has one class, [`ClassId::FIRST`]. Without a queue, which only a builder sets
+/// ([`max_waiters`](ConcurrencyLimiterBuilder::max_waiters), 0 by default), `acquire` never waits:
+///
+/// ```
+/// use tidegate::{ClassId, ConcurrencyLimiter};
+///
+/// let limiter = ConcurrencyLimiter::at_most(1);
+/// let permit = limiter.admit(ClassId::FIRST)?;
+/// let denied = limiter.acquire(ClassId::FIRST).blocking().unwrap_err();
+/// assert!(denied.is_overloaded());
+/// # drop(permit);
+/// # Ok::<(), tidegate::Denied>(())
+/// ```
+///
 /// # Admission
 ///
 /// The share of a class reserves that percentage of the limit, rounded down. A share of less than one slot reserves
@@ -67,7 +81,8 @@ pub struct ConcurrencyLimiter {
 }
 
 impl ConcurrencyLimiter {
-    /// Creates a limiter of at most `places` calls in flight; [`ConcurrencyLimiter::set_limit`] changes the number.
+    /// Creates a limiter of at most `places` calls in flight, without a queue.
+    /// [`ConcurrencyLimiter::set_limit`] changes the number.
     ///
     /// # Panics
     /// If `places` is 0 or more than 2³².
@@ -75,7 +90,8 @@ impl ConcurrencyLimiter {
         ConcurrencyLimiter::new(ConcurrencySettings::new(InFlightLimit::fixed(places)))
     }
 
-    /// Creates an adaptive limiter: it derives the number in flight from the latency and outcome of the calls.
+    /// Creates an adaptive limiter without a queue: it derives the number in flight from the latency and outcome of the
+    /// calls.
     #[doc(alias("AIMD", "Vegas", "Gradient2", "concurrency-limits"))]
     pub fn adaptive(adapt: AdaptiveLimit) -> ConcurrencyLimiter {
         ConcurrencyLimiter::new(ConcurrencySettings::new(InFlightLimit::Adaptive(adapt)))
@@ -85,7 +101,7 @@ impl ConcurrencyLimiter {
         ConcurrencyLimiter { shared: Arc::new(ConcurrencyState::new(settings)) }
     }
 
-    /// Returns a slot now, or denies.
+    /// Returns a slot now, or denies. Without classes, use [`ClassId::FIRST`].
     ///
     /// # Panics
     /// If the class is of another limiter.
@@ -99,6 +115,10 @@ impl ConcurrencyLimiter {
     }
 
     /// Waits for a slot. The future runs on any runtime; it can also block a thread.
+    ///
+    /// It waits only if [`max_waiters`](ConcurrencyLimiterBuilder::max_waiters) is set. By default that is 0, and an
+    /// `acquire` that finds no slot is denied at once, like [`ConcurrencyLimiter::admit`]. Without classes, use
+    /// [`ClassId::FIRST`].
     ///
     /// # Panics
     /// If the class is of another limiter.

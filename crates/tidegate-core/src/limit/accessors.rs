@@ -10,7 +10,8 @@ use super::{Limit, Rate};
 use crate::algorithm::Algorithm;
 use crate::time::Ticks;
 
-/// The figures of a limit. An algorithm that has no such figure returns `None`.
+/// The figures of a limit. An algorithm that has no such figure returns `None`. *As written* means not reduced: see
+/// [`Limit::rate`].
 ///
 /// | algorithm | `rate`, `period` | `interval` | `burst_size` | `lease` |
 /// |---|---|---|---|---|
@@ -20,13 +21,18 @@ use crate::time::Ticks;
 /// | pacer | as written; no period if unlimited | yes, unless unlimited | | |
 /// | concurrency | | | maximum in flight | as written |
 impl Limit {
-    /// Returns the rate as written, not reduced: `60/m` stays 60 per minute. `None` for a concurrency limit.
+    /// Returns the rate as written, not reduced. `None` for a concurrency limit.
+    ///
+    /// For `30/60s` it is 30 per 60 seconds, not 1 per 2 seconds. `Display`, of the rate and of the limit, prints these
+    /// numbers in the canonical unit: `30/m`.
     ///
     /// ```
     /// use tidegate::{Limit, Rate, SECOND};
     ///
     /// let limit: Limit = "30/60s burst 5".parse()?;
     /// assert_eq!(limit.rate(), Some(Rate::new(30, 60 * SECOND)?));
+    /// assert_ne!(limit.rate(), Some(Rate::new(1, 2 * SECOND)?));
+    /// assert_eq!(limit.to_string(), "30/m burst 5");
     /// assert_eq!(Limit::concurrency(8, SECOND).rate(), None);
     /// # Ok::<(), tidegate::LimitError>(())
     /// ```

@@ -152,7 +152,8 @@ macro_rules! setters {
 setters! {
     /// Sets the total that may pass at one instant from rest (token-bucket), or be saved (pacer).
     burst(units: u64) burst = Some(Burst::Units(units));
-    /// Sets the longest idle time that a pacer saves; one second unless set.
+    /// Sets the longest idle time that a pacer saves; one second unless set. Zero saves nothing, so that no burst
+    /// follows idle time.
     burst_span(span: Duration) burst = Some(Burst::Span(span));
     /// Sets the number of units that may wait in a leaky bucket while one is served.
     queue(units: u64) queue = Some(units);

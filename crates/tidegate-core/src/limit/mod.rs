@@ -44,7 +44,7 @@ use crate::time::Timestamp;
 /// // A literal: a bad one in a constant does not compile.
 /// const API: Limit = Limit::per_second(10).burst(20);
 ///
-/// // Text from outside: the error points at the character and gives a remedy.
+/// // Text from outside (see below): the error points at the character and gives a remedy.
 /// let text: Limit = "10/s burst 20".parse()?;
 /// assert_eq!(text, API);
 /// let error = "60/min".parse::<Limit>().unwrap_err();
@@ -57,7 +57,87 @@ use crate::time::Timestamp;
 /// ```
 ///
 /// A limit is a small `Copy` value without state: share it freely, and give each key its own [`State`] or use a
-/// [`Limiter`](crate::Limiter). Its `Display` prints the text that parses to the same limit.
+/// [`Limiter`](crate::Limiter).
+///
+/// # Text of a limit
+///
+/// ```text
+/// RATE [burst N] [queue N] [delay-after N|all] [slots N] [mode strict|estimate] [align epoch|first-hit]
+///      [warm-up TIME] [cold-factor N] [pay next|self] [max-debt N] [count-denied] [ALGORITHM]
+/// ```
+///
+/// `RATE` comes first. The other words follow in any order, each at most once, separated by white space.
+///
+/// - `RATE` is an amount per period: `10/s`, `30/60s`, `1/1m30s`. For `concurrency` it is the maximum in flight per
+///   lease. `unlimited` is the rate of a pacer for which no request waits.
+/// - A period, and every other `TIME`, consists of numbers with units, which are added: `90s` or `1m30s`. The units are
+///   `us`, `ms`, `s`, `m` (minute), `h`, `d` and `w`. In a rate, a unit alone means one of it.
+/// - All numbers are whole and written in digits.
+/// - Without an algorithm, the limit is a `token-bucket`.
+///
+/// | algorithm | example | meaning |
+/// |---|---|---|
+/// | `token-bucket` | `10/s burst 20` | 10 per second; from rest, 20 at one instant |
+/// | `leaky-bucket` | `100/s queue 50 leaky-bucket` | one every 10 ms; up to 50 wait |
+/// | `fixed-window` | `1000/d fixed-window` | 1000 in each window of a day |
+/// | `sliding-log` | `5/60s sliding-log` | 5 in any 60 seconds, exactly |
+/// | `sliding-window` | `1000000/60s sliding-window` | 1,000,000 in any 60 seconds, in constant memory |
+/// | `pacer` | `2/s warm-up 4s pacer` | one every 500 ms; slower after idle time, for a warm-up of 4 seconds |
+/// | `concurrency` | `8/30s concurrency` | 8 in flight, each for at most 30 seconds |
+///
+/// | option | algorithms | default | sets |
+/// |---|---|---|---|
+/// | `burst N` | token-bucket | the amount of the rate | the units that pass at one instant from rest |
+/// | `burst N`, `burst TIME` | pacer without `warm-up` | `1s` | the savings, as permits or as idle time; `0s`: none |
+/// | `queue N` | leaky-bucket | 0 | the units that may wait |
+/// | `delay-after N`, `delay-after all` | leaky-bucket | 0 | the units that pass before it delays |
+/// | `slots N` | sliding-window, `mode strict` | 16 | the slots per period, 1 to 1,024 |
+/// | `mode strict`, `mode estimate` | sliding-window | `strict` | the [counting](WindowMode) of the oldest slot |
+/// | `align epoch`, `align first-hit` | fixed-window | `epoch` | the [start](Alignment) of windows |
+/// | `warm-up TIME` | pacer | none | the length of the warm-up |
+/// | `cold-factor N` | pacer with `warm-up` | 3 | the factor by which a cold pacer is slower, 1 to 100 |
+/// | `pay next`, `pay self` | pacer | `next` | the request that [waits](Pay) for the cost of a grant |
+/// | `max-debt N` | token-bucket | the burst | the largest debt of late charges, in units |
+/// | `max-debt N` | leaky-bucket | the queue + 1 | the same |
+/// | `max-debt N` | fixed-window, sliding-window | the amount of the rate | the same |
+/// | `count-denied` | sliding-log | off | the counting of denials |
+///
+/// `Display` prints the canonical text, which parses to the same limit. It prints the options that were given, in the
+/// order above, also if they have the value of the default. It prints each time in the largest unit that divides it,
+/// and omits `token-bucket`. `FromStr` and `TryFrom` parse the text; so do functions such as
+/// [`Limiter::try_new`](crate::Limiter::try_new).
+///
+/// ```
+/// use tidegate::{Algorithm, Limit};
+///
+/// for (text, algorithm, canonical) in [
+///     ("10/s burst 20", Algorithm::TokenBucket, "10/s burst 20"),
+///     ("30/60s", Algorithm::TokenBucket, "30/m"),
+///     ("100/s leaky-bucket queue 50", Algorithm::LeakyBucket, "100/s queue 50 leaky-bucket"),
+///     ("1000/24h fixed-window", Algorithm::FixedWindow, "1000/d fixed-window"),
+///     ("5/1m30s sliding-log", Algorithm::SlidingLog, "5/90s sliding-log"),
+///     ("1000000/60s sliding-window", Algorithm::SlidingWindow, "1000000/m sliding-window"),
+///     ("2/s warm-up 4000ms pacer", Algorithm::Pacer, "2/s warm-up 4s pacer"),
+///     ("8/30s concurrency", Algorithm::Concurrency, "8/30s concurrency"),
+/// ] {
+///     let limit: Limit = text.parse()?;
+///     assert_eq!((limit.algorithm(), limit.to_string().as_str()), (algorithm, canonical));
+///     assert_eq!(canonical.parse(), Ok(limit));
+/// }
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
+///
+/// A [`LimitError`] contains the place, the fault and a remedy. With `{:#}` it prints carets under the place:
+///
+/// ```
+/// let error = "10/s busrt 20".parse::<tidegate::Limit>().unwrap_err();
+/// let printed = r#"
+/// limit "10/s busrt 20": unknown word "busrt"; did you mean "burst"?
+///   10/s busrt 20
+///        ^^^^^
+/// "#;
+/// assert_eq!(format!("{error:#}"), printed.trim());
+/// ```
 #[doc(alias("rate limit", "quota", "policy", "GCRA", "token bucket"))]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
@@ -114,6 +194,10 @@ impl Limit {
 
     /// Creates a leaky bucket: a queue that drains at the rate. Its length is 0 unless set.
     ///
+    /// An ask that would be delayed for longer than its max wait (0 unless set) is denied, and so is one whose cost has
+    /// no room in the queue. `retry_after` is then the time until there is room and the delay is short enough. A
+    /// [`Shaper`](crate::Shaper) queues callers instead.
+    ///
     /// For the leaky bucket as a meter, which never delays, use [`Limit::token_bucket`] or [`DelayAfter::All`].
     #[doc(alias("traffic shaping", "limit_req"))]
     pub const fn leaky_bucket(amount: u64, period: Duration) -> Limit {
@@ -131,6 +215,20 @@ impl Limit {
     /// Creates a sliding log: every trailing period, exactly, with an entry for each action.
     ///
     /// The log of a key takes 16 bytes per action. For large amounts, use [`Limit::sliding_window`].
+    ///
+    /// A `Duration` cannot be multiplied in a constant: use [`MINUTE`](crate::MINUTE) and the like alone, or a
+    /// constructor of `Duration`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::{Limit, MINUTE};
+    ///
+    /// const LOGIN: Limit = Limit::sliding_log(5, MINUTE);
+    /// const RESET: Limit = Limit::sliding_log(5, Duration::from_secs(10 * 60)); // `10 * MINUTE` does not compile here
+    /// assert_eq!(Limit::sliding_log(5, 10 * MINUTE), RESET);
+    /// assert_eq!("5/10m sliding-log".parse(), Ok(RESET));
+    /// # let _ = LOGIN;
+    /// ```
     pub const fn sliding_log(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::SlidingLog, amount, period).literal()
     }
@@ -144,6 +242,9 @@ impl Limit {
     }
 
     /// Creates a pacer: permits spaced out at this rate, as in Guava's `RateLimiter`.
+    ///
+    /// It saves up to one second of idle time, after which it grants a burst; see [`Pacer`](crate::Pacer).
+    /// [`Limit::burst_span`] sets another span, and zero saves nothing.
     #[doc(alias("Guava", "SmoothBursty"))]
     pub const fn pacer(amount: u64, period: Duration) -> Limit {
         LimitBuilder::new(Algorithm::Pacer, amount, period).literal()
@@ -340,6 +441,7 @@ params_of_limit! {
     Concurrency: Concurrency
 }
 
+/// Parses the [text of a limit](Limit#text-of-a-limit); the reverse of its `Display`.
 impl FromStr for Limit {
     type Err = LimitError;
 

@@ -162,7 +162,7 @@ impl Field {
 /// The error of an invalid text, or of invalid numbers.
 ///
 /// Displays as one line: the text, the fault and the remedy. With `{:#}` two more lines show the text with carets under
-/// the place.
+/// the place. The grammar is that of the [text of a limit](crate::Limit#text-of-a-limit).
 ///
 /// ```
 /// use tidegate::Limit;

@@ -10,6 +10,8 @@ use crate::algorithm::Algorithm;
 
 /// An amount per period, or unlimited; valid by construction.
 ///
+/// Its text is the `RATE` in the [text of a limit](crate::Limit#text-of-a-limit).
+///
 /// ```
 /// use tidegate::{Rate, SECOND};
 ///
@@ -41,6 +43,7 @@ impl LimitBuilder {
     }
 }
 
+/// Parses the `RATE` of a [text of a limit](crate::Limit#text-of-a-limit), such as `10/s` or `unlimited`.
 impl FromStr for Rate {
     type Err = LimitError;
 
@@ -49,6 +52,7 @@ impl FromStr for Rate {
     }
 }
 
+/// Prints the canonical text, with the period in the largest unit that divides it: `30/60s` as `30/m`.
 impl fmt::Display for Rate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(out)

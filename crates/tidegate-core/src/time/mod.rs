@@ -1,7 +1,19 @@
 //! Time as a value: ticks of 1/16 ns counted from a store's epoch.
 //!
-//! Every decision takes the time as an argument. Only the clocks in this folder read one, so a test, a replay or a
-//! store with its own clock decides by the same code as a live process.
+//! | item | content |
+//! |---|---|
+//! | [`Ticks`], [`Timestamp`] | a span and an instant, in ticks |
+//! | [`Clock`] | the trait of clocks, which return the time and wake waiters |
+//! | [`CounterClock`] | the clock of limiters and stores unless another one is set |
+//! | [`SystemClock`] | the monotonic clock of the system |
+//! | [`ManualClock`] | a clock that tests and replays set by hand |
+//! | [`WallAlignment`] | the alignment of windows with the wall clock |
+//! | [`MILLISECOND`] to [`DAY`] | spans for settings: `30 * SECOND` |
+//!
+//! Every decision takes the time as an argument, and only clocks read it. So a test, a replay or a store with its own
+//! clock decides by the same code as a live process.
+//!
+//! A `Duration` cannot be multiplied in a constant. Write `Duration::from_secs(30)` there in place of `30 * SECOND`.
 
 pub(crate) mod boot;
 mod calibrated;
@@ -29,15 +41,15 @@ pub use wall_alignment::WallAlignment;
 use std::fmt;
 use std::time::Duration;
 
-/// One millisecond: `10 * MILLISECOND`.
+/// One millisecond: `10 * MILLISECOND`; in a constant, `Duration::from_millis(10)`.
 pub const MILLISECOND: Duration = Duration::from_millis(1);
 /// One second: `30 * SECOND`; in a constant, `Duration::from_secs(30)`.
 pub const SECOND: Duration = Duration::from_secs(1);
-/// One minute.
+/// One minute: `10 * MINUTE`; in a constant, `Duration::from_secs(10 * 60)`.
 pub const MINUTE: Duration = Duration::from_secs(60);
-/// One hour.
+/// One hour: `6 * HOUR`; in a constant, `Duration::from_secs(6 * 3600)`.
 pub const HOUR: Duration = Duration::from_secs(3600);
-/// One day of 24 hours.
+/// One day of 24 hours: `7 * DAY`; in a constant, `Duration::from_secs(7 * 24 * 3600)`.
 pub const DAY: Duration = Duration::from_secs(24 * 3600);
 
 const PER_NANOSECOND: u64 = 16;

@@ -199,10 +199,13 @@ fn a_store_that_is_down_is_an_error_or_its_fallback_decides() {
     assert!(!allowed(&local, "ana", 1));
     assert_eq!(block_on(take.refund()).unwrap(), Adjusted::Whole);
     assert!(allowed(&local, "ana", 2));
-    assert_eq!(local.store_failures().failed, 3);
+    let failures = local.store_failures();
+    assert_eq!((failures.failed, failures.decided.local_allowed, failures.decided.local_denied), (3, 2, 1));
 
     let open = SharedLimiter::on(&store.on_store_failure(OnStoreFailure::Open), "user", Limit::per_hour(4));
     assert!(allowed(&open, "ana", 4) && allowed(&open, "ana", 4) && !allowed(&open, "ana", 5));
+    let decided = open.store_failures().decided;
+    assert_eq!((decided.open, decided.open_denied, decided.total()), (2, 1, 6), "one store counts for both");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! State updates, by hand-made responses.
 
 use proptest::prelude::*;
-use tidegate::SECOND;
+use tidegate_core::SECOND;
 
 use super::*;
 use crate::hints::ReportedQuota;

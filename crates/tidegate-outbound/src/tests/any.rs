@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate::{Clock as _, SECOND, Ticks, Timestamp};
+use tidegate_core::{Clock as _, SECOND, Ticks, Timestamp};
 
 use super::*;
 

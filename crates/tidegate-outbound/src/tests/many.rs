@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
-use tidegate::SECOND;
+use tidegate_core::SECOND;
 
 use super::super::origins::MAX_KEYS;
 use super::*;

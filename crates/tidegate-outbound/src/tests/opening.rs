@@ -1,6 +1,6 @@
 //! Departures after a hold, and the effects of responses on slow start.
 
-use tidegate::SECOND;
+use tidegate_core::SECOND;
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tidegate::{Clock, SECOND, Timestamp};
+use tidegate_core::{Clock, SECOND, Timestamp};
 
 use super::*;
 use tidegate_tower::key;
@@ -209,7 +209,7 @@ fn calls_without_their_key_go_free_or_fail_as_the_extractor_says() {
     let mut calls = [bench.call()];
     assert_eq!(bench.arrived(&mut calls), [1], "it counts for no other call");
 
-    let mut bench = Bench::new(OutboundLimitLayer::new().per(key::header("x-account").or_refuse()));
+    let mut bench = Bench::new(OutboundLimitLayer::new().per(key::header("x-account").or_deny()));
     let failed = held(&mut bench.call());
     assert!(failed.to_string().contains("lacks"), "{failed}");
     assert_eq!(bench.server.arrived(), [0_u32; 0]);

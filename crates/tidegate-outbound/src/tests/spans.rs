@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::{MILLISECOND, SECOND};
+use tidegate_core::{MILLISECOND, SECOND};
 
 use super::*;
 

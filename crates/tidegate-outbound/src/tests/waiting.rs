@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::SECOND;
+use tidegate_core::SECOND;
 
 use super::*;
 

@@ -1,5 +1,5 @@
 use super::*;
-use tidegate::{Cost, State};
+use tidegate_core::{Cost, State};
 
 fn ask(cost: u64) -> Ask {
     Ask::new(Cost::of(cost))
@@ -52,9 +52,9 @@ fn a_debt_tells_about_any_cost_and_max_wait() {
     let four = refusals.certain(b"k", &limit, ask(4), None).0.expect("one is missing");
     let five = refusals.certain(b"k", &limit, ask(5), None).0.expect("two are missing");
     let difference = five.retry_after().unwrap() - four.retry_after().unwrap();
-    assert!(difference.abs_diff(tidegate::HOUR / 10) < SECOND, "{difference:?}");
+    assert!(difference.abs_diff(tidegate_core::HOUR / 10) < SECOND, "{difference:?}");
     assert_eq!(five.remaining(), 3);
-    let patient = Ask::max_wait(ask(5), 2 * tidegate::HOUR);
+    let patient = Ask::max_wait(ask(5), 2 * tidegate_core::HOUR);
     assert!(refusals.certain(b"k", &limit, patient, None).0.is_none(), "who waits may pass");
     assert!(
         refusals.certain(b"k", &limit, ask(11), None).0.is_none(),

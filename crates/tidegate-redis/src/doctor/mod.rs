@@ -42,8 +42,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// # Examples
 ///
 /// ```no_run
-/// use tidegate_redis::Options;
-/// use tidegate_redis::doctor::{Gravity, examine};
+/// use tidegate::redis::Options;
+/// use tidegate::redis::doctor::{Gravity, examine};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let findings = examine(Options::new("redis://127.0.0.1:6379".parse()?)).await?;

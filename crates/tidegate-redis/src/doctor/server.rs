@@ -138,7 +138,7 @@ fn role(address: &Address, role: Option<&str>, mode: Option<&str>, options: &Opt
         (Some("slave"), _) => Finding::bad(
             "role",
             format!(
-                "{address} is a replica, which refuses to count; name its primary, or the Sentinels, in the URL"
+                "{address} is a replica, which cannot count; name its primary, or the Sentinels, in the URL"
             ),
         ),
         (_, Some("sentinel")) => Finding::bad(

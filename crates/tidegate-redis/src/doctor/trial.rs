@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tidegate::{
+use tidegate_core::{
     Adjustment, Algorithm, Ask, Cost, Key, Limit, PreparedLimit, Store as _, StoreError, Subject,
 };
 
@@ -56,7 +56,7 @@ pub(super) async fn look(store: &RedisStore, findings: &mut Vec<Finding>) {
             "every verb works under every algorithm, and seven limits in one request",
         ),
         (Ok(taken), Ok(_)) => {
-            Finding::bad("scripts", format!("a fresh key was refused: {:?}", taken.verdict()))
+            Finding::bad("scripts", format!("a fresh key was denied: {:?}", taken.verdict()))
         }
         (Err(error), _) | (_, Err(error)) => Finding::bad("scripts", reason(&error)),
     });
@@ -79,7 +79,7 @@ async fn try_all(store: &RedisStore, subject: Subject<'_>) -> Result<(), StoreEr
     let asks = [(subject, Ask::ONE)];
     let taken = store.take(&asks).await?;
     store.peek(subject, Ask::ONE).await?;
-    match taken.each().first().and_then(tidegate::Decision::permit) {
+    match taken.each().first().and_then(tidegate_core::Decision::permit) {
         Some(permit) => {
             store.renew(subject, permit).await?;
             store.release(subject, permit).await?;

@@ -8,7 +8,7 @@
 //!
 //! This happens only until one full refill after a change. Later nothing is carried over.
 
-use tidegate::{Ask, Begun, Decision, Key, OwnDecision, State, StoreError, Timestamp, Verdict};
+use tidegate_core::{Ask, Begun, Decision, Key, OwnDecision, State, StoreError, Timestamp, Verdict};
 use tokio::time::Instant;
 
 use super::StoredLimit;

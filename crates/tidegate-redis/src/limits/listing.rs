@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tidegate::Timestamp;
+use tidegate_core::Timestamp;
 use tokio::sync::Notify;
 
 use crate::link::MemoryId;
@@ -142,7 +142,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use tidegate::{Limit, PreparedLimit};
+    use tidegate_core::{Limit, PreparedLimit};
 
     use super::*;
 

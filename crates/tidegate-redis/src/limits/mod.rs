@@ -20,7 +20,7 @@ pub(crate) use upkeep::Upkeep;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use tidegate::{
+use tidegate_core::{
     Clock as _, CounterClock, DroppedCounts, History, Limit, PreparedLimit, Scope, Subject, Ticks, Timestamp,
 };
 
@@ -93,7 +93,7 @@ impl StoredLimit {
     /// Returns the state of a key.
     ///
     /// Returns the state of a key, with the limit.
-    pub(crate) fn target(&self, prefix: &[u8], key: &tidegate::Key) -> Target {
+    pub(crate) fn target(&self, prefix: &[u8], key: &tidegate_core::Key) -> Target {
         Target { name: self.name.state(prefix, key), limit: self.limit, is_one_set: self.is_one_set }
     }
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use redis::Value;
-use tidegate::{Limit, PreparedLimit, SECOND, Scope, StoreError, Ticks, Timestamp};
+use tidegate_core::{Limit, PreparedLimit, SECOND, Scope, StoreError, Ticks, Timestamp};
 use tidegate_support::join_all;
 use tokio::time::Instant;
 
@@ -238,7 +238,7 @@ struct LimitBefore {
     /// Its name.
     name: LimitName,
     /// Its own predecessors.
-    history: tidegate::History,
+    history: tidegate_core::History,
     /// The names of those.
     names: Vec<LimitName>,
 }

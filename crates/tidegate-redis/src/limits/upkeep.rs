@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::{Ticks, Timestamp};
+use tidegate_core::{Ticks, Timestamp};
 use tidegate_support::join_all;
 use tokio::time::sleep;
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use tidegate::{Key, PreparedLimit};
+use tidegate_core::{Key, PreparedLimit};
 
 use super::*;
 

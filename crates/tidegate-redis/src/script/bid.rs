@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tidegate::{Algorithm, Ask, Limit, PermitId, PreparedLimit, State, Timestamp};
+use tidegate_core::{Algorithm, Ask, Limit, PermitId, PreparedLimit, State, Timestamp};
 
 use super::TICKS;
 use super::change::{NUMBER_BITS, permit_id};
@@ -28,7 +28,7 @@ impl Target {
     pub(crate) fn new(
         prefix: &[u8],
         limit: &PreparedLimit,
-        key: &tidegate::Key,
+        key: &tidegate_core::Key,
     ) -> Result<Target, Unsupported> {
         let name = LimitName::of(limit).state(prefix, key);
         Ok(Target { name, limit: held(limit.limit())?, is_one_set: limit.is_one_set() })

@@ -3,7 +3,7 @@
 //! Every call names one state, and a mark of that state where receipts are concerned. A call that cannot apply to the
 //! algorithm is answered by a script that reads nothing, so that all operations take the same path.
 
-use tidegate::{Adjustment, Algorithm, Cost, Decision, Limit, PermitId, State, Timestamp};
+use tidegate_core::{Adjustment, Algorithm, Cost, Decision, Limit, PermitId, State, Timestamp};
 
 use super::bid::{Begin, Target};
 use super::key::{StateName, letter, mark_name};

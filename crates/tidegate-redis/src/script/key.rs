@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{Algorithm, Key, PreparedLimit};
+use tidegate_core::{Algorithm, Key, PreparedLimit};
 
 /// The number of slots of a cluster.
 const SLOTS: u16 = 16_384;
@@ -132,7 +132,7 @@ fn crc16(bytes: &[u8]) -> u16 {
 mod tests {
     use std::collections::BTreeSet;
 
-    use tidegate::Limit;
+    use tidegate_core::Limit;
 
     use super::*;
 

@@ -10,7 +10,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tidegate::{Algorithm, Ask, Cost, Limit, LimitBuilder, Ticks, WindowMode};
+use tidegate_core::{Algorithm, Ask, Cost, Limit, LimitBuilder, Ticks, WindowMode};
 
 use super::bid::{Bid, Target};
 use super::key::letter;

@@ -44,8 +44,8 @@ pub(crate) use text::all;
 pub(crate) use unreadable::Unreadable;
 
 #[cfg(doc)]
-use tidegate::Decision;
-use tidegate::{Ticks, Timestamp};
+use tidegate_core::Decision;
+use tidegate_core::{Ticks, Timestamp};
 
 /// The number of ticks in a microsecond. A tick is a sixteenth of a nanosecond.
 const TICKS: u64 = 16_000;

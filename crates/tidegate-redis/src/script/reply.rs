@@ -12,7 +12,7 @@
 //! an error, never a decision.
 
 use redis::{ServerError, Value};
-use tidegate::{Adjusted, Algorithm, Decision, PermitId, State, Timestamp};
+use tidegate_core::{Adjusted, Algorithm, Decision, PermitId, State, Timestamp};
 
 use super::bid::Bid;
 use super::change::{TakeRecord, permit_of};
@@ -236,7 +236,7 @@ pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unr
             (decided.decision, decided.taken) = (decision, Some(taken));
         }
     } else if decided.iter().all(|bid| bid.decision.is_allowed()) {
-        return Err(Unreadable::new("that it has refused what the library allows", &decided));
+        return Err(Unreadable::new("that it has denied what the library allows", &decided));
     }
     Ok(TakeReply::Decided(Decided { now, bids: decided }))
 }
@@ -247,7 +247,7 @@ fn spent(bid: &Bid, seen: &DecidedBid, now: Timestamp) -> Result<(Decision, Take
     let (limit, mut state) = (&bid.target.limit, seen.state.clone());
     let mut decision = limit.decide(&mut state, now, bid.ask);
     if !decision.is_allowed() {
-        return Err(Unreadable::new("that it has spent on what the library refuses", &(limit, state)));
+        return Err(Unreadable::new("that it has spent on what the library denies", &(limit, state)));
     }
     if let (Algorithm::Concurrency, Some(permit)) = (limit.algorithm(), seen.permit) {
         decision = decision.with_permit(permit);

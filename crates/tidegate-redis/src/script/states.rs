@@ -4,7 +4,7 @@
 //! library.
 
 use redis::Value;
-use tidegate::{Algorithm, State};
+use tidegate_core::{Algorithm, State};
 
 use super::key::{StateName, letter};
 use super::text::Job;

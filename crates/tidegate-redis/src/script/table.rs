@@ -10,7 +10,7 @@
 //! written, because it may have been deleted.
 
 use redis::Value;
-use tidegate::{Algorithm, History, Predecessor, PreparedLimit, Ticks, Timestamp};
+use tidegate_core::{Algorithm, History, Predecessor, PreparedLimit, Ticks, Timestamp};
 
 use super::key::{LIMIT_LETTERS, LimitName, StateName, letter, slot, table_name};
 use super::limits::held_numbers;

@@ -7,7 +7,7 @@ mod world;
 
 use redis::{Connection, Value};
 use testbed::{Flavour, Redis};
-use tidegate::{Ask, Decision, Subject};
+use tidegate_core::{Ask, Decision, Subject};
 
 use super::{
     AskReply, Bid, Call, StateName, TakeAsk, TakeRecord, TakeReply, Target, Time, Unreadable, all, read_peek,

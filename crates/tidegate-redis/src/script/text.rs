@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use tidegate::Algorithm;
+use tidegate_core::Algorithm;
 
 /// A script, and the hash by which a server identifies it.
 #[derive(Debug)]

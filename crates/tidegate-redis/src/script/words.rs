@@ -4,7 +4,7 @@
 //! apart where they matter. Conversions are checked: a number that overflows makes the state unreadable.
 
 use redis::Value;
-use tidegate::Algorithm;
+use tidegate_core::Algorithm;
 
 use super::TICKS;
 

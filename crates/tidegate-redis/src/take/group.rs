@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{Decision, OwnDecision, StoreError, Timestamp};
+use tidegate_core::{Decision, OwnDecision, StoreError, Timestamp};
 use tokio::time::Instant;
 
 use super::request::Request;
@@ -151,7 +151,7 @@ impl<'r> GroupBids<'r> {
             match self.limit(place).peek_begun(&self.before(place), now, self.bids[place].ask) {
                 Some(decision) => bid.decision = decision,
                 // The key is unused, and previous limits contribute nothing.
-                None if bid.state == tidegate::State::default() => {}
+                None if bid.state == tidegate_core::State::default() => {}
                 None => {
                     self.begin(place, now);
                     return Ok(false);
@@ -289,7 +289,7 @@ impl Inner {
         if !is_all {
             asked.learn(self, &is_live, decided.now).await?;
             for (bid, _) in decided.bids.iter_mut().zip(&is_live).filter(|(_, is_live)| !**is_live) {
-                (bid.is_begun, bid.state) = (true, tidegate::State::default());
+                (bid.is_begun, bid.state) = (true, tidegate_core::State::default());
             }
             asked.correct(self, &mut decided, Figures::All).await?;
         }

@@ -15,7 +15,9 @@ mod request;
 mod several;
 mod twins;
 
-use tidegate::{Adjusted, Ask, Cost, Decision, Decisions, OpenReceipt, StoreError, StoreFuture, Subject};
+use tidegate_core::{
+    Adjusted, Ask, Cost, Decision, Decisions, OpenReceipt, StoreError, StoreFuture, Subject,
+};
 
 use crate::denial_cache::{CacheEpoch, Lasting};
 use crate::link::MemoryId;

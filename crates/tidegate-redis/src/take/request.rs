@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tidegate::{Algorithm, Ask, Cost, Decision, Key, Subject};
+use tidegate_core::{Algorithm, Ask, Cost, Decision, Key, Subject};
 
 use crate::limits::StoredLimit;
 use crate::script::{Bid, StateName, TakeRecord, Unsupported};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{Ask, Decision, StoreError, Verdict};
+use tidegate_core::{Ask, Decision, StoreError, Verdict};
 use tidegate_support::join_all;
 use tokio::time::Instant;
 

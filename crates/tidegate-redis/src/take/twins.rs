@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{Algorithm, Ask, Cost, Decision, Limit, State, Ticks, Timestamp, Verdict};
+use tidegate_core::{Algorithm, Ask, Cost, Decision, Limit, State, Ticks, Timestamp, Verdict};
 
 use crate::script::{Bid, Decided, DecidedBid, span};
 

@@ -26,7 +26,7 @@ const SENTINEL_PORT: u16 = 26379;
 /// # Examples
 ///
 /// ```
-/// use tidegate_redis::Url;
+/// use tidegate::redis::Url;
 ///
 /// let url: Url = "redis+sentinel://ana:secret@a,b,c/mymaster".parse().unwrap();
 /// assert_eq!(url.to_string(), "redis+sentinel://ana:***@a:26379,b:26379,c:26379/mymaster");

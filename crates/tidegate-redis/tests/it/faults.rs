@@ -78,7 +78,7 @@ fn a_script_that_was_forgotten_is_sent_along() {
         }
     }
     assert!(store.status().scripts_sent >= 20);
-    assert_eq!(store.status().refused, 0);
+    assert_eq!(store.status().rejected, 0);
 }
 
 /// The server has executed the call, and its reply is lost.

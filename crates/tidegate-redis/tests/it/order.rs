@@ -62,6 +62,6 @@ fn takes_by_a_script_that_is_not_known_yet_keep_their_order() {
         for limit in LIMITS {
             assert_eq!(remaining(&store, limit, limit), in_order(), "{limit} in round {round}");
         }
-        assert_eq!(store.status().refused, 0);
+        assert_eq!(store.status().rejected, 0);
     }
 }

@@ -377,7 +377,7 @@ fn scripts_that_were_forgotten_are_sent_along_for_all() {
                 assert_eq!(answer.expect("an answer").each()[0].remaining(), 10 - round, "{limit}");
             }
         }
-        assert_eq!(store.status().refused, 0);
+        assert_eq!(store.status().rejected, 0);
     }
 }
 

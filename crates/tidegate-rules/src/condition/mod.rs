@@ -36,14 +36,84 @@ const MAX_PAIRS: usize = 1 << 20;
 /// It displays as in a policy file, with its patterns normalized:
 ///
 /// ```
-/// use tidegate_rules::Policy;
+/// use tidegate::rules::Policy;
 ///
 /// let policy = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '1/s'\nwhen = { path = ['/a//b', '/c/{id}'] }")?;
 /// let condition = &policy.rules()[0].conditions()[0];
 /// assert_eq!(condition.attribute(), "path");
 /// assert_eq!(condition.to_string(), r#"path = ["/a/b", "/c/{id}"]"#);
-/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// # Ok::<(), tidegate::rules::PolicyError>(())
 /// ```
+///
+/// A rule applies if all of its conditions match, at most 16. A condition on an attribute that the request lacks is
+/// false. Conditions cannot be negated: a rule with `decision = "allow"` exempts requests from all limits.
+///
+/// # Attributes
+///
+/// | attribute | value | seen by conditions and keys |
+/// |---|---|---|
+/// | `ip` | the client address | as an address: `::ffff:192.0.2.7` is `192.0.2.7` |
+/// | `path` | the request path | without query and fragment; `%41` as `A`, `//` as `/`, `.` and `..` resolved |
+/// | `method` | the method | in upper case |
+/// | `host` | the host | in lower case, without port and trailing dot |
+/// | `header.NAME` | a header field; `NAME` in any case | as received |
+/// | `cookie.NAME` | a cookie | as received |
+/// | `query.NAME` | a query parameter | as received |
+/// | any other name, such as `user` | a value of the program | as received |
+///
+/// Names have letters, digits and `_ - .`, at most 128 bytes. Except for the names of header fields they are compared
+/// byte by byte: `User` is another attribute than `user`.
+///
+/// A layer of `tidegate::tower` sets all attributes of this table but the last, which the program adds by
+/// `RateLimitLayer::attribute`. It decodes query parameters as forms are decoded. A program that calls
+/// [`Gate::admit`](crate::Gate::admit) sets every attribute itself, by [`Attributes::set`](crate::Attributes::set).
+///
+/// # Patterns
+///
+/// | pattern | attributes | matches |
+/// |---|---|---|
+/// | `ana` | all but `ip` | exactly this value; an empty pattern matches an empty value |
+/// | `an*` | all but `ip` | every value with this prefix |
+/// | `*` | all but `ip` | every value, so every request that has the attribute |
+/// | `192.0.2.7` | `ip` | this address |
+/// | `10.0.0.0/8`, `2001:db8::/32` | `ip` | every address of this network (CIDR); `::/0` is every address |
+/// | `/login` | `path` | this path: `/login/` is another one |
+/// | `/static/*` | `path` | every path with this prefix, whatever the number of its slashes |
+/// | `/users/{id}/posts` | `path` | any one segment in place of `{id}`, but not an empty one |
+/// | `/api/{*rest}` | `path` | everything below: `/api/x` and `/api/x/y`, but neither `/api` nor `/api/` |
+/// | a list of these, at most 65,536 | all | any of them |
+///
+/// A star stands at the end of a pattern. `\*`, `\\` and, at the beginning, `\!` are the characters themselves; TOML in
+/// double quotes and Rust need each backslash twice.
+///
+/// Common mistakes are errors with a remedy, because such a rule would limit no request. A second star in a path, as in
+/// `/api/**`, has no meaning, because one star matches slashes too; other routers write it for `/api/{*rest}`, as they
+/// write `/users/:id` and `/users/<id>` for `/users/{id}`. Also errors are a lower-case method, a path with a query or
+/// without its first slash, `10.0.0.1/8` with bits behind the prefix, and `!ana`.
+///
+/// ```
+/// use tidegate::rules::{Attributes, Policy, Rule};
+///
+/// let admin = Rule::builder("admin").when_any("path", ["/admin", "/admin/{*rest}"]).limit("1/s");
+/// let policy = Policy::builder().rule(admin).build()?;
+/// let applies = |path| !policy.matching(&Attributes::new().path(path)).is_empty();
+/// assert!(applies("/admin") && applies("/admin/users/7") && applies("/x/..//%61dmin?page=2"));
+/// assert!(!applies("/admin/") && !applies("/administrators"));
+///
+/// let api = Rule::builder("api").when("path", "/api/**").limit("1/s");
+/// let error = Policy::builder().rule(api).build().unwrap_err();
+/// assert!(error.to_string().contains("write \"/api/{*rest}\" for all below"), "{error}");
+/// # Ok::<(), tidegate::rules::PolicyError>(())
+/// ```
+///
+/// # Several readings
+///
+/// A backend may read a request in another way than the rules do. So a path has several readings: as received, with
+/// `%2F` kept within its segment, without what follows a `;` in each segment, and up to a NUL. A method that is not in
+/// upper case is also read as received. A repeated header field, cookie or query parameter has all of its values.
+///
+/// A limit and a denial apply if any reading matches; `decision = "allow"` applies only if all of them match. The key
+/// has the first reading of a path; for repeated values see [`OnRepeated`](crate::OnRepeated).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     attribute: Box<str>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use tidegate::{Limit, OnStoreFailure, WhenFull};
+use tidegate_core::{Limit, OnStoreFailure, WhenFull};
 use tidegate_support::{Complaint, Complaints};
 
 use super::PolicyError;
@@ -27,9 +27,35 @@ pub struct PolicyBuilder {
 
 /// A rule under construction in code; see [`Rule::builder`].
 ///
-/// Each method sets the field of the same name in a policy file, with the same syntax. A second call replaces the value
-/// of the first, except for conditions and schedule windows, which are added. Invalid values are reported by
-/// [`PolicyBuilder::build`], all at once.
+/// Each method sets the field of the same name in a policy file, with the same syntax: [`Policy`] has the [table of all
+/// fields](Policy#fields-of-a-rule), and [`Condition`](crate::Condition) those of attributes and patterns. Only
+/// [`RuleBuilder::when_any`] and [`RuleBuilder::window`] have no field of their own: they add to `when` and `schedule`.
+///
+/// A second call replaces the value of the first, except for conditions and schedule windows, which are added. Invalid
+/// values are reported by [`PolicyBuilder::build`], all at once.
+///
+/// ```
+/// use tidegate::rules::{Attributes, Gate, Policy, Rule, StaticVerdict};
+/// use tidegate::{Limit, MINUTE, Zone};
+///
+/// let scrapers = Rule::builder("scrapers")
+///     .when_any("ip", ["198.51.100.0/24", "203.0.113.9", "2001:db8:bad::/48"])
+///     .decision(StaticVerdict::Deny);
+/// let login = Rule::builder("login")
+///     .when_any("path", ["/login", "/password/{*rest}"])
+///     .when("method", "POST")
+///     .key(["ip"])
+///     .limit(Limit::sliding_log(1, MINUTE));
+/// let gate = Gate::new(Policy::builder().rule(scrapers).rule(login).build()?, Zone::new(1 << 20))?;
+///
+/// let request = |ip| Attributes::new().set("ip", ip).path("/login").set("method", "POST");
+/// assert!(gate.admit(&request("192.0.2.7")).now()?.is_allowed());
+/// let answer = gate.admit(&request("192.0.2.7")).now()?;
+/// assert!(!answer.is_allowed() && answer.rule() == Some("login"));
+/// let answer = gate.admit(&request("198.51.100.7")).now()?;
+/// assert!(answer.is_forbidden() && answer.rule() == Some("scrapers"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a rule has an effect only in a policy"]
 pub struct RuleBuilder {
@@ -40,16 +66,25 @@ pub struct RuleBuilder {
 
 /// A time window in which a rule has other parameters; see [`RuleBuilder::window`].
 ///
-/// Parameters that are not set are those of the rule outside its schedule.
+/// | field of an entry of `schedule` | value |
+/// |---|---|
+/// | `from`, `to` | both of every day (`"22:00"`), of every year (`"11-11T00:00"`) or once (`"2026-11-11T00:00"`) |
+/// | `days` | days on which a daily window begins, such as `["sat", "sun"]`; every day unless set |
+/// | `timezone` | an IANA name, such as `"Europe/Berlin"`; UTC unless set |
+/// | `limit`, `cost`, `max_wait`, `mode` | the parameters in the window, one of them at least |
+///
+/// A window covers the times from `from` up to `to`, by the clocks of its time zone. `"24:00"` is the end of a day. A
+/// window of `"22:00"` to `"06:00"` crosses midnight. Parameters that are not set are those of the rule outside its
+/// schedule. If windows overlap, the first one is in force.
 ///
 /// ```
-/// use tidegate_rules::{Policy, Rule, ScheduleWindow};
+/// use tidegate::rules::{Policy, Rule, ScheduleWindow};
 ///
 /// let sale = ScheduleWindow::new("11-11T00:00", "11-12T00:00").timezone("Asia/Shanghai").limit("50/s");
 /// let rule = Rule::builder("orders").key(["user"]).limit("5/s").window(sale);
 /// let policy = Policy::builder().rule(rule).build()?;
 /// assert_eq!(policy.rules()[0].schedule().count(), 1);
-/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// # Ok::<(), tidegate::rules::PolicyError>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a window has an effect only in a rule"]
@@ -65,7 +100,7 @@ impl Policy {
     /// [`Policy::from_toml`]: its errors have lines and columns, and `tidegate check` warns of probable mistakes.
     ///
     /// ```
-    /// use tidegate_rules::{Policy, Rule};
+    /// use tidegate::rules::{Policy, Rule};
     ///
     /// let login = Rule::builder("login").when("path", "/login").key(["ip"]).limit("5/m sliding-log");
     /// let policy = Policy::builder().rule(login).build()?;
@@ -73,7 +108,7 @@ impl Policy {
     ///
     /// let error = Policy::builder().rule(Rule::builder("login").limit("60/min")).build().unwrap_err();
     /// assert!(error.to_string().starts_with("rule \"login\": limit \"60/min\": unknown unit \"min\""));
-    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// # Ok::<(), tidegate::rules::PolicyError>(())
     /// ```
     pub fn builder() -> PolicyBuilder {
         PolicyBuilder::default()
@@ -145,7 +180,7 @@ impl Rule {
     /// ```
     /// use std::time::Duration;
     /// use tidegate::Limit;
-    /// use tidegate_rules::{Mode, Policy, Rule};
+    /// use tidegate::rules::{Mode, Policy, Rule};
     ///
     /// let tenants = ["acme", "initech"].map(|tenant| {
     ///     Rule::builder(format!("tenant-{tenant}"))
@@ -158,7 +193,7 @@ impl Rule {
     /// });
     /// let policy = tenants.into_iter().fold(Policy::builder(), |policy, rule| policy.rule(rule)).build()?;
     /// assert_eq!(policy.rules().len(), 2);
-    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// # Ok::<(), tidegate::rules::PolicyError>(())
     /// ```
     pub fn builder(name: impl Into<String>) -> RuleBuilder {
         let text = RuleText { name: Some(Written::in_code(name.into())), ..RuleText::default() };
@@ -168,6 +203,20 @@ impl Rule {
 
 impl RuleBuilder {
     /// Adds a condition: the attribute has to match this pattern. A rule applies if all of its conditions match.
+    ///
+    /// Attributes are `ip`, `path`, `method`, `host`, `header.NAME`, `cookie.NAME`, `query.NAME`, and names that the
+    /// program sets, such as `user`. [`Condition`](crate::Condition#attributes) lists them, and all
+    /// [patterns](crate::Condition#patterns):
+    ///
+    /// | pattern | matches |
+    /// |---|---|
+    /// | `ana` | exactly this value |
+    /// | `an*` | every value with this prefix; `*` every value |
+    /// | `10.0.0.0/8` | for `ip`: every address of the network |
+    /// | `/users/{id}` | for `path`: any one segment in place of `{id}` |
+    /// | `/api/{*rest}` | for `path`: everything below `/api/` |
+    ///
+    /// A second condition on one attribute is an error; several patterns are one call of [`RuleBuilder::when_any`].
     pub fn when(self, attribute: impl Into<String>, pattern: impl Into<String>) -> RuleBuilder {
         self.when_any(attribute, [pattern])
     }
@@ -186,13 +235,22 @@ impl RuleBuilder {
         self.with("when", |text| text.when.push((Written::in_code(attribute), patterns)))
     }
 
-    /// Sets the attributes that form the key. Each combination of their values has its own count.
+    /// Sets the attributes that form the key, at most 8. Each combination of their values has its own count.
+    ///
+    /// The attributes are those of [conditions](crate::Condition#attributes).
+    ///
+    /// | part of the key | counted as |
+    /// |---|---|
+    /// | `ip` | the address, or its network: IPv6 by `/64` unless [`RuleBuilder::ipv6_prefix`] is set |
+    /// | any other | its value; an empty value is a value |
+    /// | missing | as [`RuleBuilder::on_missing`] says: all such requests together unless set |
+    /// | with several values | as [`RuleBuilder::on_repeated`] says: all such requests together unless set |
     pub fn key<A: Into<String>>(mut self, attributes: impl IntoIterator<Item = A>) -> RuleBuilder {
         let key = self.list("key", attributes);
         self.with("key", |text| text.key = Some(key))
     }
 
-    /// Sets the limit: a [`Limit`], or text such as `"10/s burst 20"`.
+    /// Sets the limit: a [`Limit`], or its [text](Limit#text-of-a-limit), such as `"10/s burst 20"`.
     pub fn limit<L>(mut self, limit: L) -> RuleBuilder
     where
         L: TryInto<Limit>,
@@ -202,7 +260,7 @@ impl RuleBuilder {
         self.with("limit", |text| text.limit = limit)
     }
 
-    /// Sets a decision without a limit for all requests that match.
+    /// Sets a decision without a limit for all requests that match. Such a rule has a name, conditions and a mode only.
     pub fn decision(self, decision: StaticVerdict) -> RuleBuilder {
         self.with("decision", |text| text.decision = choice(&DECISIONS, decision))
     }
@@ -214,7 +272,8 @@ impl RuleBuilder {
     }
 
     /// Makes the rule a candidate: it is measured beside this rule, which it would replace, and denies no request.
-    /// Conditions, key and zone are those of that rule.
+    /// Conditions, key and zone are those of that rule. Its [`RuleCounts`](crate::RuleCounts) count the requests that
+    /// it would decide otherwise, as `looser` and `stricter`.
     #[doc(alias = "A/B test")]
     pub fn candidate_for(self, rule: impl Into<String>) -> RuleBuilder {
         self.with("candidate_for", |text| text.candidate_for = Some(Written::in_code(rule.into())))
@@ -225,7 +284,8 @@ impl RuleBuilder {
         self.with("cost", |text| text.cost = Some(Written::in_code(weight)))
     }
 
-    /// Sets the longest delay that the rule grants, at most a year. It is rounded up to whole microseconds.
+    /// Sets the longest delay that the rule grants, at most a year. It is rounded up to whole microseconds. Unless set,
+    /// a leaky bucket delays requests by its whole queue, and other algorithms delay none.
     pub fn max_wait(self, longest: Duration) -> RuleBuilder {
         self.with("max_wait", |text| text.max_wait = Some(duration_text(longest)))
     }
@@ -246,7 +306,8 @@ impl RuleBuilder {
         self.with("on_repeated", |text| text.on_repeated = choice(&REPEATED, behavior))
     }
 
-    /// Sets the behavior while the store fails: a share of the limit on this node, fail-open or fail-closed.
+    /// Sets the behavior while a remote store fails: a share of the limit on this node, fail-open or fail-closed. A
+    /// store in memory cannot fail.
     #[doc(alias = "fail-open")]
     #[doc(alias = "fail-closed")]
     pub fn on_store_failure(self, behavior: OnStoreFailure) -> RuleBuilder {
@@ -259,7 +320,8 @@ impl RuleBuilder {
         self.with("when_full", |text| text.when_full = choice(&WHEN_FULL, behavior))
     }
 
-    /// Counts in this zone, which the policy has to have; see [`PolicyBuilder::zone`].
+    /// Counts in this zone, which the policy has to have; see [`PolicyBuilder::zone`]. On a remote store it has no
+    /// effect.
     pub fn zone(self, zone: impl Into<String>) -> RuleBuilder {
         self.with("zone", |text| text.zone = Some(Written::in_code(zone.into())))
     }
@@ -274,7 +336,8 @@ impl RuleBuilder {
         self.with("ipv6_prefix", |text| text.ipv6_prefix = Some(Written::in_code(bits.into())))
     }
 
-    /// Names the parts of the key that were verified before the request reaches the gate.
+    /// Names the parts of the key that were verified before the request reaches the gate, such as a header field of an
+    /// API key that a proxy checks. In a file it suppresses the warning about a key that any client can choose.
     pub fn trusted<A: Into<String>>(mut self, attributes: impl IntoIterator<Item = A>) -> RuleBuilder {
         let trusted = self.list("trusted", attributes);
         self.with("trusted", |text| text.trusted = Some(trusted))
@@ -369,8 +432,8 @@ impl ScheduleWindow {
     }
 }
 
-/// Returns the text of a limit, which parses as the same limit. If the conversion fails, records the error and returns a
-/// valid limit in its place, so that the rest of the rule is validated as well.
+/// Returns the text of a limit, which parses as the same limit. If the conversion fails, records the error and returns
+/// a valid limit in its place, so that the rest of the rule is validated as well.
 fn limit_text<L>(limit: L, errors: &mut Vec<String>) -> Option<Written<String>>
 where
     L: TryInto<Limit>,

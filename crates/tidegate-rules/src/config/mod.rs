@@ -1,17 +1,21 @@
-//! The text of a policy, and its builders in code: parsing and validation, with all errors at once.
+//! Reading of a policy with all errors and warnings, each with its place in the text; for tools and servers.
 //!
-//! ```text
-//!   text    -> \
-//!               RuleText, each field with its place -> Rule, valid   (`written/`, `valid/`)
-//!   builder -> /                                    -> complaints, all at once
-//! ```
+//! | need | function |
+//! |---|---|
+//! | a policy from a file, or one error with all messages | [`Policy::from_toml`] |
+//! | a policy made in code | [`Policy::builder`] |
+//! | errors and warnings as values, with line and column | [`read`] |
+//! | a file with tables of your own beside the rules | [`read`] with [`OtherTables::Any`] |
+//!
+//! The fields of a file are listed on the page of [`Policy`](crate::Policy#fields-of-a-rule). A file and the builders
+//! have the same fields, checks and messages.
 //!
 //! Validation never stops at the first error. A field that is missing, has the wrong type or an invalid value is
 //! reported with its position and a remedy, and the rest of the rule is validated with a default in its place. So an
 //! operator corrects a file once. At most 100 errors are listed, and one more line counts the others.
 //!
 //! A warning is a policy that is valid but probably not intended, such as a rule that is never reached. Warnings never
-//! prevent a policy from being put in force.
+//! prevent a policy from being put in force. Only [`read`] returns them; a policy made in code has none.
 
 mod builder;
 #[cfg(test)]
@@ -65,7 +69,7 @@ pub enum OtherTables {
 /// A window of one year that has ended is such a warning. The policy itself never depends on the date.
 ///
 /// ```
-/// use tidegate_rules::config::{OtherTables, read};
+/// use tidegate::rules::config::{OtherTables, read};
 ///
 /// let text = "[[rule]]\nname = 'a'\nlimit = '60/min'\n\n[[rule]]\nlimit = '1/s'\n";
 /// let reading = read(text, OtherTables::Any);
@@ -109,7 +113,7 @@ pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
 /// instead.
 ///
 /// ```
-/// use tidegate_rules::Policy;
+/// use tidegate::rules::Policy;
 ///
 /// let error = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '60/min'\n").unwrap_err();
 /// assert_eq!(error.complaints().len(), 1);
@@ -141,9 +145,10 @@ impl fmt::Display for PolicyError {
 impl Error for PolicyError {}
 
 impl Policy {
-    /// Parses a policy. The server's tables in the same file are skipped.
+    /// Parses a policy from TOML: tables `[[rule]]` and `[zone.NAME]`, with [these fields](Policy#fields-of-a-rule).
     ///
-    /// Use [`read`] to validate the server's tables as well, or to see the warnings.
+    /// The tables `[server]` and `[store]` of a server's file are skipped, and any other table is an error. Use
+    /// [`read`] for a file with other tables, or to see the warnings.
     ///
     /// # Errors
     /// All errors of the text at once, each with its line and column, the value, and the remedy.

@@ -4,7 +4,7 @@
 //! query. A caller admits with an estimate, and then charges the rest or refunds the difference. Corrections go to the
 //! limits that took the units, in the store that took them, whatever the policy is by then.
 
-use tidegate::{Adjusted, Cost, PreparedLimit, StoreError, StoreFuture};
+use tidegate_core::{Adjusted, Cost, PreparedLimit, StoreError, StoreFuture};
 use tidegate_support::join_all;
 
 use super::charges::{Charges, Paid};

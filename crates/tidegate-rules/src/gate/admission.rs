@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{DecidedBy, Decision, Key, Limit, PermitId, Ticks, Verdict};
+use tidegate_core::{DecidedBy, Decision, Key, Limit, PermitId, Ticks, Verdict};
 
 /// The decision about a request, with the rule that it reports.
 ///

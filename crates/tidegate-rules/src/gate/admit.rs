@@ -12,8 +12,8 @@
 use std::sync::atomic::Ordering;
 
 #[cfg(doc)]
-use tidegate::Store;
-use tidegate::{
+use tidegate_core::Store;
+use tidegate_core::{
     DecidedBy, Decision, Decisions, OpenReceipt, StoreError, StoreFuture, Ticks, Timestamp, Verdict,
 };
 
@@ -103,7 +103,7 @@ impl Gate {
     ///
     /// ```
     /// use tidegate::{Verdict, Zone};
-    /// use tidegate_rules::{Attributes, Gate, Policy};
+    /// use tidegate::rules::{Attributes, Gate, Policy};
     ///
     /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
     /// let gate = Gate::new(policy, Zone::new(1 << 20))?;
@@ -144,7 +144,7 @@ impl Gate {
     ///
     /// ```
     /// use tidegate::Zone;
-    /// use tidegate_rules::{Attributes, Gate, Policy};
+    /// use tidegate::rules::{Attributes, Gate, Policy};
     ///
     /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '3/h'")?, Zone::new(1 << 20))?;
     /// let requests = [Attributes::new(), Attributes::new()];
@@ -401,7 +401,7 @@ impl Gate {
         if matches!(decided.by, DecidedBy::Open | DecidedBy::Closed) {
             return;
         }
-        let asking = if decided.is_allowed() { Asking::Allowed } else { Asking::Refused };
+        let asking = if decided.is_allowed() { Asking::Allowed } else { Asking::Denied };
         self.inner.top.note(|| self.inner.now(), &asked.rule.name, &asked.key, asking);
     }
 }

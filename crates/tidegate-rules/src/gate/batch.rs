@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use tidegate::{StoreFuture, Timestamp};
+use tidegate_core::{StoreFuture, Timestamp};
 
 use super::admission::Admission;
 use super::admit::Measured;
@@ -51,7 +51,7 @@ impl Gate {
     ///
     /// ```
     /// use tidegate::Zone;
-    /// use tidegate_rules::{Attributes, Gate, Policy};
+    /// use tidegate::rules::{Attributes, Gate, Policy};
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;

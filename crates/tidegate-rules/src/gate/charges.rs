@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate::{Algorithm, DecidedBy, Key, OpenReceipt, PreparedLimit, StoreFuture, Subject};
+use tidegate_core::{Algorithm, DecidedBy, Key, OpenReceipt, PreparedLimit, StoreFuture, Subject};
 
 use super::admission::Admission;
 use super::admit::Measured;
@@ -64,7 +64,7 @@ impl Gate {
     ///
     /// ```
     /// use tidegate::Zone;
-    /// use tidegate_rules::{Attributes, Gate, Policy};
+    /// use tidegate::rules::{Attributes, Gate, Policy};
     ///
     /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '1/h'")?, Zone::new(1 << 20))?;
     /// let (answer, mut bill) = gate.admit_tracked(&Attributes::new()).now()?;

@@ -3,7 +3,7 @@
 //! An explanation evaluates every rule, also those behind the first that denies, and reads states without changing
 //! them. It answers why a request was denied, and which rules a request would meet before the policy is in force.
 
-use tidegate::{Ask, Decision, Limit, StoreError, StoreFuture};
+use tidegate_core::{Ask, Decision, Limit, StoreError, StoreFuture};
 
 use super::matched_rules::{Circumstances, Keys, MatchedRule, part};
 use super::{Gate, InForce};
@@ -81,7 +81,7 @@ impl Gate {
     ///
     /// ```
     /// use tidegate::Zone;
-    /// use tidegate_rules::{Attributes, Gate, Policy};
+    /// use tidegate::rules::{Attributes, Gate, Policy};
     ///
     /// let text = "[[rule]]\nname = 'login'\nwhen = { path = '/login' }\nkey = ['ip']\nlimit = '5/m'";
     /// let gate = Gate::new(Policy::from_toml(text)?, Zone::new(1 << 20))?;
@@ -198,7 +198,7 @@ fn conclude(rules: Vec<RuleExplained>) -> Explanation {
     let binding = if is_allowed {
         obeyed().min_by(|one, other| (left(one).0 * left(other).1).cmp(&(left(other).0 * left(one).1)))
     } else {
-        tidegate::Decisions::binding_of(decisions.iter()).and_then(|binding| obeyed().nth(binding))
+        tidegate_core::Decisions::binding_of(decisions.iter()).and_then(|binding| obeyed().nth(binding))
     };
     let rule = binding.map(|explained| explained.rule.name().to_owned());
     Explanation { is_allowed, rule, rules }
@@ -216,6 +216,6 @@ fn left(explained: &RuleExplained) -> (u128, u128) {
 impl RuleExplained {
     /// Returns the ask that the request makes of this limit, without a max wait.
     pub fn ask(&self) -> Ask {
-        Ask::new(tidegate::Cost::new(self.cost).unwrap_or_default())
+        Ask::new(tidegate_core::Cost::new(self.cost).unwrap_or_default())
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
-use tidegate::{Limit, PreparedLimit};
+use tidegate_core::{Limit, PreparedLimit};
 
 use crate::rule::Rule;
 

@@ -8,7 +8,7 @@
 //! the rules of one API often count by the same client.
 
 use smallvec::SmallVec;
-use tidegate::{Ask, Key, Limit, Subject};
+use tidegate_core::{Ask, Key, Limit, Subject};
 
 use super::InForce;
 use super::limits::LimitInUse;

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidegate::{Decision, DecisionMeter, Verdict, WithoutStore};
+use tidegate_core::{Decision, DecisionMeter, Verdict, WithoutStore};
 
 use crate::rule::Mode;
 

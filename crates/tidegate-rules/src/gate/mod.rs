@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
-use tidegate::{
+use tidegate_core::{
     Clock as _, CounterClock, StoreError, StoreFailures, StoreFuture, StoreMeter, Timestamp, Zone,
 };
 
@@ -65,7 +65,7 @@ use store::InStore;
 ///
 /// ```
 /// use tidegate::Zone;
-/// use tidegate_rules::{Attributes, Gate, Policy};
+/// use tidegate::rules::{Attributes, Gate, Policy};
 ///
 /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
 /// let gate = Gate::new(policy, Zone::new(1 << 20))?;
@@ -215,13 +215,13 @@ impl Gate {
     /// ```
     /// use std::sync::Arc;
     /// use tidegate::Zone;
-    /// use tidegate_rules::{Gate, ManualCalendar, Policy};
+    /// use tidegate::rules::{Gate, ManualCalendar, Policy};
     ///
     /// let calendar = Arc::new(ManualCalendar::at(1_793_577_600));
     /// let gate = Gate::builder(Policy::default(), Zone::new(1 << 20)).calendar(calendar.clone()).build()?;
     /// calendar.set(1_793_577_601);
     /// assert_eq!(gate.date(), 1_793_577_601);
-    /// # Ok::<(), tidegate_rules::UnsupportedPolicy>(())
+    /// # Ok::<(), tidegate::rules::UnsupportedPolicy>(())
     /// ```
     pub fn builder(policy: Policy, store: impl Into<GateStore>) -> GateBuilder {
         GateBuilder { policy, store: store.into(), calendar: Arc::new(SystemCalendar) }
@@ -248,7 +248,7 @@ impl Gate {
     ///
     /// ```
     /// use tidegate::Zone;
-    /// use tidegate_rules::{Gate, Policy};
+    /// use tidegate::rules::{Gate, Policy};
     ///
     /// let gate = Gate::new(Policy::default(), Zone::new(1 << 20))?;
     /// let prepared = gate.prepare(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '1/h'")?)?;
@@ -326,7 +326,7 @@ impl Gate {
     ///
     /// ```
     /// use tidegate::Zone;
-    /// use tidegate_rules::{Attributes, Gate, Policy};
+    /// use tidegate::rules::{Attributes, Gate, Policy};
     ///
     /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '1/h'")?, Zone::new(1 << 20))?;
     /// for _ in 0..3 {
@@ -376,7 +376,7 @@ impl Gate {
     #[doc(alias = "hot keys")]
     pub fn top(&self, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
         self.inner.top.turn_to(self.inner.now());
-        self.inner.top.most(Asking::Refused, rule, at_most)
+        self.inner.top.most(Asking::Denied, rule, at_most)
     }
 
     /// Returns the date that schedules and overrides use, in seconds since 1970.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tidegate::{History, Limit, Predecessor, PreparedLimit, Timestamp};
+use tidegate_core::{History, Limit, Predecessor, PreparedLimit, Timestamp};
 
 use super::limits::LimitInUse;
 use super::overrides::{Instead, Override};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate::{Algorithm, Limit, WhenFull};
+use tidegate_core::{Algorithm, Limit, WhenFull};
 
 use super::overrides::{Instead, Override};
 use super::store::InStore;

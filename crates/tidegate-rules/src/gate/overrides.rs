@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use tidegate::{Key, Limit};
+use tidegate_core::{Key, Limit};
 
 use super::overridden::Overridden;
 use crate::key::KeyParts;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate::Key;
+use tidegate_core::Key;
 
 use super::override_warning::{OverrideWarning, PutOverride};
 use super::overrides::{Instead, Override, OverrideError};
@@ -25,7 +25,7 @@ impl Gate {
     ///
     /// ```
     /// use tidegate::Zone;
-    /// use tidegate_rules::{Attributes, Gate, Instead, Policy};
+    /// use tidegate::rules::{Attributes, Gate, Instead, Policy};
     ///
     /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
     /// let gate = Gate::new(policy, Zone::new(1 << 20))?;

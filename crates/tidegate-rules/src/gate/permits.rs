@@ -6,7 +6,7 @@
 
 use std::pin::Pin;
 
-use tidegate::{Algorithm, Key, PreparedLimit, StoreError, StoreFuture, Subject};
+use tidegate_core::{Algorithm, Key, PreparedLimit, StoreError, StoreFuture, Subject};
 use tidegate_support::join_all;
 
 use super::admission::HeldPermit;
@@ -22,7 +22,7 @@ impl Gate {
     ///
     /// ```
     /// use tidegate::Zone;
-    /// use tidegate_rules::{Attributes, Gate, Policy};
+    /// use tidegate::rules::{Attributes, Gate, Policy};
     ///
     /// let policy = Policy::from_toml("[[rule]]\nname = 'uploads'\nlimit = '1/30s concurrency'")?;
     /// let gate = Gate::new(policy, Zone::new(1 << 20))?;
@@ -138,7 +138,7 @@ impl InForce {
 mod tests {
     use std::time::Duration;
 
-    use tidegate::Zone;
+    use tidegate_core::Zone;
 
     use super::*;
     use crate::{Attributes, Policy};

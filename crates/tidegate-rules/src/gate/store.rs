@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate::{
+use tidegate_core::{
     Ask, Decisions, FallbackStore, Map, MemoryStore, Store, StoreFuture, Subject, Timestamp, Zone, Zones,
 };
 
@@ -20,7 +20,7 @@ use crate::policy::Policy;
 /// use std::num::NonZeroU64;
 /// use std::sync::Arc;
 /// use tidegate::{FallbackStore, Map, Zone};
-/// use tidegate_rules::{Gate, Policy};
+/// use tidegate::rules::{Gate, Policy};
 ///
 /// let remote = Arc::new(Map::new()); // in place of a store that other nodes reach as well
 /// let three = NonZeroU64::new(3).expect("not zero");

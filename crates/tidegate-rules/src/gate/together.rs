@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 use smallvec::SmallVec;
-use tidegate::{Algorithm, Ask, Cost, DecidedBy, Decision, Decisions, Subject};
+use tidegate_core::{Algorithm, Ask, Cost, DecidedBy, Decision, Decisions, Subject};
 
 use super::matched_rules::{Asked, MatchedRules};
 

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::{fmt, io};
 
-use tidegate::{Store, ZoneError, Zones};
+use tidegate_core::{Store, ZoneError, Zones};
 use tidegate_support::Bytes;
 
 use crate::policy::{NamedZone, Policy};

@@ -49,9 +49,9 @@ impl CountTable {
 
     /// Returns all places of both windows.
     pub(super) fn places(&self) -> impl Iterator<Item = (TopOutcome, &KeyCount)> {
-        [&self.current, &self.previous].into_iter().flat_map(|[allowed, refused]| {
+        [&self.current, &self.previous].into_iter().flat_map(|[allowed, denied]| {
             let allowed = allowed.iter().map(|place| (TopOutcome::Allowed, place));
-            allowed.chain(refused.iter().map(|place| (TopOutcome::Refused, place)))
+            allowed.chain(denied.iter().map(|place| (TopOutcome::Denied, place)))
         })
     }
 }

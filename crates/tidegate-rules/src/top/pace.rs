@@ -12,7 +12,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use tidegate::Timestamp;
+use tidegate_core::Timestamp;
 
 use super::{TopOutcome, WINDOW};
 

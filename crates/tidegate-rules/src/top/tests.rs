@@ -18,7 +18,7 @@ fn at(seconds: u64) -> Timestamp {
 
 fn refuse(top: &Top, now: Timestamp, key: &Key, times: u64) {
     for _ in 0..times {
-        top.note(|| now, "api", key, TopOutcome::Refused);
+        top.note(|| now, "api", key, TopOutcome::Denied);
     }
 }
 
@@ -70,12 +70,12 @@ fn the_ten_that_are_refused_most_are_found_in_a_flood_within_the_error() {
     let top = exact();
     let truth = refuse_zipf_in_a_flood(&top);
 
-    let found = top.most(TopOutcome::Refused, Some("api"), 10);
+    let found = top.most(TopOutcome::Denied, Some("api"), 10);
     let first: Vec<String> = the_first(&truth, 10).iter().map(|number| format!("key/{number}")).collect();
     assert_eq!(names(&found), first);
-    for heavy in top.most(TopOutcome::Refused, None, MAX_KEYS) {
+    for heavy in top.most(TopOutcome::Denied, None, MAX_KEYS) {
         let truth = if heavy.key[0] == "key" { truth[heavy.key[1].parse::<usize>().unwrap()] } else { 1 };
-        assert!((heavy.refused - heavy.error..=heavy.refused).contains(&truth), "{truth}: {heavy:?}");
+        assert!((heavy.denied - heavy.error..=heavy.denied).contains(&truth), "{truth}: {heavy:?}");
     }
     let most_error = found.iter().map(|heavy| heavy.error).max();
     assert!(most_error <= Some((2 * NOTES / MAX_KEYS) as u64), "{most_error:?}");
@@ -87,12 +87,12 @@ fn sampling_finds_them_too_and_errs_by_what_it_says() {
     let top = Top::new();
     let truth = refuse_zipf_in_a_flood(&top);
 
-    let found = top.most(TopOutcome::Refused, Some("api"), 12);
+    let found = top.most(TopOutcome::Denied, Some("api"), 12);
     for number in the_first(&truth, 8) {
         let name = ["key".to_owned(), number.to_string()];
         let heavy = found.iter().find(|heavy| heavy.key == name).expect("one of the first eight");
-        assert!(heavy.refused.abs_diff(truth[number]) <= heavy.error, "{}: {heavy:?}", truth[number]);
-        assert!(heavy.error < heavy.refused / 5, "{heavy:?}");
+        assert!(heavy.denied.abs_diff(truth[number]) <= heavy.error, "{}: {heavy:?}", truth[number]);
+        assert!(heavy.error < heavy.denied / 5, "{heavy:?}");
     }
 }
 
@@ -102,10 +102,10 @@ fn a_latecomer_to_a_flood_is_found_with_the_error_of_its_place() {
     (0..NOTES).for_each(|turn| refuse(&top, at(1), &Key::new(turn), 1));
     refuse(&top, at(1), &Key::new("late"), 5000);
 
-    let found = top.most(TopOutcome::Refused, None, 10);
+    let found = top.most(TopOutcome::Denied, None, 10);
     assert_eq!(names(&found), ["late"], "the rest is nothing but error");
     assert!((500..2000).contains(&found[0].error), "{found:?}");
-    assert_eq!(found[0].refused - found[0].error, 5000);
+    assert_eq!(found[0].denied - found[0].error, 5000);
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn a_flood_of_allowed_keys_does_not_hide_who_is_refused() {
         top.note(|| at(1), "api", &Key::new(turn), TopOutcome::Allowed);
     }
     top.note(|| at(1), "api", &Key::new("ana"), TopOutcome::Allowed);
-    let [ana] = &top.most(TopOutcome::Refused, None, 10)[..] else { panic!("one was refused") };
-    assert_eq!((ana.refused, ana.asked, ana.error), (3, 4, 0));
+    let [ana] = &top.most(TopOutcome::Denied, None, 10)[..] else { panic!("one was denied") };
+    assert_eq!((ana.denied, ana.asked, ana.error), (3, 4, 0));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn what_is_tracked_is_bounded() {
         for turn in 0..20_000 {
             let key = Key::new((turn, "x".repeat(300)));
             top.note(|| at(60 * window), "api", &key, TopOutcome::Allowed);
-            top.note(|| at(60 * window), "api", &key, TopOutcome::Refused);
+            top.note(|| at(60 * window), "api", &key, TopOutcome::Denied);
         }
         assert_eq!(tracked(&top), 2 * MAX_KEYS * if window == 0 { 1 } else { 2 });
     }
@@ -142,30 +142,27 @@ fn few_are_counted_exactly_and_sorted_by_number_then_by_name() {
     let note = |rule, key: &str, outcome, times| {
         (0..times).for_each(|_| top.note(|| at(1), rule, &Key::new(key), outcome));
     };
-    note("login", "bob", TopOutcome::Refused, 2);
-    note("api", "eve", TopOutcome::Refused, 2);
-    note("api", "ana", TopOutcome::Refused, 2);
+    note("login", "bob", TopOutcome::Denied, 2);
+    note("api", "eve", TopOutcome::Denied, 2);
+    note("api", "ana", TopOutcome::Denied, 2);
     note("api", "ana", TopOutcome::Allowed, 1);
     note("api", "zoe", TopOutcome::Allowed, 9);
-    note("api", "bob", TopOutcome::Refused, 5);
+    note("api", "bob", TopOutcome::Denied, 5);
 
-    let heavy = |rule: &str, key: &str, asked, refused| HotKey {
+    let heavy = |rule: &str, key: &str, asked, denied| HotKey {
         rule: rule.into(),
         key: vec![key.into()],
         asked,
-        refused,
+        denied,
         error: 0,
     };
     let (bob, ana, eve) = (heavy("api", "bob", 5, 5), heavy("api", "ana", 3, 2), heavy("api", "eve", 2, 2));
     let (zoe, login) = (heavy("api", "zoe", 9, 0), heavy("login", "bob", 2, 2));
-    assert_eq!(
-        top.most(TopOutcome::Refused, None, 9),
-        [bob.clone(), ana.clone(), eve.clone(), login.clone()]
-    );
+    assert_eq!(top.most(TopOutcome::Denied, None, 9), [bob.clone(), ana.clone(), eve.clone(), login.clone()]);
     assert_eq!(top.most(TopOutcome::Allowed, None, 9), [zoe, bob.clone(), ana, eve, login.clone()]);
-    assert_eq!(top.most(TopOutcome::Refused, Some("login"), 9), [login]);
-    assert_eq!(top.most(TopOutcome::Refused, None, 1), [bob]);
-    assert_eq!(top.most(TopOutcome::Refused, Some("none"), 9), []);
+    assert_eq!(top.most(TopOutcome::Denied, Some("login"), 9), [login]);
+    assert_eq!(top.most(TopOutcome::Denied, None, 1), [bob]);
+    assert_eq!(top.most(TopOutcome::Denied, Some("none"), 9), []);
 }
 
 #[test]
@@ -188,7 +185,7 @@ fn rules_that_decide_in_turn_are_sampled_alike() {
 fn a_window_is_reported_with_the_one_before_and_then_forgotten() {
     let top = exact();
     let (ana, bob) = (Key::new("ana"), Key::new("bob"));
-    let the_most = || top.most(TopOutcome::Refused, None, 9).iter().map(|heavy| heavy.refused).max();
+    let the_most = || top.most(TopOutcome::Denied, None, 9).iter().map(|heavy| heavy.denied).max();
     refuse(&top, at(59), &ana, 20);
     refuse(&top, at(60), &ana, 30);
     assert_eq!(the_most(), Some(50));
@@ -222,10 +219,10 @@ fn time_that_jumps_begins_anew_and_a_small_step_does_not() {
         (Timestamp::LAST, 2),
         (at(7), 2),
     ];
-    for (now, refused) in steps {
+    for (now, denied) in steps {
         refuse(&top, now, &ana, 2);
-        let found = top.most(TopOutcome::Refused, None, 9);
-        assert_eq!(found.iter().map(|heavy| heavy.refused).collect::<Vec<_>>(), [refused], "{now:?}");
+        let found = top.most(TopOutcome::Denied, None, 9);
+        assert_eq!(found.iter().map(|heavy| heavy.denied).collect::<Vec<_>>(), [denied], "{now:?}");
     }
 }
 
@@ -238,10 +235,10 @@ fn a_busy_time_makes_another_coarse_only_until_one_is_noted_however_far_the_cloc
         refuse(&top, busy, &ana, 100_000);
         refuse(&top, quiet, &bob, 1000);
         refuse(&top, quiet, &eve, 3);
-        let found = top.most(TopOutcome::Refused, None, 9);
+        let found = top.most(TopOutcome::Denied, None, 9);
         assert_eq!(names(&found), ["bob", "eve"]);
-        assert!(found[0].refused.abs_diff(1000) < 50, "{found:?}");
-        assert_eq!((found[1].refused, found[1].error), (3, 0));
+        assert!(found[0].denied.abs_diff(1000) < 50, "{found:?}");
+        assert_eq!((found[1].denied, found[1].error), (3, 0));
     }
 }
 
@@ -254,8 +251,8 @@ fn long_keys_are_distinguished_by_the_part_that_is_not_kept() {
     refuse(&top, at(1), &other, 5);
     refuse(&top, at(1), &Key::new(&*long), 3);
 
-    let found = top.most(TopOutcome::Refused, None, 9);
-    assert_eq!(found.iter().map(|heavy| heavy.refused).collect::<Vec<_>>(), [7, 5, 3]);
+    let found = top.most(TopOutcome::Denied, None, 9);
+    assert_eq!(found.iter().map(|heavy| heavy.denied).collect::<Vec<_>>(), [7, 5, 3]);
     assert_ne!(found[0].key, found[1].key);
     assert_eq!(found[0].key[0], "é");
     let (shown, mark) = found[0].key[1].split_once('…').expect("it is cut");
@@ -267,7 +264,7 @@ fn a_key_is_shown_as_text_that_prints() {
     let shown = |parts: &[&[u8]]| {
         let top = exact();
         refuse(&top, at(1), &Key::from_parts(parts), 1);
-        top.most(TopOutcome::Refused, None, 1).remove(0).key
+        top.most(TopOutcome::Denied, None, 1).remove(0).key
     };
     assert_eq!(shown(&[]), [""; 0]);
     assert_eq!(shown(&[b"", b"", b"a b"]), ["", "", "a b"]);
@@ -304,12 +301,12 @@ fn threads_note_at_once_while_another_reads() {
             })
             .collect();
         while !noting.iter().all(|thread| thread.is_finished()) {
-            let found = top.most(TopOutcome::Refused, None, 9);
-            assert!(found.iter().all(|heavy| heavy.refused <= 4 * EACH / 8 && heavy.error == 0), "{found:?}");
+            let found = top.most(TopOutcome::Denied, None, 9);
+            assert!(found.iter().all(|heavy| heavy.denied <= 4 * EACH / 8 && heavy.error == 0), "{found:?}");
         }
     });
     // While a paused thread holds a shelf, other threads skip it. Only now is every shelf certainly free.
     keys.iter().for_each(|key| refuse(&top, at(50), key, 1));
-    assert_eq!(top.most(TopOutcome::Refused, None, 9).len(), keys.len());
+    assert_eq!(top.most(TopOutcome::Denied, None, 9).len(), keys.len());
     assert_eq!(tracked(&top), keys.len());
 }

@@ -9,7 +9,7 @@
 //! room for one limit, and the innermost layer, which writes first, keeps them.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use tidegate::{Algorithm, Ask, Decision, Limit, State, Timestamp};
+use tidegate_core::{Algorithm, Ask, Decision, Limit, State, Timestamp};
 
 use super::header_buf::{HeaderBuf, StackBuf, USUAL, put_number};
 use crate::digits::FromEnd;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::{Response, StatusCode};
-use tidegate::{Decision, Verdict};
+use tidegate_core::{Decision, Verdict};
 use tidegate_support::{LimitStatus, Problem, ProblemKind, ceil_seconds};
 
 use super::Retry;
@@ -35,7 +35,7 @@ pub enum Reason {
     StoreFull,
     /// A rule denies such requests: 403, in gRPC `PERMISSION_DENIED`.
     Forbidden,
-    /// A part of the key is missing and its extractor has `or_refuse`, or it is repeated and its extractor denies that:
+    /// A part of the key is missing and its extractor has `or_deny`, or it is repeated and its extractor denies that:
     /// 400, in gRPC `INVALID_ARGUMENT`.
     Missing,
     /// The key is a peer address that no server has added, which is a mistake of the program: 500, in gRPC `INTERNAL`.
@@ -66,7 +66,7 @@ impl Reason {
 /// ```
 /// use http::Response;
 /// use tidegate::Limit;
-/// use tidegate_tower::{RateLimitLayer, key};
+/// use tidegate::tower::{RateLimitLayer, key};
 ///
 /// let layer = RateLimitLayer::new(Limit::per_minute(100), key::header("x-api-key")).otherwise(|denied| {
 ///     let wait = denied.retry_after().map_or(0, |wait| wait.as_secs() + 1);
@@ -202,9 +202,7 @@ impl<'a> DeniedRequest<'a> {
             (Reason::Undecided, _) => {
                 (ProblemKind::Plain, "No decision about this request was possible; try again later.")
             }
-            (Reason::Forbidden, _) => {
-                (ProblemKind::Plain, "A rule refuses this request, however rare it is.")
-            }
+            (Reason::Forbidden, _) => (ProblemKind::Plain, "A rule denies this request, however rare it is."),
             (Reason::Missing, _) => (
                 ProblemKind::Plain,
                 "The request lacks what it is counted by, or has several values of it; send it once.",
@@ -237,7 +235,7 @@ impl<'a> DeniedRequest<'a> {
             Reason::Capacity => "there is no room for this call now; try again later",
             Reason::StoreFull => "the store has no room for another key; try again later",
             Reason::Undecided => "no decision about this call was possible; try again later",
-            Reason::Forbidden => "a rule refuses such calls",
+            Reason::Forbidden => "a rule denies such calls",
             Reason::Missing => "the call lacks what it is counted by, or has several values of it",
             Reason::NoPeer => "the server does not note who is connected; say where it does by key::peer_in",
         }

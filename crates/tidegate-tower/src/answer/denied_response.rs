@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use tidegate::{Decision, Denied, Limit};
+use tidegate_core::{Decision, Denied, Limit};
 use tidegate_support::put_fields;
 
 use super::denied::{DeniedRequest, Reason, deny};
@@ -17,17 +17,19 @@ use crate::head::Head;
 /// A [`Denied`] as an HTTP response: 429 with `Retry-After` and `application/problem+json`.
 ///
 /// It is the error type of handlers that are limited inside of the service: by
-/// [`#[rate_limit]`](https://docs.rs/tidegate-macros), or by a [`Limiter`](tidegate::Limiter) that the handler asks.
-/// The response is the one that the layers of this crate send, and `?` converts a [`Denied`] into it.
+/// [`#[rate_limit]`](https://docs.rs/tidegate/latest/tidegate/attr.rate_limit.html), or by a
+/// [`Limiter`](tidegate_core::Limiter) that the handler asks. The response is the one that the layers of this crate
+/// send, and `?` converts a [`Denied`] into it.
 ///
-/// With the feature `axum` it implements axum's `IntoResponse`:
+/// With the feature `axum` of the crate `tidegate` it implements axum's `IntoResponse`. Without this feature axum
+/// reports only that a handler with this error does not satisfy `Handler<_, _>`.
 ///
 /// ```
 /// # #[cfg(feature = "axum")]
 /// # fn main() {
 /// use axum::{Router, extract::Path, routing::get};
-/// use tidegate_macros::rate_limit;
-/// use tidegate_tower::DeniedResponse;
+/// use tidegate::rate_limit;
+/// use tidegate::tower::DeniedResponse;
 ///
 /// #[rate_limit("5/m", key = user)]
 /// async fn report(Path(user): Path<String>) -> Result<String, DeniedResponse> {
@@ -41,7 +43,7 @@ use crate::head::Head;
 /// # fn main() {}
 /// ```
 ///
-/// Without axum it converts into a [`Response<Bytes>`](http::Response).
+/// It also converts into a [`Response<Bytes>`](http::Response), which needs no feature.
 ///
 /// # Header fields
 ///
@@ -74,7 +76,7 @@ impl DeniedResponse {
     /// ```
     /// use http::{HeaderMap, Response};
     /// use tidegate::{Limit, Limiter};
-    /// use tidegate_tower::DeniedResponse;
+    /// use tidegate::tower::DeniedResponse;
     ///
     /// const EXPORTS: Limit = Limit::per_hour(1);
     ///

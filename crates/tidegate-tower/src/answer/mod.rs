@@ -1,7 +1,7 @@
 //! Denials: the response in place of the service's, and the header fields that report the remaining quota.
 //!
-//! One function makes every denial of the layers, in HTTP and in gRPC; [`DeniedResponse`] makes the same for handlers.
-//! The header fields and the problem documents are written by `tidegate-support`, as are those of the server.
+//! The layers deny by a status with a problem document, and gRPC calls by a gRPC status; [`DeniedResponse`] is the same
+//! response for handlers. [`Dialect`] selects the header fields that report the remaining quota.
 
 mod denied;
 mod denied_response;
@@ -16,7 +16,7 @@ pub use tidegate_support::Dialect;
 
 use std::time::Duration;
 
-use tidegate::Ticks;
+use tidegate_core::Ticks;
 
 /// The time to the next try after a denial that is not a decision of the limit.
 pub(crate) const LATER: Ticks = Ticks::saturating_from(Duration::from_secs(1));

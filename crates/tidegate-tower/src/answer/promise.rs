@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
-use tidegate::{Ask, Decision, Limit, State, Timestamp};
+use tidegate_core::{Ask, Decision, Limit, State, Timestamp};
 use tidegate_support::{LimitStatus, PolicyHeader, Problem, ProblemKind, RecentCache, policy_value};
 
 /// The maximum length of a name.
@@ -82,7 +82,7 @@ fn quota_exceeded(name: &str, detail: fmt::Arguments<'_>) -> Bytes {
 fn exceeded(name: &str) -> Bytes {
     quota_exceeded(
         name,
-        format_args!("Refused by \"{name}\"; Retry-After says in how many seconds the same request passes."),
+        format_args!("Denied by \"{name}\"; Retry-After says in how many seconds the same request passes."),
     )
 }
 

@@ -6,7 +6,7 @@
 //! ```
 //! use axum::{Router, routing::get};
 //! use tidegate::{CircuitBreaker, BreakerState, SECOND};
-//! use tidegate_tower::CircuitBreakerLayer;
+//! use tidegate::tower::CircuitBreakerLayer;
 //!
 //! let guard = CircuitBreaker::builder().window(10 * SECOND).at_least(20).percent(50).build();
 //! let app: Router = Router::new().route("/", get(|| async { "hello" })).layer(CircuitBreakerLayer::new(guard.clone()));
@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use tidegate::{CircuitBreaker, Outcome};
+use tidegate_core::{CircuitBreaker, Outcome};
 use tower_layer::Layer;
 
 use crate::answer::DeniedRequest;

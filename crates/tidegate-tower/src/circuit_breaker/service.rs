@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
-use tidegate::BreakerPermit;
+use tidegate_core::BreakerPermit;
 use tower_service::Service;
 
 use super::CircuitBreakerSettings;
@@ -68,7 +68,7 @@ where
                 let response = deny_by(otherwise.as_deref(), hook, Head::of(&request), refusal);
                 // The readiness that was reserved for this call is released for other calls.
                 self.inner = self.inner.clone();
-                CircuitBreakerStage::Refused { response: Some(response) }
+                CircuitBreakerStage::Denied { response: Some(response) }
             }
         };
         CircuitBreakerFuture { stage }
@@ -88,7 +88,7 @@ pin_project! {
     #[project = StageProjection]
     enum CircuitBreakerStage<F> {
         /// The breaker denied the call. `None` once the response was returned.
-        Refused { response: Option<Response<Bytes>> },
+        Denied { response: Option<Response<Bytes>> },
         /// The service runs. The permit is `None` once the outcome was reported.
         Calling { #[pin] future: F, passage: Option<Ongoing<BreakerPermit>>, settings: Arc<CircuitBreakerSettings> },
     }
@@ -103,7 +103,7 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().stage.project() {
-            StageProjection::Refused { response } => {
+            StageProjection::Denied { response } => {
                 let response = response.take().expect("polled again after it was over");
                 Poll::Ready(Ok(denial(response)))
             }
@@ -125,7 +125,7 @@ impl<S> fmt::Debug for CircuitBreakerService<S> {
 impl<F> fmt::Debug for CircuitBreakerFuture<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match &self.stage {
-            CircuitBreakerStage::Refused { .. } => "refused",
+            CircuitBreakerStage::Denied { .. } => "denied",
             CircuitBreakerStage::Calling { .. } => "calling",
         };
         out.debug_struct("CircuitBreakerFuture").field("stage", &stage).finish_non_exhaustive()

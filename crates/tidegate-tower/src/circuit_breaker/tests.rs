@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use http::Request;
-use tidegate::{BreakerState, ManualClock, SECOND};
+use tidegate_core::{BreakerState, ManualClock, SECOND};
 use tower_service::Service;
 
 use super::*;
@@ -159,7 +159,7 @@ fn a_call_that_is_given_up_counts_only_after_the_time_that_was_said() {
 fn what_another_layer_of_ours_refused_says_nothing_about_the_service() {
     let guard =
         CircuitBreaker::builder().at_least(20).percent(50).clock(Arc::new(ManualClock::new())).build();
-    let refuses = crate::RateLimitLayer::new(tidegate::Limit::per_hour(1), crate::key::everyone());
+    let refuses = crate::RateLimitLayer::new(tidegate_core::Limit::per_hour(1), crate::key::everyone());
     let answers_itself = refuses.clone().otherwise(|_| {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;

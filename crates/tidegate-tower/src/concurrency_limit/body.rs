@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Buf as _;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use tidegate::{ConcurrencyPermit, Outcome};
+use tidegate_core::{ConcurrencyPermit, Outcome};
 
 use super::outcome::outcome_of_grpc;
 

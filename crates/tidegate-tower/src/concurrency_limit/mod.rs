@@ -10,7 +10,7 @@
 //!
 //! use axum::{Router, routing::get};
 //! use tidegate::{AdaptiveLimit, Class, ConcurrencyLimiter};
-//! use tidegate_tower::ConcurrencyLimitLayer;
+//! use tidegate::tower::ConcurrencyLimitLayer;
 //!
 //! let places = ConcurrencyLimiter::adaptive_builder(AdaptiveLimit::gradient2(2..=500))
 //!     .classes([Class::new("critical").share(50), Class::new("bulk").share(10)])
@@ -62,7 +62,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use http_body::Body;
-use tidegate::{ClassId, ConcurrencyLimiter, ConcurrencyPermit, Denied, Outcome};
+use tidegate_core::{ClassId, ConcurrencyLimiter, ConcurrencyPermit, Denied, Outcome};
 use tower_layer::Layer;
 
 use crate::answer::{DeniedRequest, deny};
@@ -141,8 +141,8 @@ impl ConcurrencyLimitLayer {
 
     /// Queues a call beyond the limit for at most this time, or for its `grpc-timeout` if that is shorter.
     ///
-    /// [`max_waiters`](tidegate::ConcurrencyLimiterBuilder::max_waiters) sets the capacity of the queue. It is 0 unless
-    /// set.
+    /// [`max_waiters`](tidegate_core::ConcurrencyLimiterBuilder::max_waiters) sets the capacity of the queue. It is 0
+    /// unless set.
     #[doc(alias = "queue")]
     #[doc(alias = "backpressure")]
     #[doc(alias = "max_wait")]

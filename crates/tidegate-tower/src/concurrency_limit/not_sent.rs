@@ -6,7 +6,7 @@ use std::fmt;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// The source of every error that means that a call was not sent, such as `Throttled` of `tidegate-outbound`.
+/// The source of every error that means that a call was not sent, such as `Throttled` of `tidegate::outbound`.
 ///
 /// Such an error is no outcome of the service: adaptive limits and circuit breakers ignore it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tidegate::{BreakerPermit, ConcurrencyPermit, Outcome};
+use tidegate_core::{BreakerPermit, ConcurrencyPermit, Outcome};
 
 use super::not_sent::NotSent;
 

@@ -1,7 +1,7 @@
 //! The outcome of a call, by the head of its response.
 
 use http::StatusCode;
-use tidegate::Outcome;
+use tidegate_core::Outcome;
 
 use super::OutcomeOf;
 use crate::body::OwnDenial;
@@ -26,7 +26,7 @@ use crate::head::ResponseHead;
 /// ```
 /// use http::Response;
 /// use tidegate::Outcome;
-/// use tidegate_tower::{ResponseHead, outcome_of};
+/// use tidegate::tower::{ResponseHead, outcome_of};
 ///
 /// let response = Response::builder().status(503).body(())?;
 /// assert_eq!(outcome_of(ResponseHead::of(&response)), Outcome::Overloaded);

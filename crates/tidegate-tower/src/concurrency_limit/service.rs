@@ -3,7 +3,7 @@
 //! ```text
 //!   admitted -> calling -> response
 //!   queued -> waiting -> readying -> calling -> response
-//!   denied -> refused
+//!   denied -> response
 //! ```
 //!
 //! A waiting call gives its readiness back. Readiness of a service may be a connection or a slot of a buffer, and
@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
-use tidegate::{AcquireConcurrencyPermit, ConcurrencyPermit};
+use tidegate_core::{AcquireConcurrencyPermit, ConcurrencyPermit};
 use tower_service::Service;
 
 use super::body::PermitBody;
@@ -82,7 +82,7 @@ where
                     let response = self.settings.refuse(head, refusal);
                     // The readiness that was reserved for this call is released for other calls.
                     self.inner = self.inner.clone();
-                    ConcurrencyLimitStage::Refused { response: Some(response) }
+                    ConcurrencyLimitStage::Denied { response: Some(response) }
                 }
             },
         };
@@ -109,7 +109,7 @@ pin_project! {
         S: Service<Request<B>>,
     {
         /// The call was denied. `None` once the response was returned.
-        Refused { response: Option<Response<Bytes>> },
+        Denied { response: Option<Response<Bytes>> },
         /// The call is queued, with a clone of the service that is not ready.
         Waiting { acquire: AcquireConcurrencyPermit, pending: Option<(S, Request<B>)> },
         /// The call has a permit, and waits until the service is ready.
@@ -132,7 +132,7 @@ where
         let mut stage = this.stage;
         loop {
             let next = match stage.as_mut().project() {
-                StageProjection::Refused { response } => {
+                StageProjection::Denied { response } => {
                     let response = response.take().expect("polled again after it was over");
                     return Poll::Ready(Ok(denial(response)));
                 }
@@ -147,7 +147,7 @@ where
                         Err(refusal) => {
                             let (_, request) = pending.take().expect("it waits once");
                             let response = this.settings.refuse(Head::of(&request), refusal);
-                            ConcurrencyLimitStage::Refused { response: Some(response) }
+                            ConcurrencyLimitStage::Denied { response: Some(response) }
                         }
                     }
                 }
@@ -181,7 +181,7 @@ impl<S> fmt::Debug for ConcurrencyLimit<S> {
 impl<S: Service<Request<B>>, B> fmt::Debug for ConcurrencyLimitFuture<S, B> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match &self.stage {
-            ConcurrencyLimitStage::Refused { .. } => "refused",
+            ConcurrencyLimitStage::Denied { .. } => "denied",
             ConcurrencyLimitStage::Waiting { .. } => "waiting",
             ConcurrencyLimitStage::Readying { .. } => "becoming ready",
             ConcurrencyLimitStage::Calling { .. } => "calling",

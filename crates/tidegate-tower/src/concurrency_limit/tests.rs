@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 use http::{HeaderMap, Request};
 use http_body::Frame;
-use tidegate::{AdaptiveLimit, Class, ManualClock, SECOND};
+use tidegate_core::{AdaptiveLimit, Class, ManualClock, SECOND};
 use tower_service::Service;
 
 use super::*;

@@ -52,7 +52,7 @@ impl Extract for Peer {
 /// # mod axum { pub mod extract { #[derive(Clone)] pub struct ConnectInfo<T>(pub T); } }
 /// use std::net::SocketAddr;
 /// use axum::extract::ConnectInfo;
-/// use tidegate_tower::key;
+/// use tidegate::tower::key;
 ///
 /// let peer = key::peer_in(|info: &ConnectInfo<SocketAddr>| info.0.ip());
 /// # let _ = peer;

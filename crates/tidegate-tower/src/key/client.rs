@@ -31,7 +31,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// No address is trusted until [`Client::trusting`] adds it.
 ///
 /// ```
-/// use tidegate_tower::key::{self, Grouped as _};
+/// use tidegate::tower::key::{self, Grouped as _};
 ///
 /// // A load balancer in 10.0.0.0/8 writes the field; addresses are counted by networks of 56 bits in IPv6.
 /// let by_client = key::client(key::peer()).trusting(["10.0.0.0/8"])?.ipv6_bits(56);

@@ -52,7 +52,7 @@ pub fn cookie(name: &str) -> Named {
 /// different values are counted under one key; see [`Named::on_repeated`].
 ///
 /// ```
-/// use tidegate_tower::{OnRepeated, key};
+/// use tidegate::tower::{OnRepeated, key};
 ///
 /// // The application reads the last one. Legitimate clients never send two of them.
 /// let by_account = key::query("account").on_repeated(OnRepeated::Deny);
@@ -75,7 +75,7 @@ pub fn host() -> Found<fn(Head<'_>) -> Part<'_>> {
 /// Returns an extractor of a value that an outer layer has added to the request's extensions.
 ///
 /// ```
-/// use tidegate_tower::key;
+/// use tidegate::tower::key;
 ///
 /// #[derive(Clone)]
 /// struct User {
@@ -97,7 +97,7 @@ where
 /// Returns an extractor by a function.
 ///
 /// ```
-/// use tidegate_tower::key;
+/// use tidegate::tower::key;
 ///
 /// let by_query = key::from(|head| head.uri().query().into());
 /// # let _ = by_query;
@@ -125,7 +125,7 @@ where
 /// Returns an extractor by an asynchronous function, such as a lookup of a session or of a token's owner.
 ///
 /// ```
-/// use tidegate_tower::key;
+/// use tidegate::tower::key;
 ///
 /// async fn owner_of(token: Vec<u8>) -> Option<String> {
 ///     # let _ = token;

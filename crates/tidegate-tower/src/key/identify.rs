@@ -21,7 +21,7 @@ use crate::head::Head;
 ///
 /// ```
 /// use tidegate::Limit;
-/// use tidegate_tower::{RateLimitLayer, key};
+/// use tidegate::tower::{RateLimitLayer, key};
 ///
 /// // Each user may call each path ten times a second.
 /// let layer = RateLimitLayer::new(Limit::per_second(10), (key::header("x-user"), key::path()));

@@ -1,24 +1,26 @@
 //! Keys: extractors determine the key under which a request is counted.
 //!
 //! An extractor finds one part of the key in the head of a request. A tuple of up to six extractors is a key of several
-//! parts.
+//! parts. The methods [`or_skip`](Extract::or_skip), [`or_deny`](Extract::or_deny) and [`or_share`](Extract::or_share)
+//! belong to the trait [`Extract`], which has to be in scope: `use tidegate::tower::key::{self, Extract as _};`. The
+//! methods that group addresses belong to [`Grouped`].
 //!
 //! ```
-//! use tidegate_tower::key::{self, Extract as _};
+//! use tidegate::tower::key::{self, Extract as _};
 //!
 //! #[derive(Clone)]
 //! struct User {
 //!     id: u64,
 //! }
 //!
-//! let by_user = key::extension(|user: &User| user.id).or_refuse();
+//! let by_user = key::extension(|user: &User| user.id).or_deny();
 //! let by_user_and_path = (key::header("x-api-key"), key::path());
 //! let by_client = key::client(key::peer()).trusting(["10.0.0.0/8"]).expect("it is a network");
 //! # let _ = (by_user, by_user_and_path, by_client);
 //! ```
 //!
 //! Requests in which a part is missing share one key, which no other request has, unless the extractor has
-//! [`or_skip`](Extract::or_skip) or [`or_refuse`](Extract::or_refuse).
+//! [`or_skip`](Extract::or_skip) or [`or_deny`](Extract::or_deny).
 //!
 //! Requests with several different values of a header field, a cookie or a query parameter share one key, because the
 //! service may read any of them; [`Named::on_repeated`] changes that.
@@ -76,7 +78,7 @@ pub trait Extract: Send + Sync + 'static {
     }
 
     /// Denies requests in which the part is missing, with 400.
-    fn or_refuse(self) -> Otherwise<Self>
+    fn or_deny(self) -> Otherwise<Self>
     where
         Self: Sized,
     {

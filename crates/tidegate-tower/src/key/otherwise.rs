@@ -5,7 +5,7 @@ use super::{Extract, Extracted};
 use crate::head::Head;
 
 /// An extractor with a handling of requests in which the part is missing; made by [`Extract::or_skip`],
-/// [`Extract::or_refuse`] and [`Extract::or_share`].
+/// [`Extract::or_deny`] and [`Extract::or_share`].
 #[derive(Clone, Debug)]
 pub struct Otherwise<E> {
     pub(super) extract: E,

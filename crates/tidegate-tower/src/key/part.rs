@@ -1,7 +1,7 @@
 //! One part of a key.
 //!
 //! A part is text, bytes, a number or an address. Types that are keys in the library convert into the same part here,
-//! so a layer and a [`Limiter`](tidegate::Limiter) that share a zone count under the same key.
+//! so a layer and a [`Limiter`](tidegate_core::Limiter) that share a zone count under the same key.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -16,7 +16,7 @@ use tidegate_rules::Grouping;
 /// ```
 /// use std::net::IpAddr;
 ///
-/// use tidegate_tower::key::Part;
+/// use tidegate::tower::key::Part;
 ///
 /// assert_eq!(Part::from("ana"), Part::from(String::from("ana")));
 /// assert_eq!(Part::from(None::<&str>), Part::Missing);
@@ -226,7 +226,7 @@ part_of_other_numbers! { u128 usize i8 i16 i32 i64 i128 isize }
 
 #[cfg(test)]
 mod tests {
-    use tidegate::{IntoKey, Key};
+    use tidegate_core::{IntoKey, Key};
 
     use super::super::Parts;
     use super::*;

@@ -9,7 +9,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use tidegate::{IntoKey, Key};
+use tidegate_core::{IntoKey, Key};
 use tidegate_rules::Grouping;
 use tidegate_support::{AbsentParts, Digits};
 
@@ -98,8 +98,8 @@ impl<'r> Parts<'r> {
 
     /// Returns the key as an owned value.
     ///
-    /// It is the key under which the request is counted, for example to ask the same [`Limiter`](tidegate::Limiter) in
-    /// a handler. Addresses are replaced by their networks.
+    /// It is the key under which the request is counted, for example to ask the same
+    /// [`Limiter`](tidegate_core::Limiter) in a handler. Addresses are replaced by their networks.
     pub fn key(&self) -> Key {
         Key::new(self)
     }

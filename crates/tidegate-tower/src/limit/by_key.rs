@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tidegate::{
+use tidegate_core::{
     Acquire, Algorithm, Decision, Denied, DirectLimiter, Enqueued, Key, Limit, Limiter, TrackedTake, Zone,
 };
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use tidegate::{Clock, Limit, LimitError, Limiter, Zone};
+use tidegate_core::{Clock, Limit, LimitError, Limiter, Zone};
 use tidegate_rules::Gate;
 use tower_layer::Layer;
 
@@ -77,7 +77,7 @@ impl RateLimitLayer {
     ///
     /// ```
     /// use tidegate::{Limit, Limiter, Zone};
-    /// use tidegate_tower::{RateLimitLayer, key};
+    /// use tidegate::tower::{RateLimitLayer, key};
     ///
     /// let limiter = Limiter::on(&Zone::new(64 << 20), "api", Limit::per_minute(100)); // two million keys
     /// let layer = RateLimitLayer::with(limiter, key::header("x-api-key"));
@@ -89,10 +89,10 @@ impl RateLimitLayer {
     }
 
     /// Returns the same layer for a limit that may be invalid: a text, such as one from a configuration file, or a
-    /// [`LimitBuilder`](tidegate::LimitBuilder).
+    /// [`LimitBuilder`](tidegate_core::LimitBuilder).
     ///
     /// ```
-    /// use tidegate_tower::{RateLimitLayer, key};
+    /// use tidegate::tower::{RateLimitLayer, key};
     ///
     /// let layer = RateLimitLayer::try_new("10/s burst 20", key::header("x-api-key"))?;
     /// # let _ = layer;
@@ -126,6 +126,20 @@ impl RateLimitLayer {
     /// Returns a layer in which a function returns the limit of each request, such as by the caller's plan or by the
     /// route. It has memory of its own.
     ///
+    /// The function receives the [`Head`] of the request: method, URI, header fields, and the extensions that outer
+    /// layers have added.
+    ///
+    /// ```
+    /// use tidegate::Limit;
+    /// use tidegate::tower::{RateLimitLayer, key};
+    ///
+    /// let layer = RateLimitLayer::each(key::header("x-api-key"), |head| match head.path() {
+    ///     "/search" => Limit::per_minute(20),
+    ///     _ => Limit::per_second(10),
+    /// });
+    /// # let _ = layer;
+    /// ```
+    ///
     /// A debt belongs to the key and the limit. So a debt under one limit does not affect requests under another, and a
     /// caller starts full under a new plan.
     ///
@@ -150,7 +164,8 @@ impl RateLimitLayer {
         RateLimitLayer::by_key(key, Limiters::PerRequest(limiters))
     }
 
-    /// Returns a layer that limits requests by the rules of a gate, whose store may be remote.
+    /// Returns a layer that limits requests by the rules of a gate, whose store may be remote. The gate is that of
+    /// `tidegate::rules`, by the feature `rules`.
     ///
     /// Rules match `method`, `path`, `host`, `ip` (see [`RateLimitLayer::peer`]), `header.x`, `cookie.x`, `query.x`,
     /// and the attributes of [`RateLimitLayer::attribute`]. A request that a rule always denies gets 403. Permits are
@@ -283,7 +298,7 @@ impl RateLimitLayer {
     ///
     /// ```
     /// use tidegate::Limit;
-    /// use tidegate_tower::{RateLimitLayer, Settle, key};
+    /// use tidegate::tower::{RateLimitLayer, Settle, key};
     ///
     /// let layer = RateLimitLayer::new(Limit::per_hour(10_000), key::header("x-user"))
     ///     .after(|response| match response.headers().get("x-tokens").and_then(|field| field.to_str().ok()) {
@@ -322,7 +337,7 @@ impl RateLimitLayer {
     /// use std::sync::atomic::{AtomicU64, Ordering};
     ///
     /// use tidegate::Limit;
-    /// use tidegate_tower::{RateLimitLayer, key};
+    /// use tidegate::tower::{RateLimitLayer, key};
     ///
     /// let denials = Arc::new(AtomicU64::new(0));
     /// let layer = RateLimitLayer::new(Limit::per_minute(100), key::header("x-api-key")).named("api").on_decision({

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use tidegate::{Limit, SECOND};
-//! use tidegate_tower::{RateLimitLayer, key};
+//! use tidegate::tower::{RateLimitLayer, key};
 //!
 //! let layer = RateLimitLayer::new(Limit::per_second(10).burst(20), key::header("x-api-key"))
 //!     .named("api")

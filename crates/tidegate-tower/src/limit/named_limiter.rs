@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidegate::{
+use tidegate_core::{
     Acquire, Ask, Cost, Decision, DirectLimiter, Key, Limit, Limiter, PermitId, TrackedTake, ask,
 };
 

@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tidegate::{Limit, Limiter, Zone};
+use tidegate_core::{Limit, Limiter, Zone};
 
 use super::named_limiter::{LimiterStates, NamedLimiter};
 use crate::head::Head;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Response};
-use tidegate::{Clock, CounterClock};
+use tidegate_core::{Clock, CounterClock};
 use tidegate_support::put_fields;
 
 use super::settle::Settlement;

@@ -16,7 +16,7 @@ const CLIENT_CLOSED_REQUEST: u16 = 499;
 /// ```
 /// use http::StatusCode;
 /// use tidegate::Limit;
-/// use tidegate_tower::{RateLimitLayer, Settle, key};
+/// use tidegate::tower::{RateLimitLayer, Settle, key};
 ///
 /// // Only failed logins count: a correct password is refunded.
 /// let logins = RateLimitLayer::new(Limit::per_hour(10), key::peer()).after(|response| match response.status() {

@@ -71,7 +71,7 @@ fn each_request_is_reported_once_with_its_limit() {
 #[test]
 fn a_denial_without_a_limit_is_reported_with_its_reason() {
     let events = Events::default();
-    let layer = RateLimitLayer::new(Limit::per_hour(2), key::header("x-user").or_refuse())
+    let layer = RateLimitLayer::new(Limit::per_hour(2), key::header("x-user").or_deny())
         .on_decision(events.observer());
     let mut service = Counting::default().behind(&layer);
     assert_eq!(now(&mut service, Request::new(())).status(), StatusCode::BAD_REQUEST);

@@ -1,7 +1,7 @@
 //! Random calls at the same time to a server and to the library: every value of every decision is equal.
 
 use testbed::Flavour;
-use tidegate::{Decision, State, Timestamp};
+use tidegate_core::{Decision, State, Timestamp};
 
 use super::world::{Answer, Event, Who, World};
 use super::{Server, decided_ask, seen, target};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 use testbed::Flavour;
-use tidegate::{Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, Subject, Timestamp, Verdict};
+use tidegate_core::{Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, Subject, Timestamp, Verdict};
 
 use super::{Server, bids, decided, seen, take, target};
 use crate::script::text::{Job, Kinds};
@@ -128,7 +128,7 @@ fn a_refusal_leaves_everything_as_it_was() {
 /// Returns every call about a key.
 fn every_call(
     subject: Subject<'_>,
-    permit: tidegate::PermitId,
+    permit: tidegate_core::PermitId,
     given: &TakeRecord,
 ) -> Vec<crate::script::Call> {
     let fine = Limit::per_second(5);
@@ -140,7 +140,7 @@ fn every_call(
         peek(&bids(&[(subject, one)]), Time::Server),
         give_back(&target(&subject), given, Time::Server),
     ];
-    if subject.limit().algorithm() == tidegate::Algorithm::Concurrency {
+    if subject.limit().algorithm() == tidegate_core::Algorithm::Concurrency {
         calls.push(release(&target(&subject), permit, Time::Server));
         calls.push(renew(&target(&subject), permit, Time::Server));
     } else {
@@ -177,7 +177,8 @@ fn a_foreign_value_under_a_key_is_an_error_and_stays() {
         let subject = Subject::new("user", &key, &limit);
         let name = target(&subject).name;
         let (decisions, given) = taken(&mut server, &[(subject, Ask::ONE)]);
-        let permit = decisions[0].permit().or_else(|| tidegate::PermitId::from_number(7)).expect("a number");
+        let permit =
+            decisions[0].permit().or_else(|| tidegate_core::PermitId::from_number(7)).expect("a number");
         for put in strange {
             server.command(&[b"DEL", &name]).expect("deleted");
             let put: Vec<_> = [put[0], &name].into_iter().chain(put[1..].iter().copied()).collect();
@@ -251,7 +252,7 @@ fn no_cost_is_too_large_to_be_refused() {
         let (limit, key) = (limit(text), Key::new("ana"));
         let subject = Subject::new("user", &key, &limit);
         for cost in [4, 1 << 32, (1 << 53) + 1, 1 << 60, u64::MAX - 1, u64::MAX] {
-            let ask = Ask::new(Cost::of(cost)).max_wait_in_ticks(tidegate::Ticks::ZERO);
+            let ask = Ask::new(Cost::of(cost)).max_wait_in_ticks(tidegate_core::Ticks::ZERO);
             if !(text.contains("pacer") && cost == 4) {
                 let decision = taken(&mut server, &[(subject, ask)]).0[0];
                 assert_eq!(decision.verdict(), Verdict::Impossible, "{cost} of {text}");
@@ -302,7 +303,7 @@ fn a_bucket_gives_a_take_back_that_others_have_followed() {
         let (limit, key) = (limit(text), Key::new(text));
         let subject = Subject::new("user", &key, &limit);
         let take_at = |server: &mut Server, micros| {
-            let asks = [(subject, Ask::ONE.max_wait(9 * tidegate::HOUR))];
+            let asks = [(subject, Ask::ONE.max_wait(9 * tidegate_core::HOUR))];
             let reply = server.run(&take(bids(&asks), at(micros))).expect("an answer");
             let (decisions, taken) = decided(reply, &asks).expect("readable");
             (decisions[0], taken[0].expect("it passed"))
@@ -323,15 +324,22 @@ fn a_bucket_gives_a_take_back_that_others_have_followed() {
         let left = left.expect("readable")[0];
         let one = limit.time_to_full() / u32::try_from(left.limit()).expect("few");
         let owed = left.reset_after();
-        assert_eq!(owed < one + 3 * tidegate::SECOND, comes_back, "{text}: {owed:?} of {one:?} are owed");
-        assert!(owed >= one - 2 * tidegate::SECOND, "{text}: no more came back than was taken, {owed:?}");
+        assert_eq!(
+            owed < one + 3 * tidegate_core::SECOND,
+            comes_back,
+            "{text}: {owed:?} of {one:?} are owed"
+        );
+        assert!(
+            owed >= one - 2 * tidegate_core::SECOND,
+            "{text}: no more came back than was taken, {owed:?}"
+        );
         let call = give_back(&target(&subject), &second, at(3_000_000));
         read_adjust(server.run(&call).expect("an answer")).expect("readable").expect("it was done");
         let call = peek(&bids(&[(subject, Ask::ONE)]), at(3_000_000));
         let left = seen(server.run(&call).expect("an answer"), &[(subject, Ask::ONE)]);
         let left = left.expect("readable")[0];
         let owed = left.reset_after();
-        assert_eq!(owed < 3 * tidegate::SECOND, comes_back, "{text}: in any order, {owed:?} are owed");
+        assert_eq!(owed < 3 * tidegate_core::SECOND, comes_back, "{text}: in any order, {owed:?} are owed");
     }
 }
 
@@ -358,7 +366,7 @@ fn a_log_goes_on_when_its_running_total_begins_anew() {
     assert_eq!(
         take_one(&mut server).verdict_in_ticks(),
         Verdict::Denied {
-            retry_after: tidegate::Ticks::saturating_from(Duration::from_micros(86_400_000_000 - 9))
+            retry_after: tidegate_core::Ticks::saturating_from(Duration::from_micros(86_400_000_000 - 9))
         }
     );
     server.command(&[b"DEL", &name]).expect("deleted");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tidegate::{
+use tidegate_core::{
     Adjusted, Adjustment, Algorithm, Ask, Clock as _, Cost, Decision, Key, Limit, ManualClock, Map, PermitId,
     Receipt, State, Subject, Ticks, Timestamp,
 };

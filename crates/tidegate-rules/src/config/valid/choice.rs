@@ -3,7 +3,7 @@
 //! Each table maps the words of a file to values. The first entry is the default, which a file may also write. Builders
 //! in code use the same tables in the other direction.
 
-use tidegate::{OnStoreFailure, WhenFull};
+use tidegate_core::{OnStoreFailure, WhenFull};
 use tidegate_support::nearest;
 
 use super::super::written::Written;

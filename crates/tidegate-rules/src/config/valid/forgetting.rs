@@ -3,7 +3,7 @@
 //! Only limits whose state is one word are kept in cells. The others are kept in a map, which forgets no live key; the
 //! setting would promise a bound on memory that it does not have.
 
-use tidegate::{Limit, WhenFull};
+use tidegate_core::{Limit, WhenFull};
 
 use super::super::written::{RuleText, Written};
 use super::Valid;

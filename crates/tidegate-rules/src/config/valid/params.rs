@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use tidegate::{Limit, LimitError};
+use tidegate_core::{Limit, LimitError};
 use tidegate_support::duration;
 
 use super::super::window::window;

@@ -1,6 +1,6 @@
 //! Interactions between rules: a rule that decides before another, backs it, or is stricter.
 
-use tidegate::{Algorithm, OnStoreFailure, WhenFull};
+use tidegate_core::{Algorithm, OnStoreFailure, WhenFull};
 
 use super::names::forged;
 use crate::key::{OnMissing, Part};

@@ -139,7 +139,7 @@ fn one_that_decided_matters_for_one_refill_after_its_end_and_makes_room_when_tha
     let ana = Override { instead: Instead::Limit(limit), ..ana };
     for (has_decided, until) in [(false, 100), (true, 160)] {
         assert_eq!(put(&overrides, key.clone(), ana.clone(), 0), Ok(()));
-        let of_rule = tidegate::PreparedLimit::of_rule("api", *rule.limit().unwrap());
+        let of_rule = tidegate_core::PreparedLimit::of_rule("api", *rule.limit().unwrap());
         if has_decided {
             let found = overrides.of(rule, &key, || 0).unwrap();
             found.limit(&limit, LimitInUse::Constant(&of_rule), 0);

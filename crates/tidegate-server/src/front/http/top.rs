@@ -29,7 +29,7 @@ struct TopKey {
     /// The number of requests of the key, approximately.
     asked: u64,
     /// The number of denials of the key, approximately.
-    refused: u64,
+    denied: u64,
     /// The maximum error of the counts: they may be too high by so much.
     error: u64,
 }
@@ -55,13 +55,8 @@ pub(super) fn top(query: &[u8], engine: &Engine) -> Result<Reply, Problem> {
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     let keys = gate.top(asked.rule.as_deref(), asked.keys).into_iter();
-    let keys = keys.map(|HotKey { rule, key, asked, refused, error, .. }| TopKey {
-        rule,
-        key,
-        asked,
-        refused,
-        error,
-    });
+    let keys =
+        keys.map(|HotKey { rule, key, asked, denied, error, .. }| TopKey { rule, key, asked, denied, error });
     Ok(Reply::of(&BTreeMap::from([("keys", keys.collect::<Vec<_>>())])))
 }
 

@@ -43,7 +43,7 @@ fn the_keys_that_were_denied_most_come_first() {
         }
     }
     let top = |talk: &mut Talk, query: &str| talk.get(&format!("/v1/top{query}")).json();
-    let key = |user: &str, asked: u64| json!({"rule": "a:b/c", "key": [user], "asked": asked, "refused": asked - 1, "error": 0});
+    let key = |user: &str, asked: u64| json!({"rule": "a:b/c", "key": [user], "asked": asked, "denied": asked - 1, "error": 0});
     assert_eq!(top(&mut talk, ""), json!({"keys": [key("bob", 6), key("ana", 4)]}));
     assert_eq!(top(&mut talk, "?n=1&rule=a:b/c"), json!({"keys": [key("bob", 6)]}));
     assert_eq!(top(&mut talk, "?rule=other"), json!({"keys": []}));

@@ -38,7 +38,7 @@ fn a_denial_is_cached_only_if_the_setting_allows_it() {
         let mut client = node.resp();
         let key = format!("TG.TAKE {is_cached} LIMIT 1/h");
         assert_eq!((0..5).map(|_| client.say(&key).number("allowed")).sum::<i64>(), 1);
-        assert_eq!(node.metric("tidegate_store_cached_refusals_total") > 0, is_cached);
+        assert_eq!(node.metric("tidegate_store_cached_denials_total") > 0, is_cached);
     }
 }
 

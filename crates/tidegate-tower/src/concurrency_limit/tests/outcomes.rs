@@ -55,7 +55,7 @@ fn what_another_layer_of_ours_refused_says_nothing_about_the_service() {
     let places = ConcurrencyLimiter::adaptive_builder(AdaptiveLimit::aimd(1..=1000).starting_at(100))
         .clock(clock.clone())
         .build();
-    let inner = crate::RateLimitLayer::new(tidegate::Limit::per_hour(1), crate::key::everyone());
+    let inner = crate::RateLimitLayer::new(tidegate_core::Limit::per_hour(1), crate::key::everyone());
     let judged = ConcurrencyLimitLayer::new(places.clone()).outcome(|_| Outcome::Overloaded);
     for layer in [ConcurrencyLimitLayer::new(places.clone()), judged] {
         let mut service = layer.layer(inner.layer(Hand::new()));

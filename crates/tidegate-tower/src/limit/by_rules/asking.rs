@@ -8,7 +8,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tidegate::StoreError;
+use tidegate_core::StoreError;
 use tidegate_rules::{Admission, Charges, Gate};
 
 use crate::limit::on_response::{HeldPermits, correct};

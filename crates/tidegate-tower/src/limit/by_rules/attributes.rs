@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use tidegate::Cost;
+use tidegate_core::Cost;
 use tidegate_rules::{Attributes, Grouping, Policy};
 
 use crate::answer::Reason;

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use tidegate::{DecidedBy, Verdict};
+use tidegate_core::{DecidedBy, Verdict};
 use tidegate_rules::{Admission, Attributes, Charges, Gate};
 
 use super::on_response::{HeldPermits, OnResponse, RuleSet, TakenByRules};
@@ -244,7 +244,7 @@ fn without_bill(admission: Admission) -> (Admission, Charges) {
 #[cfg(test)]
 mod tests {
     use http::{Request, StatusCode};
-    use tidegate::{StoreError, Zone};
+    use tidegate_core::{StoreError, Zone};
     use tidegate_rules::Policy;
 
     use super::*;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use http::Response;
-use tidegate::{Decision, Key, TrackedTake};
+use tidegate_core::{Decision, Key, TrackedTake};
 
 use crate::body::Held;
 use crate::head::ResponseHead;

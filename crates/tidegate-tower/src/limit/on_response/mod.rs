@@ -9,7 +9,7 @@ mod by_rules;
 use std::sync::Arc;
 
 use http::Response;
-use tidegate::{Decision, Key, TrackedTake};
+use tidegate_core::{Decision, Key, TrackedTake};
 
 use super::named_limiter::NamedLimiter;
 use super::settings::Settings;

@@ -103,16 +103,16 @@ fn requests_without_the_key_are_denied_exempt_or_counted_together() {
     assert_eq!(shared, [(200, true), (429, true), (200, true)]);
     let skipped = by(Box::new(move || RateLimitLayer::new(limit, key::header("x-user").or_skip())));
     assert_eq!(skipped, [(200, false), (200, false), (200, true)]);
-    let refused = by(Box::new(move || RateLimitLayer::new(limit, key::header("x-user").or_refuse())));
+    let refused = by(Box::new(move || RateLimitLayer::new(limit, key::header("x-user").or_deny())));
     assert_eq!(refused, [(400, false), (400, false), (200, true)]);
     let tuple =
-        by(Box::new(move || RateLimitLayer::new(limit, (key::path(), key::header("x-user").or_refuse()))));
+        by(Box::new(move || RateLimitLayer::new(limit, (key::path(), key::header("x-user").or_deny()))));
     assert_eq!(tuple, [(400, false), (400, false), (200, true)]);
 }
 
 #[test]
 fn a_denial_for_a_missing_key_has_no_retry_after() {
-    let layer = RateLimitLayer::new(Limit::per_hour(1), key::header("x-user").or_refuse());
+    let layer = RateLimitLayer::new(Limit::per_hour(1), key::header("x-user").or_deny());
     let response = now(&mut Counting::default().behind(&layer), Request::builder().body(()).unwrap());
     let document = problem(&response);
     assert_eq!((&document["status"], &document["title"]), (&400.into(), &"Bad Request".into()));
@@ -121,7 +121,7 @@ fn a_denial_for_a_missing_key_has_no_retry_after() {
 
 #[test]
 fn an_answer_of_one_s_own_takes_the_place_of_ours_and_the_fields_are_added() {
-    let layer = RateLimitLayer::new(Limit::per_hour(1), key::header("x-user").or_refuse())
+    let layer = RateLimitLayer::new(Limit::per_hour(1), key::header("x-user").or_deny())
         .named("api")
         .otherwise(|refused| {
             let status = match refused.reason() {

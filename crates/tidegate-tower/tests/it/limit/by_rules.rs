@@ -218,7 +218,7 @@ async fn attributes_that_have_to_be_asked_for_are_waited_for_and_may_refuse() {
         }
     });
     let mut service =
-        Counting::default().behind(&RateLimitLayer::rules(gate).attribute("user", user.or_refuse()));
+        Counting::default().behind(&RateLimitLayer::rules(gate).attribute("user", user.or_deny()));
     let mut statuses = Vec::new();
     for request in [super::of("ana"), super::of("bob"), super::of("ana"), Request::new(())] {
         statuses.push(service.call(request).await.unwrap().status().as_u16());

@@ -126,7 +126,7 @@ async fn a_call_waits_no_longer_than_its_caller_would() {
 
 #[tokio::test]
 async fn a_call_without_its_key_is_an_invalid_argument() {
-    let layer = RateLimitLayer::new(Limit::per_hour(1), key::Extract::or_refuse(key::header("x-api-key")));
+    let layer = RateLimitLayer::new(Limit::per_hour(1), key::Extract::or_deny(key::header("x-api-key")));
     let server = Health::behind(layer).await;
     let status = check(&mut server.connect().await, None).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument);

@@ -140,7 +140,7 @@ fn an_address_that_no_server_added_is_a_mistake_of_the_program_and_the_reply_has
     assert_eq!(statuses(RateLimitLayer::new(HOURLY, key::peer().or_share())), [200, 429]);
     assert_eq!(statuses(RateLimitLayer::new(HOURLY, of_peer_in().or_share())), [200, 429]);
     assert_eq!(statuses(RateLimitLayer::new(HOURLY, key::peer().or_skip())), [200, 200]);
-    assert_eq!(statuses(RateLimitLayer::new(HOURLY, key::peer().or_refuse())), [400, 400]);
+    assert_eq!(statuses(RateLimitLayer::new(HOURLY, key::peer().or_deny())), [400, 400]);
     assert_eq!(statuses(RateLimitLayer::new(HOURLY, key::header("x-none").or_share())), [200, 429]);
 }
 

@@ -20,7 +20,7 @@ pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     for (kind, number) in [
         ("timeout", status.timed_out),
         ("lost", status.lost),
-        ("refused", status.refused),
+        ("rejected", status.rejected),
         ("unreachable", status.unreachable),
         ("overloaded", status.overloaded),
         ("unreadable", status.unreadable),
@@ -31,7 +31,7 @@ pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     let connects = "Connection attempts to the store.";
     page.number("tidegate_store_connects_total", connects, status.connects);
     let cached = "Denials from the denial cache, without a store request.";
-    page.number("tidegate_store_cached_refusals_total", cached, status.cached);
+    page.number("tidegate_store_cached_denials_total", cached, status.cached);
 }
 
 /// Writes the decisions by decider, for limits that came with the request and for rules together.

@@ -111,7 +111,7 @@ fn rules_that_match_an_address_that_no_server_added_are_an_error_of_the_program(
     for meant in [rules().peer(key::peer().or_skip()), rules().attribute("ip", key::peer().or_skip())] {
         assert_eq!(now(&mut Counting::default().behind(&meant), without_address()).status(), StatusCode::OK);
     }
-    let refusing = rules().peer(key::peer().or_refuse());
+    let refusing = rules().peer(key::peer().or_deny());
     assert_eq!(
         now(&mut Counting::default().behind(&refusing), without_address()).status(),
         StatusCode::BAD_REQUEST
