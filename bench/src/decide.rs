@@ -157,7 +157,7 @@ fn each_algorithm() {
         })
         .collect();
     let times = measure(&mut candidates);
-    println!("{:<40} {:>8}", "through Limit and State, half refused", "ns");
+    println!("{:<40} {:>8}", "through Limit and State, half denied", "ns");
     for (candidate, time) in candidates.iter().zip(times) {
         println!("{:<40} {time:>8.1}", candidate.name);
     }

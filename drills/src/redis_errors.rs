@@ -139,7 +139,7 @@ fn answers(store: &RedisStore, someone: &Someone) -> Result<Duration, String> {
     loop {
         match wait(someone.take(store)) {
             Ok(true) => return Ok(watch.elapsed()),
-            Ok(false) => return Err(format!("{} is refused; its limit is {LIMIT}", someone.name)),
+            Ok(false) => return Err(format!("{} is denied; its limit is {LIMIT}", someone.name)),
             Err(error) if watch.elapsed() > NEVER => return Err(reason(&error)),
             Err(_) => pause(Duration::from_millis(1)),
         }

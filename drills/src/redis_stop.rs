@@ -189,14 +189,14 @@ fn judge(away: Away, calls: &Calls, outage: &Outage, (counted, report): (u64, &m
         none.is_ok() && count(CLOSED, false) > 0,
         "closed: no request is admitted",
         none.err().map_or_else(
-            || format!("{} refused", thousands(count(CLOSED, false))),
+            || format!("{} denied", thousands(count(CLOSED, false))),
             |breach| breach.to_string(),
         ),
     );
     report.claim(
         count(OPEN, false) == 0 && count(OPEN, true) > 0,
         "open: everybody is admitted",
-        format!("{} admitted, {} refused", thousands(count(OPEN, true)), count(OPEN, false)),
+        format!("{} admitted, {} denied", thousands(count(OPEN, true)), count(OPEN, false)),
     );
     let open = Judge::new(of(OPEN)).open(counted);
     report.claim(

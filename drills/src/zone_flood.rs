@@ -92,7 +92,7 @@ fn judge(plan: &Plan, found: &Found, report: &mut Report) {
         report.claim(found.least_live >= LEAST_LIVE, &claim, live(found));
     }
     report.claim(flood.above == 0, &claim(name, "no key above its bound"), flood.first_above());
-    report.claim(flood.let_back == 0, &claim(name, "who is refused stays so"), flood.first_let_back());
+    report.claim(flood.let_back == 0, &claim(name, "who is denied stays so"), flood.first_let_back());
     report.claim(flood.never == 0, &claim(name, "no request is denied for good"), flood.never);
     if plan.victims > 0 {
         judge_victims(plan, &found.victims, report);

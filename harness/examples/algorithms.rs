@@ -82,12 +82,12 @@ fn panel(name: &str, text: &str, max_wait: Ticks) -> Chart {
             )
             .color(Color::Allowed),
         )
-        .series(Series::marks("refused", Mark::Tick, at(&outcomes.denied, 27.5)).color(Color::Denied))
+        .series(Series::marks("denied", Mark::Tick, at(&outcomes.denied, 27.5)).color(Color::Denied))
         .series(Series::marks("happens later", Mark::Ring, at(&outcomes.delayed, 23.5)).color(Color::Delayed))
         .reference(Reference::horizontal(10.0, "10"))
         .note(format!("{} passed at once", outcomes.passed.len()))
         .note(format!("{} later", outcomes.delayed.len()))
-        .note(format!("{} refused", outcomes.denied.len()))
+        .note(format!("{} denied", outcomes.denied.len()))
         .note(format!("most in a second: {most}"))
 }
 
@@ -96,7 +96,7 @@ fn picture() -> String {
     let (none, second) = (Ticks::ZERO, Ticks::saturating_from(tidegate::SECOND));
     Panels::new("The same traffic through every algorithm")
         .subtitle("129 asks: a trickle, a burst at 1.3 s, 50 a second from 2.5 s to 4 s, two bursts around 7 s")
-        .description("One panel per algorithm: how many actions happened within the last second, which asks were refused and which happen later.")
+        .description("One panel per algorithm: how many actions happened within the last second, which asks were denied and which happen later.")
         .x(Axis::seconds("time").range(0.0, END as f64))
         .panel(panel("token-bucket", "10/s", none))
         .panel(panel("leaky-bucket, asked with a max wait", "10/s queue 9 leaky-bucket", second))

@@ -22,7 +22,7 @@ const SECTIONS: [Section<Flavour>; 6] = [
     ("one", "a token bucket beside a plain script", one),
     ("algorithms", "the other algorithms", algorithms),
     ("several", "one, three and five limits in one request", several::run),
-    ("store", "our store, with refusals that it remembers and without", store::run),
+    ("store", "our store, with denials that it remembers and without", store::run),
     ("served", "our server with its limits in the Redis", served::run),
     ("size", "bytes that a key takes", size::run),
 ];
@@ -70,9 +70,9 @@ const TIGHT: &[&str] = &["1/h"];
 const BARE: &str = "TIME, GET, SET only: 100,000 keys";
 const PLAIN: &str = "plain script: 100,000 keys, allowed";
 const OURS: &str = "tidegate: 100,000 keys, allowed";
-const PLAIN_REFUSED: &str = "plain script: 100,000 keys, refused";
+const PLAIN_REFUSED: &str = "plain script: 100,000 keys, denied";
 const PLAIN_HOT: &str = "plain script: one hot key, allowed";
-const PLAIN_HOT_REFUSED: &str = "plain script: one hot key, refused";
+const PLAIN_HOT_REFUSED: &str = "plain script: one hot key, denied";
 
 const MANY_ALLOWED: Side = Side {
     name: PLAIN,
@@ -102,11 +102,11 @@ const SIDES: [Side; 9] = [
     MANY_ALLOWED,
     ours(OURS, MANY_ALLOWED),
     MANY_REFUSED,
-    ours("tidegate: 100,000 keys, refused", MANY_REFUSED),
+    ours("tidegate: 100,000 keys, denied", MANY_REFUSED),
     HOT_ALLOWED,
     ours("tidegate: one hot key, allowed", HOT_ALLOWED),
     HOT_REFUSED,
-    ours("tidegate: one hot key, refused", HOT_REFUSED),
+    ours("tidegate: one hot key, denied", HOT_REFUSED),
 ];
 
 /// One token bucket beside the least that a limiter can be, and beside three calls without a decision.
@@ -167,7 +167,7 @@ fn algorithms(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
         refusing("pacer", &["1/h pacer"]),
         refusing("concurrency", &["1/h concurrency"]),
     ];
-    Sides::meet(&refused, &server)?.measure("each algorithm, 100,000 keys, refused", DEPTH)?;
+    Sides::meet(&refused, &server)?.measure("each algorithm, 100,000 keys, denied", DEPTH)?;
     Ok(Vec::new())
 }
 

@@ -20,7 +20,7 @@ const SIDES: [Side; 4] = [
     side(ONE, &["100/h burst 1000"]),
     side("three limits", &["100/h burst 1000", "200/h burst 2000", "300/h burst 3000"]),
     side(FIVE, FIVE_ALLOWED),
-    Side { verdict: Verdict::Refused, ..side("five limits, the last refuses", FIVE_REFUSED) },
+    Side { verdict: Verdict::Refused, ..side("five limits, the last denies", FIVE_REFUSED) },
 ];
 const FIVE_ALLOWED: &[&str] =
     &["100/h burst 1000", "200/h burst 2000", "300/h burst 3000", "400/h burst 4000", "500/h burst 5000"];

@@ -53,8 +53,8 @@ pub(super) fn run(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
     let runtime = Builder::new_current_thread().build().map_err(|error| error.to_string())?;
     let mut all = [
         Asked::new("100/h burst 1000: allowed", &server, PASSING, "100/h burst 1000", Verdict::Allowed)?,
-        Asked::new("1/h, held, refusals not remembered", &server, HELD, "1/h", Verdict::Refused)?,
-        Asked::new("1/h, held, refusals remembered", &server, HELD, "1/h", Verdict::Refused)?
+        Asked::new("1/h, held, denials not remembered", &server, HELD, "1/h", Verdict::Refused)?,
+        Asked::new("1/h, held, denials remembered", &server, HELD, "1/h", Verdict::Refused)?
             .remembering(&server)?,
     ];
     let start = now();

@@ -76,7 +76,7 @@ fn gates() -> Vec<(String, String, u64)> {
         format!("key = ['ip']\nlimit = '{TIGHT}'"),
     );
     gates.push(("Gate, 1 shadow applies".to_owned(), rules(1, &shadow), 1));
-    gates.push(("Gate, 1 rule refuses".to_owned(), rules(1, &refusing), 0));
+    gates.push(("Gate, 1 rule denies".to_owned(), rules(1, &refusing), 0));
     gates
 }
 

@@ -41,7 +41,7 @@ pub(super) fn run() -> Result<Vec<Goal>, String> {
     Ok(vec![
         Goal::at_most("tower/plain", added(TIDEGATE_PLAIN) / added(GOVERNOR_PLAIN), 1.15, 1.0),
         Goal::at_most("tower/fields", added(TIDEGATE) / added(GOVERNOR), 0.75, 0.7),
-        Goal::at_most("tower/refusing", mean(TIDEGATE_REFUSES) / mean(GOVERNOR_REFUSES), 1.0, 0.7),
+        Goal::at_most("tower/denying", mean(TIDEGATE_REFUSES) / mean(GOVERNOR_REFUSES), 1.0, 0.7),
     ])
 }
 
@@ -55,7 +55,7 @@ pub(super) fn ask(name: &str, times: &str) -> ExitCode {
     // The first finds no known caller yet, and of those that are refused it is the only one that passes.
     counted(1, &mut router);
     let refused = counted(times, &mut router);
-    println!("{name}: {refused} of {times} refused");
+    println!("{name}: {denied} of {times} denied");
     ExitCode::from(u8::from(refused != if side.refuses { times } else { 0 }))
 }
 

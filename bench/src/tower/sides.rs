@@ -25,8 +25,8 @@ pub(super) const GOVERNOR: &str = "tower_governor, fields";
 pub(super) const TIDEGATE: &str = "tidegate, fields";
 pub(super) const GOVERNOR_PLAIN: &str = "tower_governor, no fields";
 pub(super) const TIDEGATE_PLAIN: &str = "tidegate, no fields";
-pub(super) const GOVERNOR_REFUSES: &str = "tower_governor, refusing";
-pub(super) const TIDEGATE_REFUSES: &str = "tidegate, refusing";
+pub(super) const GOVERNOR_REFUSES: &str = "tower_governor, denying";
+pub(super) const TIDEGATE_REFUSES: &str = "tidegate, denying";
 
 /// One request in a nanosecond, and a burst that outlasts every bench.
 const PLENTY: u32 = 1_000_000_000;

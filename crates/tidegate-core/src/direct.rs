@@ -154,13 +154,13 @@ impl DirectLimiter {
     #[doc(alias("idempotent refund", "reservation"))]
     pub fn admit_tracked(&self, ask: Ask) -> (Decision, Option<TrackedTake>) {
         if let Some(decision) = self.inner.put_off(ask) {
-            return (decision, None);
+            return (trace::decided("", decision), None);
         }
         let account = self.inner.account(&only_key());
         let asked = WaiterAsk { ask, is_tracked: true };
         let (decision, receipt) = self.inner.take(&account, asked, None, AlgorithmParams::decide);
         let take = decision.is_allowed().then(|| TrackedTake::new(self.target(), account, receipt));
-        (decision, take)
+        (trace::decided("", decision), take)
     }
 
     /// Decides again while waiters are queued: they may all have left meanwhile.

@@ -42,15 +42,16 @@
 //!
 //! - `serde` implements `Serialize` and `Deserialize`: [`Limit`], [`Rate`], [`Algorithm`] and [`PermitId`] are their
 //!   texts, [`Verdict`] and [`Decision`] are structures, see [serialized form](Decision#serialized-form).
-//! - `tracing` emits events with the target `tidegate_core::trace`, without keys.
+//! - `tracing` emits events with the target `tidegate`, without keys.
 //!
 //! | level | message | fields | emitted at |
 //! |---|---|---|---|
 //! | debug | `denied` | `limiter`, `limit`, `remaining`, `retry_after` | a denial by `admit` |
-//! | warn | `remote store failed` | `error` | a take that the remote store of a [`FallbackStore`] did not decide |
+//! | warn | `remote store failed` | `error` | the first take that the remote store of a [`FallbackStore`] did not decide |
+//! | info | `remote store recovered` | none | the first take that it decided again |
 //!
-//! A denial is emitted by `admit` and `admit_tracked` of [`Limiter`] and [`SharedLimiter`], by `admit` and `admit_with`
-//! of [`DirectLimiter`], and by `admit` of [`Pacer`]. Other calls, such as `acquire` and [`admit_all`], emit none.
+//! A denial is emitted by `admit` and `admit_tracked` of [`Limiter`], [`SharedLimiter`] and [`DirectLimiter`], and by
+//! `admit` of [`Permits`] and [`Pacer`]. Other calls, such as `acquire` and [`admit_all`], emit none.
 //!
 //! `limiter` is the name that was given to [`Limiter::on`] or [`SharedLimiter::on`]. It is empty for [`Limiter::new`]
 //! and for limiters without keys. `limit` and `remaining` are those of the [`Decision`]. `retry_after` is absent if no

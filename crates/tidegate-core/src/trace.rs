@@ -3,12 +3,12 @@
 //! | level | event | fields |
 //! |---|---|---|
 //! | debug | `denied` | `limiter` (its name), `limit`, `remaining`, `retry_after` (none if no wait helps) |
-//! | warn | `remote store failed` | `error` |
+//! | warn | `remote store failed` | `error`, with its causes; at the first failure after a reply |
+//! | info | `remote store recovered` | none; at the first reply after a failure |
 //!
-//! Keys are no fields: they may be addresses or names of persons.
+//! The target is `tidegate`. Keys are no fields: they may be addresses or names of persons.
 
 use crate::decision::Decision;
-use crate::store::StoreError;
 
 /// Emits an event if the ask was denied.
 #[inline(always)]
@@ -26,6 +26,7 @@ pub(crate) fn decided(limiter: &str, decision: Decision) -> Decision {
 #[cold]
 fn denied(limiter: &str, decision: &Decision) {
     tracing::debug!(
+        target: "tidegate",
         limiter,
         limit = decision.limit(),
         remaining = decision.remaining(),
@@ -34,11 +35,18 @@ fn denied(limiter: &str, decision: &Decision) {
     );
 }
 
-/// Emits an event about a failure of a remote store, in place of which its fallback decides.
+/// Emits an event when a remote store begins to fail. Its fallback decides from then on.
 #[inline(always)]
-pub(crate) fn store_failed(error: &StoreError) {
+pub(crate) fn store_failed(error: impl FnOnce() -> String) {
     #[cfg(feature = "tracing")]
-    tracing::warn!(error = error as &dyn std::error::Error, "remote store failed");
+    tracing::warn!(target: "tidegate", error = error(), "remote store failed");
     #[cfg(not(feature = "tracing"))]
     let _ = error;
+}
+
+/// Emits an event when a remote store replies again.
+#[inline(always)]
+pub(crate) fn store_recovered() {
+    #[cfg(feature = "tracing")]
+    tracing::info!(target: "tidegate", "remote store recovered");
 }

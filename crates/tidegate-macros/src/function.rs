@@ -124,7 +124,7 @@ impl Function {
         if let Some(second) = self.attributes.iter().find(|attribute| is_ours(attribute)) {
             return Err(Error::new_spanned(
                 second,
-                "a function has one #[rate_limit]: of two, one would be spent although the other refuses; \
+                "a function has one #[rate_limit]: of two, one would be spent although the other denies; \
                  leave one out, and ask for both or neither in the body with `tidegate::admit_all`",
             ));
         }

@@ -11,7 +11,7 @@
 //! | `rules` | `rules` | policies: which limits apply to a request |
 //! | `redis` | `redis` | states that many machines share, on Redis or Valkey |
 //! | `tower` | `tower` | layers for any `http` service |
-//! | `axum` | `tower::DeniedResponse` | `IntoResponse`: denials as responses of axum handlers; with `tower` |
+//! | `axum` | `tower::DeniedResponse` | `IntoResponse`: denials as responses of axum handlers; enables `tower` |
 //! | `outbound` | `outbound` | a layer for clients that obeys the limits of servers |
 //! | `serde` | – | limits, rates and algorithms as their texts; decisions as [structures](Decision#serialized-form) |
 //! | `tracing` | – | [events](#events) at denials, and at failures of a remote store |
@@ -75,12 +75,13 @@
 //!
 //! # Events
 //!
-//! With the feature `tracing`, events have the target `tidegate_core::trace`:
+//! With the feature `tracing`, events have the target `tidegate`:
 //!
 //! | level | message | fields | emitted at |
 //! |---|---|---|---|
 //! | debug | `denied` | `limiter`, `limit`, `remaining`, `retry_after` | a denial by `admit`, not by `acquire` |
-//! | warn | `remote store failed` | `error` | a take that the remote store of a [`FallbackStore`] did not decide |
+//! | warn | `remote store failed` | `error` | the first take that the remote store of a [`FallbackStore`] did not decide |
+//! | info | `remote store recovered` | none | the first take that it decided again |
 //!
 //! `limiter` is the name that was given to [`Limiter::on`] or [`SharedLimiter::on`], and empty for [`Limiter::new`].
 //! Keys are never logged. The page of the crate [`tidegate_core`] lists the calls and the fields.

@@ -73,7 +73,7 @@ pub enum Outcome {
 /// let mut estimator = Estimator::new(&AdaptiveLimit::aimd(1..=100).starting_at(10));
 /// for call in 0..100 {
 ///     let (now, latency) = (Timestamp::from_ticks(1_000 + call), Ticks::ZERO);
-///     estimator.observe(Sample { now, latency, in_flight: 10, outcome: Outcome::Overloaded });
+///     estimator.observe(Sample::new(now, latency, 10, Outcome::Overloaded));
 /// }
 /// assert!(estimator.limit() < 10);
 /// ```

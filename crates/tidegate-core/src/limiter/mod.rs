@@ -316,7 +316,7 @@ impl Limiter {
 
     pub(crate) fn admit_named(&self, name: &EncodedKey, ask: Option<Ask>) -> Decision {
         let account = self.inner.account(name);
-        self.inner.admit(&account, ask)
+        trace::decided(self.inner.namespace.name(), self.inner.admit(&account, ask))
     }
 
     pub(crate) fn release_named(&self, name: &EncodedKey, permit: PermitId) -> bool {

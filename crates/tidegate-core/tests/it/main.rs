@@ -59,6 +59,8 @@ mod shared_limiter;
 mod sketch;
 mod small_world;
 mod text_as_limit;
+#[cfg(feature = "tracing")]
+mod traced;
 mod traces;
 mod versions;
 mod waiting;

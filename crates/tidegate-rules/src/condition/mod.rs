@@ -64,9 +64,10 @@ const MAX_PAIRS: usize = 1 << 20;
 /// Names have letters, digits and `_ - .`, at most 128 bytes. Except for the names of header fields they are compared
 /// byte by byte: `User` is another attribute than `user`.
 ///
-/// A layer of `tidegate::tower` sets all attributes of this table but the last, which the program adds by
-/// `RateLimitLayer::attribute`. It decodes query parameters as forms are decoded. A program that calls
-/// [`Gate::admit`](crate::Gate::admit) sets every attribute itself, by [`Attributes::set`](crate::Attributes::set).
+/// The layer `RateLimitLayer::rules` of `tidegate::tower` sets all attributes of this table but the last, which the
+/// program adds by `RateLimitLayer::attribute`. It decodes query parameters as forms are decoded, and removes the
+/// quotes around a cookie. A program that calls [`Gate::admit`](crate::Gate::admit) sets every attribute itself, by
+/// [`Attributes::set`](crate::Attributes::set).
 ///
 /// # Patterns
 ///

@@ -127,27 +127,26 @@ impl StoreMeter {
         }
     }
 
-    /// Records a reply of the store.
-    pub(super) fn answered(&self) {
+    /// Records a reply of the store. Returns true if the take before it failed.
+    pub(super) fn answered(&self) -> bool {
         // A load alone does not take the cache line from other threads.
-        if self.is_failing.load(Ordering::Relaxed) {
-            self.is_failing.store(false, Ordering::Relaxed);
-        }
+        self.is_failing.load(Ordering::Relaxed) && self.is_failing.swap(false, Ordering::Relaxed)
     }
 
-    /// Records a failure of the store.
-    pub(super) fn failed(&self, error: &StoreError, at: Timestamp) {
+    /// Records a failure of the store. Returns true unless the take before it failed, too.
+    pub(super) fn failed(&self, error: &StoreError, at: Timestamp) -> bool {
         self.failed.fetch_add(1, Ordering::Relaxed);
-        self.is_failing.store(true, Ordering::Relaxed);
+        let is_first = !self.is_failing.swap(true, Ordering::Relaxed);
         // Many requests fail at once, and any one of their errors is sufficient.
         if let Ok(mut last) = self.last.try_lock() {
             *last = Some(StoreFailure { at, error: in_one_line(error) });
         }
+        is_first
     }
 }
 
 /// Returns an error and its causes, in one line.
-fn in_one_line(error: &StoreError) -> String {
+pub(super) fn in_one_line(error: &StoreError) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

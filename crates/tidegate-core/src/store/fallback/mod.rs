@@ -37,6 +37,7 @@ use crate::decision::{Decision, PermitId};
 use crate::decisions::{DecidedBy, Decisions};
 use crate::few::Few;
 use crate::limit::Limit;
+use crate::trace;
 
 /// A remote store with a fallback: a policy that decides while it is down, and an in-memory store of this node for the
 /// policy `local`. Clones share it.
@@ -125,14 +126,15 @@ impl FallbackStore {
         });
         match answer {
             Ok(decisions) => {
-                if !decisions.is_remembered() {
-                    self.meter.answered();
+                if !decisions.is_remembered() && self.meter.answered() {
+                    trace::store_recovered();
                 }
                 Ok(decisions.by(DecidedBy::Remote))
             }
             Err(error) => {
-                self.meter.failed(&error, self.local.now());
-                crate::trace::store_failed(&error);
+                if self.meter.failed(&error, self.local.now()) {
+                    trace::store_failed(|| meter::in_one_line(&error));
+                }
                 let policies: Option<Vec<_>> =
                     asks.iter().map(|(subject, _)| self.policy_of(subject)).collect();
                 policies.map(|policies| self.decide(asks, &policies)).ok_or(error)
