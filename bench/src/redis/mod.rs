@@ -60,7 +60,7 @@ fn legend(flavour: Flavour) -> String {
 const PIPELINES: [usize; 3] = [1, 16, 64];
 /// A client waits for the reply before the next request, as callers of a limiter do.
 const ALONE: usize = 1;
-/// Under it many keys are never refused here, and never at rest.
+/// Under it many keys are never denied here, and never at rest.
 const ROOMY: &[&str] = &["100/h burst 1000"];
 /// The same for a key that everybody asks about.
 const ROOMY_HOT: &[&str] = &["1000/s burst 100000000"];
@@ -70,9 +70,9 @@ const TIGHT: &[&str] = &["1/h"];
 const BARE: &str = "TIME, GET, SET only: 100,000 keys";
 const PLAIN: &str = "plain script: 100,000 keys, allowed";
 const OURS: &str = "tidegate: 100,000 keys, allowed";
-const PLAIN_REFUSED: &str = "plain script: 100,000 keys, denied";
+const PLAIN_DENIED: &str = "plain script: 100,000 keys, denied";
 const PLAIN_HOT: &str = "plain script: one hot key, allowed";
-const PLAIN_HOT_REFUSED: &str = "plain script: one hot key, denied";
+const PLAIN_HOT_DENIED: &str = "plain script: one hot key, denied";
 
 const MANY_ALLOWED: Side = Side {
     name: PLAIN,
@@ -82,17 +82,12 @@ const MANY_ALLOWED: Side = Side {
     keys: Keys::Many,
     verdict: Verdict::Allowed,
 };
-const MANY_REFUSED: Side = Side {
-    name: PLAIN_REFUSED,
-    base: PLAIN_REFUSED,
-    limits: TIGHT,
-    verdict: Verdict::Refused,
-    ..MANY_ALLOWED
-};
+const MANY_DENIED: Side =
+    Side { name: PLAIN_DENIED, base: PLAIN_DENIED, limits: TIGHT, verdict: Verdict::Denied, ..MANY_ALLOWED };
 const HOT_ALLOWED: Side =
     Side { name: PLAIN_HOT, base: PLAIN_HOT, limits: ROOMY_HOT, keys: Keys::Hot, ..MANY_ALLOWED };
-const HOT_REFUSED: Side =
-    Side { name: PLAIN_HOT_REFUSED, base: PLAIN_HOT_REFUSED, keys: Keys::Hot, ..MANY_REFUSED };
+const HOT_DENIED: Side =
+    Side { name: PLAIN_HOT_DENIED, base: PLAIN_HOT_DENIED, keys: Keys::Hot, ..MANY_DENIED };
 
 /// The peer, with whom others are compared.
 const PEER: Side = MANY_ALLOWED;
@@ -101,12 +96,12 @@ const SIDES: [Side; 9] = [
     Side { name: BARE, who: Who::Bare, ..MANY_ALLOWED },
     MANY_ALLOWED,
     ours(OURS, MANY_ALLOWED),
-    MANY_REFUSED,
-    ours("tidegate: 100,000 keys, denied", MANY_REFUSED),
+    MANY_DENIED,
+    ours("tidegate: 100,000 keys, denied", MANY_DENIED),
     HOT_ALLOWED,
     ours("tidegate: one hot key, allowed", HOT_ALLOWED),
-    HOT_REFUSED,
-    ours("tidegate: one hot key, denied", HOT_REFUSED),
+    HOT_DENIED,
+    ours("tidegate: one hot key, denied", HOT_DENIED),
 ];
 
 /// One token bucket beside the least that a limiter can be, and beside three calls without a decision.
@@ -156,18 +151,18 @@ fn algorithms(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
     Sides::meet(&allowed, &server)?.measure("each algorithm, 100,000 keys, allowed", DEPTH)?;
     drop(server);
     let server = Server::redis(flavour)?;
-    let refused = [
+    let denied = [
         PEER,
-        refusing("token-bucket", &["1/h"]),
-        refusing("leaky-bucket", &["1/h queue 0 leaky-bucket"]),
-        refusing("fixed-window", &["1/d fixed-window"]),
-        refusing("sliding-log", &["1/h sliding-log"]),
-        refusing("sliding-window, 16 slots", &["1/h sliding-window"]),
-        refusing("sliding-window, estimate", &["1/d sliding-window mode estimate"]),
-        refusing("pacer", &["1/h pacer"]),
-        refusing("concurrency", &["1/h concurrency"]),
+        denying("token-bucket", &["1/h"]),
+        denying("leaky-bucket", &["1/h queue 0 leaky-bucket"]),
+        denying("fixed-window", &["1/d fixed-window"]),
+        denying("sliding-log", &["1/h sliding-log"]),
+        denying("sliding-window, 16 slots", &["1/h sliding-window"]),
+        denying("sliding-window, estimate", &["1/d sliding-window mode estimate"]),
+        denying("pacer", &["1/h pacer"]),
+        denying("concurrency", &["1/h concurrency"]),
     ];
-    Sides::meet(&refused, &server)?.measure("each algorithm, 100,000 keys, denied", DEPTH)?;
+    Sides::meet(&denied, &server)?.measure("each algorithm, 100,000 keys, denied", DEPTH)?;
     Ok(Vec::new())
 }
 
@@ -175,6 +170,6 @@ fn passing(name: &'static str, limits: &'static [&'static str]) -> Side {
     Side { name, base: PLAIN, who: Who::Ours, limits, ..PEER }
 }
 
-fn refusing(name: &'static str, limits: &'static [&'static str]) -> Side {
-    Side { verdict: Verdict::Refused, ..passing(name, limits) }
+fn denying(name: &'static str, limits: &'static [&'static str]) -> Side {
+    Side { verdict: Verdict::Denied, ..passing(name, limits) }
 }

@@ -20,12 +20,12 @@ const SIDES: [Side; 4] = [
     side(ONE, &["100/h burst 1000"]),
     side("three limits", &["100/h burst 1000", "200/h burst 2000", "300/h burst 3000"]),
     side(FIVE, FIVE_ALLOWED),
-    Side { verdict: Verdict::Refused, ..side("five limits, the last denies", FIVE_REFUSED) },
+    Side { verdict: Verdict::Denied, ..side("five limits, the last denies", FIVE_DENIED) },
 ];
 const FIVE_ALLOWED: &[&str] =
     &["100/h burst 1000", "200/h burst 2000", "300/h burst 3000", "400/h burst 4000", "500/h burst 5000"];
 /// The fifth lets each key pass once, before anything is measured.
-const FIVE_REFUSED: &[&str] = &[
+const FIVE_DENIED: &[&str] = &[
     "100/h burst 1000",
     "200/h burst 2000",
     "300/h burst 3000",

@@ -119,7 +119,7 @@ const WRITES: [&str; 5] = ["set", "psetex", "decrby", "mset", "zadd"];
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
     Allowed,
-    Refused,
+    Denied,
 }
 
 /// A name, whose script is called, under which limits, about which keys, and what it says to all.
@@ -147,7 +147,7 @@ impl Side {
         Ok(candidate)
     }
 
-    /// Whether the server does what is measured: who is allowed is written down, who is refused is not.
+    /// Whether the server does what is measured: who is allowed is written down, who is denied is not.
     fn judge(&self, candidate: &mut Candidate<'_>, server: &Server) -> Result<(), String> {
         server.wake()?;
         let before = Counted::of(server)?;
@@ -156,7 +156,7 @@ impl Side {
         let (calls, writes) = (after.calls - before.calls, after.writes - before.writes);
         let is_right = match self.verdict {
             Verdict::Allowed => writes >= calls,
-            Verdict::Refused => writes == 0,
+            Verdict::Denied => writes == 0,
         };
         let problem = || format!("{}: {calls} calls wrote {writes} times, not {:?}", self.name, self.verdict);
         if is_right { Ok(()) } else { Err(problem()) }

@@ -1,4 +1,4 @@
-//! Our store with many who ask at once: about keys held at their limit, with refusals remembered and not, and about
+//! Our store with many who ask at once: about keys held at their limit, with denials remembered and not, and about
 //! keys that pass.
 
 use std::rc::Rc;
@@ -53,8 +53,8 @@ pub(super) fn run(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
     let runtime = Builder::new_current_thread().build().map_err(|error| error.to_string())?;
     let mut all = [
         Asked::new("100/h burst 1000: allowed", &server, PASSING, "100/h burst 1000", Verdict::Allowed)?,
-        Asked::new("1/h, held, denials not remembered", &server, HELD, "1/h", Verdict::Refused)?,
-        Asked::new("1/h, held, denials remembered", &server, HELD, "1/h", Verdict::Refused)?
+        Asked::new("1/h, held, denials not remembered", &server, HELD, "1/h", Verdict::Denied)?,
+        Asked::new("1/h, held, denials remembered", &server, HELD, "1/h", Verdict::Denied)?
             .remembering(&server)?,
     ];
     let start = now();
@@ -71,7 +71,7 @@ pub(super) fn run(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
     }
     print(&all);
     let calls: f64 = all[2].rounds.iter().map(|sample| sample.calls * ASKS as f64).sum();
-    // A refusal is remembered for ten seconds at most, then each key is asked about once more.
+    // A denial is remembered for ten seconds at most, then each key is asked about once more.
     let due = HELD as f64 * (start.elapsed().as_secs() / 10 + 1) as f64;
     Ok(vec![Goal::at_most("redis/calls-while-held", (calls - due).max(0.0), 0.0, 0.0)])
 }

@@ -11,7 +11,7 @@ use harness::Goal;
 
 const TIMES: u64 = 5_000;
 const IP: &str = "192.0.2.7";
-/// What refuses nearly everything.
+/// What denies nearly everything.
 const TIGHT: &str = "1/h";
 
 /// Prints a table, the take without rules first. There is no goal.
@@ -35,7 +35,7 @@ pub(super) fn run() -> Vec<Goal> {
         let gate = Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20))
             .expect("the store supports the policy");
         let request = request();
-        // The first of those that are refused is not.
+        // The first of those that are denied is not.
         passes(&gate, &request);
         candidates.push(Candidate::new(name, TIMES, told, move || u64::from(passes(&gate, &request))));
     }
@@ -71,12 +71,12 @@ fn gates() -> Vec<(String, String, u64)> {
         let counting = format!("key = ['ip']\nlimit = '{ROOMY}'");
         gates.push((format!("Gate, {applying} rules apply"), rules(applying, &counting), 1));
     }
-    let (shadow, refusing) = (
+    let (shadow, denying) = (
         format!("key = ['ip']\nmode = 'shadow'\nlimit = '{ROOMY}'"),
         format!("key = ['ip']\nlimit = '{TIGHT}'"),
     );
     gates.push(("Gate, 1 shadow applies".to_owned(), rules(1, &shadow), 1));
-    gates.push(("Gate, 1 rule denies".to_owned(), rules(1, &refusing), 0));
+    gates.push(("Gate, 1 rule denies".to_owned(), rules(1, &denying), 0));
     gates
 }
 

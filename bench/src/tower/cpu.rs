@@ -19,7 +19,7 @@ const TURN: Duration = Duration::from_millis(1000);
 /// Prints a table.
 pub(super) fn run() -> Result<Vec<Goal>, String> {
     let mut servers = Vec::new();
-    for side in SIDES.iter().filter(|side| !side.refuses) {
+    for side in SIDES.iter().filter(|side| !side.denies) {
         servers.push((side.name, Server::ourselves(&["tower", "serve", side.name])?));
     }
     let mut candidates = Vec::new();

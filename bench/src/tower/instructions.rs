@@ -12,8 +12,8 @@ use harness::Goal;
 use tower::Service;
 
 use super::sides::{
-    BARE, GOVERNOR, GOVERNOR_PLAIN, GOVERNOR_REFUSES, PEER, SIDES, TIDEGATE, TIDEGATE_PLAIN,
-    TIDEGATE_REFUSES, side,
+    BARE, GOVERNOR, GOVERNOR_DENIES, GOVERNOR_PLAIN, PEER, SIDES, TIDEGATE, TIDEGATE_DENIES, TIDEGATE_PLAIN,
+    side,
 };
 use crate::callgrind::mean;
 
@@ -41,7 +41,7 @@ pub(super) fn run() -> Result<Vec<Goal>, String> {
     Ok(vec![
         Goal::at_most("tower/plain", added(TIDEGATE_PLAIN) / added(GOVERNOR_PLAIN), 1.15, 1.0),
         Goal::at_most("tower/fields", added(TIDEGATE) / added(GOVERNOR), 0.75, 0.7),
-        Goal::at_most("tower/denying", mean(TIDEGATE_REFUSES) / mean(GOVERNOR_REFUSES), 1.0, 0.7),
+        Goal::at_most("tower/denying", mean(TIDEGATE_DENIES) / mean(GOVERNOR_DENIES), 1.0, 0.7),
     ])
 }
 
@@ -52,14 +52,14 @@ pub(super) fn ask(name: &str, times: &str) -> ExitCode {
         return ExitCode::from(2);
     };
     let mut router = (side.router)();
-    // The first finds no known caller yet, and of those that are refused it is the only one that passes.
+    // The first finds no known caller yet, and of those that are denied it is the only one that passes.
     counted(1, &mut router);
-    let refused = counted(times, &mut router);
+    let denied = counted(times, &mut router);
     println!("{name}: {denied} of {times} denied");
-    ExitCode::from(u8::from(refused != if side.refuses { times } else { 0 }))
+    ExitCode::from(u8::from(denied != if side.denies { times } else { 0 }))
 }
 
-/// What valgrind counts: how many were refused.
+/// What valgrind counts: how many were denied.
 #[inline(never)]
 fn counted(times: u32, router: &mut Router) -> u32 {
     (0..times).map(|_| u32::from(status(router) == StatusCode::TOO_MANY_REQUESTS)).sum()

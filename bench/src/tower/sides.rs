@@ -16,7 +16,7 @@ pub(super) const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192
 /// One router, and what becomes of requests to it.
 pub(super) struct Side {
     pub(super) name: &'static str,
-    pub(super) refuses: bool,
+    pub(super) denies: bool,
     pub(super) router: fn() -> Router,
 }
 
@@ -25,20 +25,20 @@ pub(super) const GOVERNOR: &str = "tower_governor, fields";
 pub(super) const TIDEGATE: &str = "tidegate, fields";
 pub(super) const GOVERNOR_PLAIN: &str = "tower_governor, no fields";
 pub(super) const TIDEGATE_PLAIN: &str = "tidegate, no fields";
-pub(super) const GOVERNOR_REFUSES: &str = "tower_governor, denying";
-pub(super) const TIDEGATE_REFUSES: &str = "tidegate, denying";
+pub(super) const GOVERNOR_DENIES: &str = "tower_governor, denying";
+pub(super) const TIDEGATE_DENIES: &str = "tidegate, denying";
 
 /// One request in a nanosecond, and a burst that outlasts every bench.
 const PLENTY: u32 = 1_000_000_000;
 
 pub(super) const SIDES: [Side; 7] = [
-    Side { name: BARE, refuses: false, router: bare },
-    Side { name: GOVERNOR, refuses: false, router: || governor_with_fields(1, PLENTY) },
-    Side { name: TIDEGATE, refuses: false, router: || tidegate(plenty(), Dialect::Ietf) },
-    Side { name: GOVERNOR_PLAIN, refuses: false, router: governor_without_fields },
-    Side { name: TIDEGATE_PLAIN, refuses: false, router: || tidegate(plenty(), Dialect::None) },
-    Side { name: GOVERNOR_REFUSES, refuses: true, router: || governor_with_fields(HOUR, 1) },
-    Side { name: TIDEGATE_REFUSES, refuses: true, router: || tidegate(Limit::per_hour(1), Dialect::Ietf) },
+    Side { name: BARE, denies: false, router: bare },
+    Side { name: GOVERNOR, denies: false, router: || governor_with_fields(1, PLENTY) },
+    Side { name: TIDEGATE, denies: false, router: || tidegate(plenty(), Dialect::Ietf) },
+    Side { name: GOVERNOR_PLAIN, denies: false, router: governor_without_fields },
+    Side { name: TIDEGATE_PLAIN, denies: false, router: || tidegate(plenty(), Dialect::None) },
+    Side { name: GOVERNOR_DENIES, denies: true, router: || governor_with_fields(HOUR, 1) },
+    Side { name: TIDEGATE_DENIES, denies: true, router: || tidegate(Limit::per_hour(1), Dialect::Ietf) },
 ];
 
 /// In nanoseconds.
