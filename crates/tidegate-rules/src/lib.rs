@@ -39,6 +39,8 @@ mod condition;
 pub mod config;
 mod differences;
 mod gate;
+#[cfg(feature = "http")]
+mod http_parts;
 mod index;
 mod key;
 mod normalized;
@@ -57,6 +59,8 @@ pub use gate::{
     OverrideWarning, Prepared, PutOverride, RuleCounts, RuleExplained, ShadowCounts, Stretch, SystemCalendar,
     UnsupportedPolicy, WallClock,
 };
+#[cfg(feature = "http")]
+pub use http_parts::HttpParts;
 pub use key::{Grouping, OnMissing, OnRepeated};
 #[doc(hidden)]
 pub use normalized::plain_host;

@@ -22,6 +22,8 @@ mod futures;
 mod nearest;
 mod percent;
 mod recent;
+#[cfg(feature = "http")]
+mod request;
 mod rounding;
 mod size;
 #[cfg(feature = "toml")]
@@ -44,5 +46,7 @@ pub use denial::{
     Dialect, HeaderBuf, LimitStatus, PolicyHeader, Problem, ProblemKind, policy_value, put_fields,
     put_fields_on, put_json, put_number, put_remaining, put_violated,
 };
+#[cfg(feature = "http")]
+pub use request::{Form, MAX_HOPS, NoNetwork, TrustedProxies, cookies, from_the_right, headers, query};
 #[cfg(feature = "toml")]
 pub use toml_text::{decimal, kind_of, syntax, written_as_text};

@@ -68,6 +68,11 @@ impl<'r> Head<'r> {
         self.uri.path()
     }
 
+    /// Returns the query of the URI, as it was written.
+    pub(crate) fn query(self) -> Option<&'r [u8]> {
+        self.uri.query().map(str::as_bytes)
+    }
+
     /// Returns all header fields.
     #[inline]
     pub fn headers(self) -> &'r HeaderMap {

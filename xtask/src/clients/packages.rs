@@ -54,6 +54,9 @@ pub(super) const CHROMIUM: Package = Package { name: "chromium", is_there: || ha
 pub(super) const CHROMIUM_DRIVER: Package =
     Package { name: "chromium-driver", is_there: || has_program("chromedriver") };
 
+/// Stands in front of the server as a gateway.
+pub(super) const NGINX: Package = Package { name: "nginx-light", is_there: || has_system_program("nginx") };
+
 /// Python alone is often there, but cannot make an environment that has pip.
 pub(super) const PYTHON: Package = Package {
     name: "python3-venv",

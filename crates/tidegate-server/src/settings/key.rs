@@ -11,7 +11,9 @@ use tidegate_support::{duration, positive, size};
 use super::address::address;
 use super::shared::{deadline, prefix, url};
 use super::token::TokenSource;
-use super::value::{count, dialect, kind, on_store_failure, unfinished, yes_or_no};
+use super::value::{
+    count, denial_status, dialect, kind, on_store_failure, trusted_proxies, unfinished, yes_or_no,
+};
 use super::written::{Draft, SettingValue};
 
 /// The largest accepted number of threads: more than any machine has processors.
@@ -113,6 +115,16 @@ pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
             .help("Dialect of the rate-limit header fields over HTTP: ietf, draft07, draft03, x-ratelimit or none")
             .default("ietf")
             .set(|draft, said| dialect(&said.text).map(|value| draft.settings.headers = value)),
+        server("trusted_proxies", "NETWORKS")
+            .help("Proxies in front of the one that asks at /v1/auth, as in 10.0.0.0/8,192.0.2.7: their items of X-Forwarded-For are not the client")
+            .example("10.0.0.0/8,192.0.2.7")
+            .set(|draft, said| {
+                trusted_proxies(&said.text).map(|value| draft.settings.auth.trusted_proxies = value)
+            }),
+        server("auth_denial_status", "STATUS")
+            .help("Status code of a denial at /v1/auth: 429, or 403 for nginx, which turns 429 into 500")
+            .default("429")
+            .set(|draft, said| denial_status(&said.text).map(|value| draft.settings.auth.denial_status = value)),
         server("threads", "N")
             .help("Number of worker threads; by default one per processor")
             .example("4")
@@ -299,11 +311,13 @@ mod tests {
             text: text.to_owned(),
             place: Place::Flag,
         };
-        let other = ["127.0.0.1:1", "127.0.0.1:2", "none", "7", "17MiB", "7s", "7s", "7s", "7s", "7KiB"];
+        let other =
+            ["127.0.0.1:1", "127.0.0.1:2", "none", "403", "7", "17MiB", "7s", "7s", "7s", "7s", "7KiB"];
         let names = [
             "resp",
             "http",
             "headers",
+            "auth_denial_status",
             "max_connections",
             "max_unfinished",
             "idle_timeout",

@@ -42,13 +42,14 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use hyper::StatusCode;
 use tidegate_rules::Policy;
 
 pub(crate) use complaint::{ComplaintRecord, SettingsError};
 pub(crate) use key::{KEYS, SettingKey, TOKEN};
 pub(crate) use load::{Loaded, Source, names_store_file, text_of};
 pub use shared::{Credentials, Hidden, SharedSettings};
-pub use tidegate_support::Dialect;
+pub use tidegate_support::{Dialect, NoNetwork, TrustedProxies};
 pub use token::Token;
 pub(crate) use token::TokenSource;
 pub(crate) use written::{Place, SettingValue};
@@ -78,12 +79,25 @@ pub struct Settings {
     pub store: StoreSettings,
     /// The dialect of rate-limit header fields in HTTP replies.
     pub headers: Dialect,
+    /// The replies to reverse proxies, which ask at `/v1/auth`.
+    pub auth: AuthSettings,
     /// The number of worker threads.
     pub threads: NonZeroUsize,
     /// Resource limits.
     pub bounds: Bounds,
     /// The rules in force at the start. A reload can replace them.
     pub policy: Policy,
+}
+
+/// The replies to reverse proxies, which ask at `/v1/auth`.
+#[doc(alias = "forward auth")]
+#[doc(alias = "auth_request")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthSettings {
+    /// The proxies in front of the one that asks. They may append to `X-Forwarded-For`.
+    pub trusted_proxies: TrustedProxies,
+    /// The status code of a denial by a limit: 429, or 403 for a proxy that knows only 401 and 403.
+    pub denial_status: StatusCode,
 }
 
 /// The store of limiter states.
@@ -146,6 +160,7 @@ impl Default for Settings {
             token: None,
             store: StoreSettings { size: 64 << 20, file: None, shared: None },
             headers: Dialect::default(),
+            auth: AuthSettings::default(),
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             bounds: Bounds::default(),
             policy: Policy::default(),
@@ -163,6 +178,8 @@ impl Settings {
             ("server.http", self.http == other.http),
             ("server.token_file", self.token == other.token),
             ("server.headers", self.headers == other.headers),
+            ("server.trusted_proxies", self.auth.trusted_proxies == other.auth.trusted_proxies),
+            ("server.auth_denial_status", self.auth.denial_status == other.auth.denial_status),
             ("server.threads", self.threads == other.threads),
             ("server.max_connections", self.bounds.max_connections == other.bounds.max_connections),
             ("server.max_unfinished", self.bounds.max_unfinished == other.bounds.max_unfinished),
@@ -190,6 +207,15 @@ impl Settings {
     /// Returns the settings of the shared store, or their defaults.
     fn shared(&self) -> SharedSettings {
         self.store.shared.clone().unwrap_or_default()
+    }
+}
+
+impl Default for AuthSettings {
+    fn default() -> AuthSettings {
+        AuthSettings {
+            trusted_proxies: TrustedProxies::default(),
+            denial_status: StatusCode::TOO_MANY_REQUESTS,
+        }
     }
 }
 

@@ -5,8 +5,9 @@
 
 use std::num::NonZeroUsize;
 
+use hyper::StatusCode;
 use tidegate::OnStoreFailure;
-use tidegate_support::{Bytes, Dialect, byte_count, nearest};
+use tidegate_support::{Bytes, Dialect, TrustedProxies, byte_count, nearest};
 
 use super::shared::Kind;
 
@@ -46,6 +47,24 @@ pub(super) fn dialect(text: &str) -> Result<Dialect, String> {
         ("none", Dialect::None),
     ];
     one_of("dialect", dialects, text)
+}
+
+/// Parses the networks of trusted proxies, separated by commas.
+pub(super) fn trusted_proxies(text: &str) -> Result<TrustedProxies, String> {
+    let mut trusted = TrustedProxies::default();
+    for network in text.split(',').map(str::trim).filter(|network| !network.is_empty()) {
+        trusted.add_text(network).map_err(|error| error.to_string())?;
+    }
+    Ok(trusted)
+}
+
+/// Parses the status code of a denial at `/v1/auth`.
+pub(super) fn denial_status(text: &str) -> Result<StatusCode, String> {
+    match text {
+        "403" => Ok(StatusCode::FORBIDDEN),
+        "429" => Ok(StatusCode::TOO_MANY_REQUESTS),
+        _ => Err("write 429, or 403 for nginx, which turns 429 into 500".to_owned()),
+    }
 }
 
 /// Parses the kind of store.

@@ -167,3 +167,8 @@ fn commands_about_resp_print_what_is_shown() {
 fn commands_about_http_print_what_is_shown() {
     all_commands_of("docs/http.md", 35);
 }
+
+#[test]
+fn commands_about_gateways_print_what_is_shown() {
+    all_commands_of("docs/gateways.md", 2);
+}

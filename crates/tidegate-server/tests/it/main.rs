@@ -4,6 +4,7 @@ mod clients;
 mod command;
 mod conformance;
 mod documents;
+mod gateways;
 mod http;
 mod process;
 mod redis;

@@ -4,20 +4,15 @@
 //! have appended are facts; everything left of them is text of the client. Reading from the right with a list of
 //! trusted networks stops exactly there. A count of hops would be wrong as soon as one request takes another route.
 
-use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::header::{self, HeaderName};
 use ipnet::IpNet;
 use tidegate_rules::Grouping;
+use tidegate_support::{Form, MAX_HOPS, NoNetwork, TrustedProxies, from_the_right};
 
-use super::forwarded::{Form, from_the_right};
 use super::{Extract, Extracted, Part};
 use crate::head::Head;
-
-/// The maximum number of items of a list that are read. No chain of proxies is that long.
-const MAX_HOPS: usize = 32;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -46,7 +41,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub fn client<E: Extract>(peer: E) -> Client<E> {
     Client {
         peer,
-        trusted: Trusted::default(),
+        trusted: Arc::default(),
         field: X_FORWARDED_FOR,
         form: Form::Bare,
         grouping: Grouping::default(),
@@ -59,7 +54,7 @@ pub fn client<E: Extract>(peer: E) -> Client<E> {
 #[derive(Clone, Debug)]
 pub struct Client<E> {
     peer: E,
-    trusted: Trusted,
+    trusted: Arc<TrustedProxies>,
     field: HeaderName,
     form: Form,
     pub(super) grouping: Grouping,
@@ -74,9 +69,8 @@ impl<E> Client<E> {
         mut self,
         networks: impl IntoIterator<Item = N>,
     ) -> Result<Client<E>, NoNetwork> {
-        for text in networks {
-            self.trusted.add(network(text.as_ref())?);
-        }
+        let trusted = Arc::make_mut(&mut self.trusted);
+        networks.into_iter().try_for_each(|text| trusted.add_text(text.as_ref()))?;
         Ok(self)
     }
 
@@ -85,7 +79,8 @@ impl<E> Client<E> {
     /// IPv4-mapped networks (`::ffff:10.0.0.0/104`) are the IPv4 networks, as addresses of clients are.
     #[must_use]
     pub fn trusting_networks(mut self, networks: impl IntoIterator<Item = IpNet>) -> Client<E> {
-        networks.into_iter().map(canonical).for_each(|network| self.trusted.add(network));
+        let trusted = Arc::make_mut(&mut self.trusted);
+        networks.into_iter().for_each(|network| trusted.add(network));
         self
     }
 
@@ -104,38 +99,6 @@ impl<E> Client<E> {
     #[must_use]
     pub fn field(self, name: HeaderName) -> Client<E> {
         Client { field: name, form: Form::Bare, ..self }
-    }
-}
-
-/// The trusted networks; clones share the list.
-#[derive(Clone, Debug, Default)]
-struct Trusted(Arc<Vec<IpNet>>);
-
-impl Trusted {
-    /// Adds a network to this clone's list.
-    fn add(&mut self, network: IpNet) {
-        Arc::make_mut(&mut self.0).push(network);
-    }
-
-    /// Returns true if the address is in one of the networks. The list is short, so it is searched in order.
-    fn has(&self, ip: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(&ip))
-    }
-
-    /// Returns the client address behind this peer, by the hops of the field, from the right.
-    fn client_of(&self, peer: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>) -> IpAddr {
-        let mut known = peer.to_canonical();
-        if !self.has(known) {
-            return known;
-        }
-        for hop in hops {
-            let Some(ip) = hop else { return known };
-            known = ip;
-            if !self.has(ip) {
-                break;
-            }
-        }
-        known
     }
 }
 
@@ -164,43 +127,6 @@ impl<E: Extract> Extract for Client<E> {
         }
     }
 }
-
-/// Parses a network, or an address as a network of one.
-fn network(text: &str) -> Result<IpNet, NoNetwork> {
-    let whole = || text.parse::<IpAddr>().ok().map(IpNet::from);
-    let network = text.parse().ok().or_else(whole);
-    network.map(canonical).ok_or_else(|| NoNetwork { text: text.to_owned() })
-}
-
-/// Returns an IPv4-mapped IPv6 network as its IPv4 network; addresses are mapped in the same way.
-fn canonical(network: IpNet) -> IpNet {
-    match (network.addr().to_canonical(), network.prefix_len().checked_sub(96)) {
-        (ip @ IpAddr::V4(_), Some(bits)) if network.addr().is_ipv6() => {
-            IpNet::new(ip, bits).unwrap_or(network)
-        }
-        _ => network,
-    }
-}
-
-/// The error of a text that is neither a network nor an address.
-///
-/// Its message contains the text and examples of valid ones.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoNetwork {
-    text: String,
-}
-
-impl fmt::Display for NoNetwork {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "network {:?}: this is none; write one such as 10.0.0.0/8, 2001:db8::/32 or 192.0.2.7",
-            self.text
-        )
-    }
-}
-
-impl std::error::Error for NoNetwork {}
 
 #[cfg(test)]
 mod tests;

@@ -32,16 +32,14 @@
 mod address;
 mod client;
 mod extract;
-mod forwarded;
-mod hop;
 mod identify;
-pub(crate) mod named;
+mod named;
 mod otherwise;
 mod part;
 mod parts;
 
 pub use address::{Grouped, Peer, PeerIn, peer, peer_in};
-pub use client::{Client, NoNetwork, client};
+pub use client::{Client, client};
 pub use extract::{
     Everyone, Found, Later, cookie, everyone, extension, from, header, host, later, path, query,
 };
@@ -53,6 +51,7 @@ pub use part::Part;
 #[doc(hidden)]
 pub use parts::KeyOutcome;
 pub use parts::Parts;
+pub use tidegate_support::NoNetwork;
 
 use std::pin::Pin;
 

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use http::header::{self, AsHeaderName, HeaderName};
+use http::header::HeaderName;
 use tidegate_rules::OnRepeated;
-use tidegate_support::decoded_query;
+use tidegate_support::{cookies, headers, query};
 
 use super::part::Part;
 use super::{Extract, Extracted};
@@ -71,40 +71,11 @@ impl Extract for Named {
     #[inline]
     fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
         Extracted::Now(match &self.what {
-            What::Header(name) => self.part(headers(head, name)),
-            What::Cookie(name) => self.part(cookies(head, name)),
-            What::Query(name) => self.part(query(head, name)),
+            What::Header(name) => self.part(headers(head.headers(), name)),
+            What::Cookie(name) => self.part(cookies(head.headers(), name)),
+            What::Query(name) => self.part(query(head.query(), name)),
         })
     }
-}
-
-/// Returns the values of all lines of a header field.
-#[inline]
-pub(crate) fn headers<'r>(head: Head<'r>, name: impl AsHeaderName) -> impl Iterator<Item = Cow<'r, [u8]>> {
-    head.headers().get_all(name).iter().map(|value| Cow::Borrowed(value.as_bytes()))
-}
-
-/// Returns all cookies of a name, without the quotes around them.
-pub(crate) fn cookies<'r>(head: Head<'r>, name: &str) -> impl Iterator<Item = Cow<'r, [u8]>> {
-    let lines = head.headers().get_all(header::COOKIE).iter();
-    let cookies = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
-    cookies.filter_map(move |cookie| {
-        let equals = cookie.iter().position(|byte| *byte == b'=')?;
-        let value = cookie[equals + 1..].trim_ascii();
-        let unquoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
-        let is_asked_for = cookie[..equals].trim_ascii() == name.as_bytes();
-        is_asked_for.then(|| Cow::Borrowed(unquoted.unwrap_or(value)))
-    })
-}
-
-/// Returns all query parameters of this name, decoded as in forms. A parameter without `=` is empty.
-pub(crate) fn query<'r>(head: Head<'r>, name: &str) -> impl Iterator<Item = Cow<'r, [u8]>> {
-    let parts = head.uri().query().into_iter().flat_map(|query| query.as_bytes().split(|byte| *byte == b'&'));
-    parts.filter_map(move |part| {
-        let equals = part.iter().position(|byte| *byte == b'=').unwrap_or(part.len());
-        let value = part.get(equals + 1..).unwrap_or_default();
-        (*decoded_query(&part[..equals]) == *name.as_bytes()).then(|| decoded_query(value))
-    })
 }
 
 #[cfg(test)]
@@ -112,21 +83,6 @@ mod tests {
     use http::Request;
 
     use super::*;
-
-    fn values(uri: &str, name: &str) -> Vec<String> {
-        let request = Request::builder().uri(uri).body(()).unwrap();
-        let text = |value: Cow<'_, [u8]>| String::from_utf8_lossy(&value).into_owned();
-        query(Head::of(&request), name).map(text).collect()
-    }
-
-    #[test]
-    fn all_parts_of_a_query_are_found_in_any_spelling() {
-        assert_eq!(values("/?a&b=", "a"), [""]);
-        assert_eq!(values("/?a&b=", "b"), [""]);
-        assert_eq!(values("/?%61=1&a=2&b=3&a=1+%31", "a"), ["1", "2", "1 1"]);
-        assert_eq!(values("/?", "a"), [""; 0]);
-        assert_eq!(values("/", "a"), [""; 0]);
-    }
 
     #[test]
     fn what_is_said_twice_is_one_value_and_what_is_said_otherwise_is_several() {

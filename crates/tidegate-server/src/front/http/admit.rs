@@ -29,28 +29,38 @@ pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
     let admission = engine.rules().admit(&request.into_attributes()).await?;
-    Ok(reply::written(|out| {
+    Ok(reply_to(&admission, headers, engine, StatusCode::TOO_MANY_REQUESTS))
+}
+
+/// Returns the reply to a decided request. `of_denial` is the status code of a denial by a limit.
+pub(super) fn reply_to(
+    admission: &Admission,
+    headers: &mut HeaderMap,
+    engine: &Engine,
+    of_denial: StatusCode,
+) -> Reply {
+    reply::written(|out| {
         if let Some(binding) = admission.binding() {
             put_fields_on(out, headers, engine.settings().headers, status(binding));
         }
         if admission.is_allowed() {
-            let permits = Permits::of(&admission);
-            fields::put_object(out, (&admission).into(), permits.as_ref());
+            let permits = Permits::of(admission);
+            fields::put_object(out, admission.into(), permits.as_ref());
             return Reply::json(out.split().freeze()).telling(permits);
         }
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let code = match admission.binding() {
             Some(binding) => {
-                fields::put_denial(out, denial(binding, &admission));
-                StatusCode::TOO_MANY_REQUESTS
+                fields::put_denial(out, DenialFields { status: of_denial, ..denial(binding, admission) });
+                of_denial
             }
             None => {
-                fields::put_forbidden(out, (&admission).into());
+                fields::put_forbidden(out, admission.into());
                 StatusCode::FORBIDDEN
             }
         };
         Reply::new(code, PROBLEM, out.split().freeze())
-    }))
+    })
 }
 
 /// Reports why a request would be allowed or denied.
@@ -72,6 +82,7 @@ pub(super) fn denial<'a>(binding: &'a Binding, admission: &Admission) -> DenialF
         limit: &binding.limit,
         cost: binding.cost,
         decided_by: admission.decided_by(),
+        status: StatusCode::TOO_MANY_REQUESTS,
     }
 }
 

@@ -77,6 +77,8 @@ pub(super) struct DenialFields<'a> {
     pub(super) cost: u64,
     /// The source of the decision.
     pub(super) decided_by: DecidedBy,
+    /// The status code of the reply.
+    pub(super) status: StatusCode,
 }
 
 impl DenialFields<'_> {
@@ -111,7 +113,7 @@ pub(super) fn put_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
 pub(super) fn begin_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
     let is_for_want = denial.decision.is_store_full() || denial.is_for_want_of_the_store();
     let kind = if is_for_want { ProblemKind::ReducedCapacity } else { ProblemKind::QuotaExceeded };
-    Problem { kind, status: StatusCode::TOO_MANY_REQUESTS, detail: Detail(denial) }.put(out);
+    Problem { kind, status: denial.status, detail: Detail(denial) }.put(out);
     put_violated(out, denial.rule.unwrap_or(ADHOC));
     out.extend_from_slice(b",");
 }
@@ -209,6 +211,7 @@ mod tests {
                 limit: &limit,
                 cost: ask.cost.get(),
                 decided_by: DecidedBy::Memory,
+                status: StatusCode::TOO_MANY_REQUESTS,
             },
         );
         serde_json::from_slice(&out).unwrap()

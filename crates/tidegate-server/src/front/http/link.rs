@@ -61,6 +61,8 @@ pub(super) enum Stage {
     Body,
     /// A response is not written completely yet.
     Answer,
+    /// The reply is held back for the delay of an allowed request. No timeout runs.
+    Held,
 }
 
 /// One stay in a stage; the next stay in the same stage has another value.
@@ -184,7 +186,8 @@ impl Mark {
             1 => Stage::Idle,
             2 => Stage::Head,
             3 => Stage::Body,
-            _ => Stage::Answer,
+            4 => Stage::Answer,
+            _ => Stage::Held,
         }
     }
 }

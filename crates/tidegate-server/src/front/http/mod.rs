@@ -30,6 +30,7 @@
 //! ```
 
 mod admit;
+mod auth;
 mod batch;
 mod body;
 mod end;

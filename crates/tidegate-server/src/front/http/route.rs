@@ -27,6 +27,8 @@ pub(super) enum Route {
     Admit,
     /// Decides many requests by the rules.
     AdmitBatch,
+    /// Decides a request that a proxy describes by header fields.
+    Auth,
     /// Explains a decision of the rules.
     Explain,
     /// Lists the keys with the most denials.
@@ -68,7 +70,7 @@ pub(super) enum Content {
 
 impl Route {
     /// All paths; the `OpenAPI` document lists them as well.
-    const ALL: [(Route, &str); 16] = [
+    const ALL: [(Route, &str); 17] = [
         (Route::Take, "/v1/take"),
         (Route::Peek, "/v1/peek"),
         (Route::Adjust, "/v1/adjust"),
@@ -77,6 +79,7 @@ impl Route {
         (Route::Renew, "/v1/renew"),
         (Route::Admit, "/v1/admit"),
         (Route::AdmitBatch, "/v1/admit/batch"),
+        (Route::Auth, "/v1/auth"),
         (Route::Explain, "/v1/explain"),
         (Route::Top, "/v1/top"),
         (Route::Rules, "/v1/rules"),
@@ -120,7 +123,7 @@ impl Route {
     #[inline]
     pub(super) fn content(self) -> Content {
         match self {
-            Route::Live | Route::Ready | Route::ReadyInDetail => Content::None,
+            Route::Live | Route::Ready | Route::ReadyInDetail | Route::Auth => Content::None,
             Route::Metrics | Route::OpenApi => Content::None,
             Route::Top | Route::Rules | Route::RulesText | Route::Overrides => Content::None,
             Route::PutRules => Content::Toml,

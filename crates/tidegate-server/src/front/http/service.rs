@@ -11,7 +11,7 @@
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, StatusCode, Uri};
 use tidegate_support::at_once;
@@ -21,7 +21,7 @@ use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
 use super::{
-    TOO_MANY_DETAIL, admit, batch, body, host, metrics, operator, overrides, ready, rules, top, verbs,
+    TOO_MANY_DETAIL, admit, auth, batch, body, host, metrics, operator, overrides, ready, rules, top, verbs,
 };
 use crate::engine::Engine;
 use crate::front::Scope;
@@ -43,7 +43,10 @@ const NO_TOKEN: &str = "this changes what holds for others, and the server has n
 const OTHER_HOST: &str = "this server has no token, so it is asked by its address or as localhost only, and Host says \
     something else; use the address, or start the server with TIDEGATE_TOKEN or --token-file";
 /// The error of a request without the token.
-const UNAUTHENTICATED: &str = "this server has a token; send it as Authorization: Bearer TOKEN";
+const UNAUTHENTICATED: &str =
+    "this server has a token; send it as Authorization: Bearer TOKEN, or as Tidegate-Token: TOKEN";
+/// The field of the token where `Authorization` belongs to the client of a proxy.
+const TOKEN: HeaderName = HeaderName::from_static("tidegate-token");
 /// The error of a body that is not declared as JSON.
 const NO_JSON: &str =
     "the body has to be JSON and to say so; send content-type: application/json (curl does with --json)";
@@ -72,18 +75,23 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         Ok((route, _)) if route.needs_admin() => operator::precondition(&head.headers),
         _ => Ok(Precondition::default()),
     };
+    let decided = match &asked {
+        Ok((Route::Auth, query)) => Some(auth::decide(&head.headers, query, &link.worker.engine)),
+        _ => None,
+    };
     // The header map of the request is reused for the response: one allocation less.
     let mut headers = std::mem::take(&mut head.headers);
     headers.clear();
-    let replied = match asked {
-        Ok((route, body)) if route.needs_admin() => {
+    let replied = match (asked, decided) {
+        (_, Some(decided)) => Box::pin(auth::reply(decided, &mut headers, link)).await,
+        (Ok((route, body)), _) if route.needs_admin() => {
             operator::change(route, body, named, &mut headers, &link.worker.engine).await
         }
-        Ok((route, body)) if route.is_awaited(&link.worker.engine) => {
+        (Ok((route, body)), _) if route.is_awaited(&link.worker.engine) => {
             // Its future is much larger; boxed, it does not enlarge that of replies from memory.
             Box::pin(reply_to(route, &body, &mut headers, link)).await
         }
-        asked => asked.and_then(|(route, body)| {
+        (asked, _) => asked.and_then(|(route, body)| {
             at_once(reply_to(route, &body, &mut headers, link)).expect("memory answers at once")
         }),
     };
@@ -236,6 +244,9 @@ fn no_such_route(path: &str) -> Problem {
 #[inline]
 fn knows_token(head: &Parts, engine: &Engine) -> bool {
     let Some(token) = engine.token() else { return true };
+    if head.headers.get(TOKEN).is_some_and(|guess| token.is(guess.as_bytes())) {
+        return true;
+    }
     let guess = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
     let guess = guess.and_then(|value| value.split_at_checked(b"Bearer ".len()));
     guess.is_some_and(|(scheme, guess)| scheme.eq_ignore_ascii_case(b"Bearer ") && token.is(guess))
@@ -275,8 +286,8 @@ async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Lin
         Route::Rules => Ok(rules::list(headers, engine)),
         Route::RulesText => rules::text(headers, engine),
         Route::Overrides => Ok(overrides::list(engine)),
-        Route::PutRules | Route::PutOverride | Route::DeleteOverride => {
-            unreachable!("changes are made by `operator::change`")
+        Route::Auth | Route::PutRules | Route::PutOverride | Route::DeleteOverride => {
+            unreachable!("`auth` and `operator` read header fields of the request")
         }
     }
 }

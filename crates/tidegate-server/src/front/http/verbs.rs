@@ -47,8 +47,9 @@ pub(super) async fn take(
         }
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let cost = ask.cost.get();
-        fields::put_denial(out, DenialFields { rule: None, decision, limit, cost, decided_by: by });
-        Reply::new(StatusCode::TOO_MANY_REQUESTS, PROBLEM, out.split().freeze())
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        fields::put_denial(out, DenialFields { rule: None, decision, limit, cost, decided_by: by, status });
+        Reply::new(status, PROBLEM, out.split().freeze())
     }))
 }
 

@@ -77,6 +77,7 @@ fn due(stage: Stage, bounds: &Bounds) -> Instant {
         Stage::Fresh | Stage::Head | Stage::Body => bounds.request_timeout,
         Stage::Idle => bounds.idle_timeout,
         Stage::Answer => bounds.write_timeout,
+        Stage::Held => FOR_EVER,
     };
     Instant::now() + longest.min(FOR_EVER)
 }

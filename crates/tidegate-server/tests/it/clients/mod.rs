@@ -15,4 +15,4 @@ mod redis_cli;
 mod redis_rs;
 mod script;
 mod scripts;
-mod tools;
+pub(crate) mod tools;

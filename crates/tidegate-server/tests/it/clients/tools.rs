@@ -10,7 +10,7 @@ pub(super) fn scripts() -> PathBuf {
 }
 
 /// Returns the Python interpreter with redis-py.
-pub(super) fn python() -> PathBuf {
+pub(crate) fn python() -> PathBuf {
     prepared().join("venv/bin/python")
 }
 
@@ -24,10 +24,11 @@ pub(super) fn node_modules() -> PathBuf {
     prepared().join("node_modules")
 }
 
-/// Finds a program in `PATH`.
-pub(super) fn program(name: &str) -> PathBuf {
+/// Finds a program in `PATH`, or among those of the system's administrator.
+pub(crate) fn program(name: &str) -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file());
+    let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    let found = folders.map(|folder| folder.join(name)).find(|program| program.is_file());
     found.unwrap_or_else(|| panic!("{name} is not installed; `cargo xtask clients` installs it"))
 }
 

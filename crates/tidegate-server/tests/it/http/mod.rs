@@ -2,6 +2,7 @@
 
 mod admit;
 mod admit_wrong;
+mod auth;
 mod batch;
 mod bounds;
 mod connections;

@@ -124,7 +124,8 @@ impl Talk {
         let fields = std::iter::from_fn(|| Some(self.line()).filter(|line| !line.is_empty()));
         let fields = fields.map(|line| {
             let (name, value) = line.split_once(": ").unwrap_or_else(|| panic!("{line:?} is no field"));
-            (name.to_owned(), value.to_owned())
+            // Gateways write names in upper case.
+            (name.to_ascii_lowercase(), value.to_owned())
         });
         (status.unwrap_or_else(|| panic!("{first:?} has no status")), fields.collect())
     }

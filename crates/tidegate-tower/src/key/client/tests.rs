@@ -1,5 +1,7 @@
 //! The client address, for every chain of up to three hops in every form.
 
+use std::net::IpAddr;
+
 use http::Request;
 
 use super::*;

@@ -16,7 +16,7 @@ use super::hop;
 
 /// The form of the items of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub enum Form {
     /// Bare addresses, as in `X-Forwarded-For`.
     Bare,
     /// Pairs that include `for=`, as in `Forwarded` (RFC 7239).
@@ -25,7 +25,7 @@ pub(super) enum Form {
 
 /// Returns the addresses of a field, the right-most first. All lines are one list, and empty items are skipped. An item
 /// that is not an address is `None`.
-pub(super) fn from_the_right<'h>(
+pub fn from_the_right<'h>(
     headers: &'h HeaderMap,
     name: &'h HeaderName,
     form: Form,
