@@ -129,6 +129,9 @@ mod pages {
     #[doc = include_str!("../../../docs/distributed.md")]
     pub struct Distributed;
 
-    #[doc = include_str!("../../../docs/in-your-code.md")]
-    pub struct InYourCode;
+    #[doc = include_str!("../../../docs/tower.md")]
+    pub struct Tower;
+
+    #[doc = include_str!("../../../docs/macro.md")]
+    pub struct Macro;
 }
