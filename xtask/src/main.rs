@@ -5,6 +5,7 @@
 //! Exit codes: 0 all is well, 1 something failed, 2 the command line was not understood.
 
 mod arguments;
+mod book;
 mod clients;
 mod failure;
 mod fix;
@@ -34,7 +35,7 @@ struct Task {
     run: fn(&[String]) -> Result<(), Failure>,
 }
 
-const TASKS: [Task; 12] = [
+const TASKS: [Task; 13] = [
     Task { name: "test", arguments: "", summary: "all checks and tests; only reads", run: test::run },
     Task {
         name: "fix",
@@ -53,6 +54,12 @@ const TASKS: [Task; 12] = [
         arguments: "",
         summary: "gets the clients of others that the server is tested with; `test` does so, too",
         run: clients::run,
+    },
+    Task {
+        name: "book",
+        arguments: "",
+        summary: "builds the documentation as a book, with mdbook, and checks all of its links",
+        run: book::run,
     },
     Task {
         name: "soak",

@@ -2,7 +2,7 @@
 //!
 //! A model is a test in a module named `models` that exists only with `--cfg tidegate_models`. The flag changes every crate,
 //! so models are built in a folder of their own, or they and the ordinary build would throw each other away.
-//! One model alone: `cargo xtask models -- --exact published::models::NAME`.
+//! One model alone: `cargo xtask models -- --exact seqlock::models::NAME`.
 //!
 //! Miri sees undefined behaviour that a processor forgives. It comes with nightly only, which nothing else here needs:
 //! without it the command says so and succeeds.

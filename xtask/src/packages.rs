@@ -33,7 +33,7 @@ pub fn reset_password(user: &str) -> Result<String, tidegate::Denied> {
     (
         "outbound",
         "pub fn client() -> tidegate::outbound::OutboundLimitLayer {
-    tidegate::outbound::OutboundLimitLayer::new(LIMIT)
+    tidegate::outbound::OutboundLimitLayer::new()
 }",
     ),
     (

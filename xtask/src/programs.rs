@@ -19,10 +19,10 @@ const BENCHES: Programs = Programs {
     package: "bench",
     known: &[
         ("decide", "CPU time of one decision, beside the peers"),
-        ("core", "Single and Limiter on Map beside governor, ratelimit, leaky-bucket and throttlecrab"),
+        ("core", "DirectLimiter and Limiter on Map beside governor, ratelimit, leaky-bucket and throttlecrab"),
         (
             "redis",
-            "CPU of a redis-server per decision beside a plain script, several limits, refusals, bytes per key",
+            "CPU of a redis-server per decision beside a plain script, several limits, denials, bytes per key",
         ),
         ("rules", "finding the rules that apply among 10 to 10,000, and asking a Gate, beside limitador"),
         ("server", "CL.THROTTLE and HTTP beside redis-server and throttlecrab-server: CPU, latency, memory"),
@@ -51,7 +51,7 @@ const DRILLS: Programs = Programs {
         ("redis-replies", "ten thousand replies that are lost after the work was done"),
         ("redis-errors", "a thousand times everything that a Redis says instead of doing it"),
         ("redis-crowd", "clients of four servers that ask one Redis at the same moment"),
-        ("adaptive", "places that adapt, before services whose capacity falls to a fifth and comes back"),
+        ("adaptive", "adaptive limits before services whose capacity falls to a fifth and comes back"),
         ("flash-sale", "a shop that is killed, misled and asked twice in the middle of its sales"),
     ],
 };

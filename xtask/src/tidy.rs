@@ -12,6 +12,7 @@ mod marks;
 mod sizes;
 mod source;
 mod stop_words;
+mod summary;
 mod traces;
 mod type_names;
 mod unsafe_code;
@@ -19,6 +20,8 @@ mod whitespace;
 
 use std::fmt;
 use std::fs;
+
+pub(crate) use links::{links, resolved};
 
 use crate::arguments::no_arguments;
 use crate::failure::Failure;
@@ -61,7 +64,7 @@ impl fmt::Display for Finding {
 
 type Rule = fn(&[File]) -> Vec<Finding>;
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     marks::check,
     dependencies::check,
     layers::check,
@@ -69,6 +72,7 @@ const RULES: [Rule; 11] = [
     traces::check,
     decisions::check,
     links::check,
+    summary::check,
     whitespace::check,
     stop_words::check,
     type_names::check,

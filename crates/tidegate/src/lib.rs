@@ -134,4 +134,22 @@ mod pages {
 
     #[doc = include_str!("../../../docs/macro.md")]
     pub struct Macro;
+
+    #[doc = include_str!("../../../docs/coming-from.md")]
+    pub struct ComingFrom;
+
+    #[doc = include_str!("../../../docs/coming-from/governor.md")]
+    pub struct FromGovernor;
+
+    #[doc = include_str!("../../../docs/coming-from/guava.md")]
+    pub struct FromGuava;
+
+    #[doc = include_str!("../../../docs/coming-from/limitador.md")]
+    pub struct FromLimitador;
+
+    #[doc = include_str!("../../../docs/coming-from/nginx.md")]
+    pub struct FromNginx;
+
+    #[doc = include_str!("../../../docs/coming-from/throttlecrab.md")]
+    pub struct FromThrottlecrab;
 }

@@ -46,7 +46,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The targets of all relative links, with the numbers of their lines.
-fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
     prose(text).flat_map(|(number, line)| {
         // What is between an odd and an even backtick is code.
         let parts = line.split('`').step_by(2).collect::<Vec<_>>();
@@ -58,7 +58,7 @@ fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Where a path leads from a file; none if that is outside of everything.
-fn resolved(from: &str, path: &str) -> Option<String> {
+pub(crate) fn resolved(from: &str, path: &str) -> Option<String> {
     if path.is_empty() {
         return Some(from.to_owned());
     }

@@ -1,5 +1,6 @@
 //! Runs every command in the documents, and compares its output with the text below it.
 
+mod quickstart;
 mod rules;
 
 use std::net::SocketAddr;
@@ -171,4 +172,18 @@ fn commands_about_http_print_what_is_shown() {
 #[test]
 fn commands_about_gateways_print_what_is_shown() {
     all_commands_of("docs/gateways.md", 2);
+}
+
+#[test]
+fn commands_of_the_quickstart_print_what_is_shown() {
+    all_commands_of("docs/quickstart.md", 13);
+}
+
+#[test]
+fn commands_for_users_of_other_limiters_print_what_is_shown() {
+    for (page, at_least) in
+        [("", 2), ("/envoy", 1), ("/guava", 2), ("/limitador", 1), ("/nginx", 2), ("/redis-cell", 3), ("/throttlecrab", 3)]
+    {
+        all_commands_of(&format!("docs/coming-from{page}.md"), at_least);
+    }
 }
