@@ -51,7 +51,8 @@ fn mdbook() -> Result<PathBuf, Failure> {
     let program = tools.join("bin/mdbook");
     let version = Command::new(&program).arg("--version").output();
     if !version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(MDBOOK)) {
-        let mut install = cargo(&["install", "--locked", "--force", "mdbook", "--version", MDBOOK, "--root"])?;
+        let mut install =
+            cargo(&["install", "--locked", "--force", "mdbook", "--version", MDBOOK, "--root"])?;
         succeed(install.arg(&tools))?;
     }
     Ok(program)
@@ -192,15 +193,17 @@ mod tests {
 
     #[test]
     fn only_relative_targets_are_checked() {
-        let html = r#"<a href="b.html#x"><img src="c.svg"><a href="https://example.com"><a href="/"><a href="">"#;
+        let html =
+            r#"<a href="b.html#x"><img src="c.svg"><a href="https://example.com"><a href="/"><a href="">"#;
         assert_eq!(targets(html).collect::<Vec<_>>(), ["b.html#x", "c.svg"]);
     }
 
     #[test]
     fn dead_links_are_found() {
         let folder = std::env::temp_dir().join(format!("tidegate-xtask-book-{}", std::process::id()));
-        write(&folder.join("a.html"), br#"<h1 id="top"></h1><a href="b/c.html#in"><a href="b/c.html#no"><a href="d.html"><a href="#top">"#).unwrap();
-        write(&folder.join("b/c.html"), br#"<h2 id="in"></h2><a href="../../e.html"><img src="../f.svg">"#).unwrap();
+        write(&folder.join("a.html"), br##"<h1 id="top"></h1><a href="b/c.html#in"><a href="b/c.html#no"><a href="d.html"><a href="#top">"##).unwrap();
+        write(&folder.join("b/c.html"), br#"<h2 id="in"></h2><a href="../../e.html"><img src="../f.svg">"#)
+            .unwrap();
         let dead = dead_links(&folder).unwrap();
         assert_eq!(
             dead,

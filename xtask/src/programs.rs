@@ -19,7 +19,10 @@ const BENCHES: Programs = Programs {
     package: "bench",
     known: &[
         ("decide", "CPU time of one decision, beside the peers"),
-        ("core", "DirectLimiter and Limiter on Map beside governor, ratelimit, leaky-bucket and throttlecrab"),
+        (
+            "core",
+            "DirectLimiter and Limiter on Map beside governor, ratelimit, leaky-bucket and throttlecrab",
+        ),
         (
             "redis",
             "CPU of a redis-server per decision beside a plain script, several limits, denials, bytes per key",

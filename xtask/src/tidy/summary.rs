@@ -44,7 +44,10 @@ mod tests {
     #[test]
     fn each_page_is_listed_once() {
         assert!(findings("- [A](a.md)\n- [B](more/b.md)\n").is_empty());
-        assert_eq!(findings("- [A](a.md)\n"), ["docs/more/b.md:1: the page is not in docs/SUMMARY.md; add it under a heading"]);
+        assert_eq!(
+            findings("- [A](a.md)\n"),
+            ["docs/more/b.md:1: the page is not in docs/SUMMARY.md; add it under a heading"]
+        );
         assert_eq!(
             findings("- [A](a.md)\n- [B](more/b.md)\n- [A](a.md)\n"),
             ["docs/SUMMARY.md:1: docs/a.md is listed more than once"]

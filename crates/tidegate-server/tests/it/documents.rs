@@ -181,9 +181,15 @@ fn commands_of_the_quickstart_print_what_is_shown() {
 
 #[test]
 fn commands_for_users_of_other_limiters_print_what_is_shown() {
-    for (page, at_least) in
-        [("", 2), ("/envoy", 1), ("/guava", 2), ("/limitador", 1), ("/nginx", 2), ("/redis-cell", 3), ("/throttlecrab", 3)]
-    {
+    for (page, at_least) in [
+        ("", 2),
+        ("/envoy", 1),
+        ("/guava", 2),
+        ("/limitador", 1),
+        ("/nginx", 2),
+        ("/redis-cell", 3),
+        ("/throttlecrab", 3),
+    ] {
         all_commands_of(&format!("docs/coming-from{page}.md"), at_least);
     }
 }

@@ -23,7 +23,12 @@ fn the_file_of_the_quickstart_is_checked_explained_served_and_reloaded_as_the_pa
     for command in ["tidegate check", "tidegate explain ip=192.0.2.7 path=/api/cart"] {
         let arguments: Vec<_> = command.split(' ').skip(1).collect();
         let ended = call.run(&arguments);
-        assert_eq!((ended.code, ended.out), (Some(0), shown_below(&page, command)), "{command}: {}", ended.err);
+        assert_eq!(
+            (ended.code, ended.out),
+            (Some(0), shown_below(&page, command)),
+            "{command}: {}",
+            ended.err
+        );
     }
 
     let (process, _) = call.serve(&[]);
@@ -31,5 +36,7 @@ fn the_file_of_the_quickstart_is_checked_explained_served_and_reloaded_as_the_pa
     fs::write(call.folder().join("tidegate.toml"), changed).expect("a file can be written");
     process.says("rules: ./tidegate.toml was read again");
     process.says("  ~ rule \"password-reset\": 1/m -> 2/m");
-    assert!(page.contains("rules: ./tidegate.toml was read again\n  ~ rule \"password-reset\": 1/m -> 2/m\n"));
+    assert!(
+        page.contains("rules: ./tidegate.toml was read again\n  ~ rule \"password-reset\": 1/m -> 2/m\n")
+    );
 }
