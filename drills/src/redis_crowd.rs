@@ -102,7 +102,7 @@ fn serve(redis: &Redis) -> Result<Server, String> {
     let mut command = Command::new(beside("tidegate", "tidegate-server")?);
     command.args(["serve", "--resp", "127.0.0.1:0", "--http", "off", "--json", "--store-kind", "redis"]);
     command.args(["--store-url", &redis.url(), "--store-nodes", &SERVERS.to_string()]);
-    command.args(["--store-deadline", DEADLINE, "--store-on-store-failure", "closed"]);
+    command.args(["--store-deadline", DEADLINE, "--on-store-failure", "closed"]);
     Server::start(&mut command, Complaints::Read)
 }
 

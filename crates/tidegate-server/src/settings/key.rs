@@ -96,7 +96,7 @@ pub(crate) static TOKEN: LazyLock<SettingKey> = LazyLock::new(|| {
 
 /// All settings, in the order of the help text.
 ///
-/// The flags of a key derive from its name; a key under `[store]` has the prefix `store`.
+/// The flag of a key derives from its name. A key under `[store]` has the prefix `store`, unless its name has the word.
 pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
     vec![
         server("resp", "ADDRESS")
@@ -244,7 +244,9 @@ fn store(name: &'static str, placeholder: &'static str) -> SettingKey {
 impl SettingKey {
     /// Creates a key. The names of its flag and its variable derive from `name`.
     fn new(table: SettingTable, name: &'static str, placeholder: &'static str) -> SettingKey {
-        let prefix = if table == SettingTable::Store { "store_" } else { "" };
+        // `on_store_failure` names the store by itself.
+        let has_prefix = table == SettingTable::Store && !name.contains("store");
+        let prefix = if has_prefix { "store_" } else { "" };
         let whole = format!("{prefix}{name}");
         SettingKey {
             table,

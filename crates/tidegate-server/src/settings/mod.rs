@@ -30,6 +30,8 @@ mod file;
 mod fits;
 mod key;
 mod load;
+#[cfg(test)]
+mod page;
 mod shared;
 mod token;
 mod url;

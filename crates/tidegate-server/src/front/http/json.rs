@@ -44,6 +44,26 @@ impl TakeBody<'_> {
     }
 }
 
+/// The body of `/throttle`.
+///
+/// ```text
+/// {"key": "user123", "max_burst": 10, "count_per_period": 100, "period": 60, "quantity": 2}
+/// ```
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ThrottleBody<'a> {
+    #[serde(borrow)]
+    pub(super) key: Cow<'a, str>,
+    /// The burst, which counts the first request.
+    pub(super) max_burst: WholeFrom<1>,
+    pub(super) count_per_period: WholeFrom<1>,
+    /// The period in seconds.
+    pub(super) period: WholeFrom<1>,
+    /// The cost; 1 if it is missing or null. A quantity of 0 peeks.
+    #[serde(default)]
+    pub(super) quantity: Option<WholeFrom<0>>,
+}
+
 /// The body of `/v1/adjust`.
 ///
 /// ```text
@@ -132,6 +152,10 @@ pub(super) struct Milliseconds(pub(super) Duration);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amount(pub(super) Adjustment);
 
+/// A whole number that is not below `LEAST`, which is 0 or 1.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WholeFrom<const LEAST: u64>(pub(super) u64);
+
 /// The bound of whole numbers that are written as floats. Below it, parsing a decimal fraction errs by far less than
 /// one half.
 const MAX_EXACT: f64 = 4_294_967_296.0;
@@ -177,6 +201,18 @@ impl<'de> Deserialize<'de> for Units {
         from.deserialize_u64(Number {
             expected: "a whole number of at least 1 (to look without spending there are /v1/peek and /v1/explain)",
             read: |number| cost(number).map(Units),
+        })
+    }
+}
+
+impl<'de, const LEAST: u64> Deserialize<'de> for WholeFrom<LEAST> {
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<WholeFrom<LEAST>, D::Error> {
+        from.deserialize_u64(Number {
+            expected: if LEAST == 0 { "a whole number of at least 0" } else { "a whole number of at least 1" },
+            read: |number| {
+                number.try_into().ok().filter(|number| *number >= LEAST).map(WholeFrom)
+            },
         })
     }
 }

@@ -15,6 +15,7 @@
 //!
 //! ```text
 //! POST   /v1/take         takes under a limit that comes with the request
+//! POST   /throttle        takes from a token bucket, as throttlecrab does
 //! POST   /v1/peek         decides like a take, and spends nothing
 //! POST   /v1/adjust       charges or refunds units afterwards
 //! POST   /v1/reset        removes the state of a key
@@ -53,6 +54,7 @@ mod request;
 mod route;
 mod rules;
 mod service;
+mod throttle;
 mod top;
 mod verbs;
 mod watch;

@@ -13,6 +13,8 @@ use crate::engine::Engine;
 pub(super) enum Route {
     /// Takes from a limit that comes with the request.
     Take,
+    /// Takes from a token bucket, as throttlecrab does.
+    Throttle,
     /// Decides like a take, and spends nothing.
     Peek,
     /// Charges or refunds units afterwards.
@@ -70,8 +72,9 @@ pub(super) enum Content {
 
 impl Route {
     /// All paths; the `OpenAPI` document lists them as well.
-    const ALL: [(Route, &str); 17] = [
+    const ALL: [(Route, &str); 18] = [
         (Route::Take, "/v1/take"),
+        (Route::Throttle, "/throttle"),
         (Route::Peek, "/v1/peek"),
         (Route::Adjust, "/v1/adjust"),
         (Route::Reset, "/v1/reset"),

@@ -21,7 +21,8 @@ use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
 use super::{
-    TOO_MANY_DETAIL, admit, auth, batch, body, host, metrics, operator, overrides, ready, rules, top, verbs,
+    TOO_MANY_DETAIL, admit, auth, batch, body, host, metrics, operator, overrides, ready, rules, throttle, top,
+    verbs,
 };
 use crate::engine::Engine;
 use crate::front::Scope;
@@ -274,6 +275,7 @@ async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Lin
         Route::Metrics => Ok(metrics::page(engine)),
         Route::OpenApi => Ok(Reply::json(OPENAPI)),
         Route::Take => verbs::take(body, headers, &link.worker).await,
+        Route::Throttle => throttle::throttle(body, headers, &link.worker).await,
         Route::Peek => verbs::peek(body, headers, engine).await,
         Route::Adjust => verbs::adjust(body, engine).await,
         Route::Reset => verbs::reset(body, engine).await,

@@ -1,13 +1,15 @@
 //! The table of commands: names, arity, keys and summaries.
 //!
 //! Commands of Redis have the names, arities and errors of Redis, so that stock clients work unchanged. Commands of
-//! this server begin with `TG.`, and their errors show the usage. `CL.THROTTLE` is that of redis-cell.
+//! this server begin with `TG.`, and their errors show the usage. `CL.THROTTLE` is that of redis-cell, `THROTTLE` that
+//! of throttlecrab.
 
 use tidegate_support::nearest;
 
 use super::pending::CommandOrder;
 use super::session::{Call, CommandResult};
-use super::{about, admit, ask, catalogue, greet, several, transaction};
+use super::throttle::ThrottleDialect;
+use super::{about, admit, ask, catalogue, greet, several, throttle, transaction};
 use crate::permit::Lease;
 
 /// The longest name for which a similar command is searched, in bytes. It is longer than any command's name.
@@ -16,8 +18,8 @@ const MAX_NEAREST_BYTES: usize = 16;
 /// The function of a command, and its order relative to other commands of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Run {
-    /// `CL.THROTTLE`: batched with the takes after it.
-    Throttle,
+    /// `CL.THROTTLE` and `THROTTLE`: batched with the takes after it.
+    Throttle(ThrottleDialect),
     /// `TG.TAKE`: batched as well.
     Take,
     /// Asks the store together with other pending commands.
@@ -48,7 +50,7 @@ pub(super) struct Spec {
     pub(super) keys: Keys,
     /// The summary in `COMMAND DOCS`: a verb in the third person, without a full stop.
     pub(super) summary: &'static str,
-    /// The arguments, for commands that only this server has; empty for commands of Redis.
+    /// The arguments, for commands that no Redis has; empty for those of Redis and redis-cell.
     usage: &'static str,
     /// True if an unauthenticated client may execute it.
     pub(super) is_unauthenticated: bool,
@@ -66,8 +68,14 @@ pub(super) enum Keys {
 }
 
 /// All commands, the most frequent first.
-pub(super) const COMMANDS: [Spec; 24] = [
-    spec(Run::Throttle, "cl.throttle", -5, Keys::First, "Takes from a token bucket, as redis-cell does"),
+pub(super) const COMMANDS: [Spec; 25] = [
+    spec(
+        Run::Throttle(ThrottleDialect::RedisCell),
+        "cl.throttle",
+        -5,
+        Keys::First,
+        "Takes from a token bucket, as redis-cell does",
+    ),
     spec(Run::Take, "tg.take", -4, Keys::First, "Decides under a limit, and spends if allowed")
         .usage("key LIMIT text [COST n] [MAXWAIT ms]"),
     spec(
@@ -78,6 +86,14 @@ pub(super) const COMMANDS: [Spec; 24] = [
         "Decides by the rules, and spends if allowed",
     )
     .usage("[COST n] [MAXWAIT ms] attribute value ..."),
+    spec(
+        Run::Throttle(ThrottleDialect::Throttlecrab),
+        "throttle",
+        -5,
+        Keys::First,
+        "Takes from a token bucket, as throttlecrab does",
+    )
+    .usage(throttle::USAGE),
     spec(Run::Here(greet::ping), "ping", -1, Keys::None, "Replies PONG"),
     spec(Run::Alone(ask::peek), "tg.peek", -4, Keys::First, "Decides like TG.TAKE without spending")
         .usage("key LIMIT text [COST n] [MAXWAIT ms]"),
@@ -148,7 +164,7 @@ impl Run {
     /// Returns its order among pending store commands; `None` if it does not ask the store.
     pub(super) fn way(self) -> Option<CommandOrder> {
         match self {
-            Run::Throttle | Run::Take | Run::Together(_) => Some(CommandOrder::Together),
+            Run::Throttle(_) | Run::Take | Run::Together(_) => Some(CommandOrder::Together),
             Run::Alone(_) => Some(CommandOrder::Alone),
             Run::Here(_) | Run::Connection(_) | Run::EndsQueue(_) => None,
         }
@@ -156,7 +172,7 @@ impl Run {
 }
 
 impl Spec {
-    /// Sets the arguments, for a command that only this server has.
+    /// Sets the arguments, for a command that no Redis has.
     const fn usage(self, usage: &'static str) -> Spec {
         Spec { usage, ..self }
     }
@@ -184,7 +200,7 @@ impl Spec {
         if self.arity < 0 { words >= -self.arity } else { words == self.arity }
     }
 
-    /// Returns the error of Redis about a wrong number of words. Commands that only this server has add their usage.
+    /// Returns the error of Redis about a wrong number of words. Commands that no Redis has add their usage.
     #[cold]
     pub(super) fn wrong_number(&self) -> String {
         let Spec { name, usage, .. } = self;
@@ -225,7 +241,8 @@ mod tests {
             ("TG.TAKEN", Some("TG.TAKE")),
             ("tgtake", Some("TG.TAKE")),
             ("take", Some("TG.TAKE")),
-            ("THROTTLE", Some("CL.THROTTLE")),
+            ("cl.throtle", Some("CL.THROTTLE")),
+            ("throtle", Some("THROTTLE")),
             ("pnig", Some("PING")),
             ("GET", None),
             ("", None),
@@ -238,9 +255,10 @@ mod tests {
     }
 
     #[test]
-    fn every_command_of_ours_has_a_usage_and_no_other_has() {
+    fn commands_that_redis_and_redis_cell_lack_have_a_usage_and_no_other_has() {
         for spec in &COMMANDS {
-            assert_eq!(!spec.usage.is_empty(), spec.name.starts_with("tg."), "{}", spec.name);
+            let is_other = spec.name.starts_with("tg.") || spec.name == "throttle";
+            assert_eq!(!spec.usage.is_empty(), is_other, "{}", spec.name);
         }
     }
 

@@ -1,4 +1,4 @@
-//! A decision as a RESP reply: five integers as in redis-cell, or named fields.
+//! A decision as a RESP reply: five integers as in redis-cell or throttlecrab, or named fields.
 //!
 //! In version 3 of the protocol named fields are a map, in version 2 a flat array of names and values. Times are
 //! milliseconds in named fields, and seconds in the five integers. -1 stands for no value.
@@ -8,6 +8,7 @@ use tidegate_rules::Admission;
 use tidegate_support::{in_seconds, retry_after};
 
 use super::reply::{Replies, or_none, saturated};
+use super::throttle::ThrottleDialect;
 use crate::decision_fields::DecisionFields;
 use crate::engine::Decided;
 use crate::permit::Permits;
@@ -15,32 +16,37 @@ use crate::permit::Permits;
 /// The number of fields of every decision.
 const FIELDS: usize = 8;
 
-/// Writes limited, limit, remaining, retry after and reset after; times in whole seconds, rounded up.
+/// Writes limit, remaining and times as the command does, in whole seconds, rounded up.
 ///
 /// Rounding seconds up never lets a client retry too early; a wait of 1 ms is shown as 1.
 #[inline]
-pub(super) fn throttled(replies: &mut Replies<'_>, decision: &Decision) {
-    replies.five([
-        i64::from(!decision.is_allowed()),
-        saturated(decision.limit()),
-        saturated(decision.remaining()),
-        or_none(retry_after(decision).map(in_seconds)),
-        saturated(in_seconds(decision.reset_after_in_ticks())),
-    ]);
+pub(super) fn throttled(replies: &mut Replies<'_>, decision: &Decision, dialect: ThrottleDialect) {
+    five(replies, decision, dialect, decision.is_allowed());
 }
 
-/// Writes the same five integers for a quantity of 0, which is never limited.
+/// Writes the same five integers for a quantity of 0, which is always allowed.
 ///
-/// redis-cell replies the same way: a quantity of 0 asks for the current state.
-pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
-    let reset_after = in_seconds(decision.reset_after_in_ticks());
-    replies.five([
-        0,
-        saturated(decision.limit()),
-        saturated(decision.remaining()),
-        -1,
-        saturated(reset_after),
-    ]);
+/// redis-cell and throttlecrab reply the same way: a quantity of 0 asks for the current state.
+pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision, dialect: ThrottleDialect) {
+    five(replies, decision, dialect, true);
+}
+
+/// Writes the five integers of an allowed request, or of a denied one.
+#[inline]
+fn five(replies: &mut Replies<'_>, decision: &Decision, dialect: ThrottleDialect, is_allowed: bool) {
+    let retry_after = || or_none(retry_after(decision).map(in_seconds));
+    let reset_after = saturated(in_seconds(decision.reset_after_in_ticks()));
+    let (limit, remaining) = (saturated(decision.limit()), saturated(decision.remaining()));
+    replies.five(match dialect {
+        ThrottleDialect::RedisCell => {
+            let retry_after = if is_allowed { -1 } else { retry_after() };
+            [i64::from(!is_allowed), limit, remaining, retry_after, reset_after]
+        }
+        ThrottleDialect::Throttlecrab => {
+            let retry_after = if is_allowed { 0 } else { retry_after() };
+            [i64::from(is_allowed), limit, remaining, reset_after, retry_after]
+        }
+    });
 }
 
 /// Writes all fields, and the permit if there is one. Returns the permits that the reply contains.

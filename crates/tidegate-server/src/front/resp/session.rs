@@ -292,14 +292,14 @@ impl Call<'_, '_> {
         if self.session.queue.is_some() && !matches!(spec.run, Run::EndsQueue(_)) {
             return self.put_into_queue(spec);
         }
-        if matches!(spec.run, Run::Throttle) {
-            return throttle::throttle(self);
+        if let Run::Throttle(dialect) = spec.run {
+            return throttle::throttle(self, dialect);
         }
         if !spec.fits(self.words.len()) {
             return Err(spec.wrong_number());
         }
         match spec.run {
-            Run::Throttle | Run::Take => ask::take(self),
+            Run::Throttle(_) | Run::Take => ask::take(self),
             Run::Together(execute)
             | Run::Alone(execute)
             | Run::Here(execute)

@@ -19,6 +19,7 @@ use super::parse::Words;
 use super::pending::{CommandOrder, PendingReply};
 use super::reply::{Replies, UNDECIDED, echo};
 use super::session::Session;
+use super::throttle::ThrottleDialect;
 use crate::engine::{Decided, Engine};
 use crate::permit::Permits;
 use crate::worker::WorkerContext;
@@ -36,11 +37,11 @@ pub(super) struct Takes {
     pending: Vec<Pending>,
     /// The limits of the batched takes.
     limits: Vec<PreparedLimit>,
-    /// The last limit of `CL.THROTTLE`.
-    numbers: Recent<(Vec<u8>, [usize; 2])>,
+    /// The last limit of `CL.THROTTLE` or `THROTTLE`. Equal words of both are different limits.
+    numbers: Recent<Option<(ThrottleDialect, Vec<u8>, [usize; 2])>>,
     /// The last limit that was given as text.
     text: Recent<Vec<u8>>,
-    /// Recently used limits of `CL.THROTTLE`, by their numbers.
+    /// Recently used limits of both commands, by their numbers.
     known_numbers: RecentCache<(ThrottleNumbers, PreparedLimit)>,
     /// Recently used limits, by their text.
     known_texts: RecentCache<(Box<[u8]>, PreparedLimit)>,
@@ -62,8 +63,8 @@ struct Pending {
 /// The format of a decision's reply.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Style {
-    /// Five integers, as in redis-cell.
-    Throttle,
+    /// Five integers, as in redis-cell or throttlecrab.
+    Throttle(ThrottleDialect),
     /// Named fields.
     Fields,
 }
@@ -79,8 +80,8 @@ impl Style {
         key: &[u8],
     ) -> Option<Permits> {
         match self {
-            Style::Throttle => {
-                throttled(replies, &outcome.decision);
+            Style::Throttle(dialect) => {
+                throttled(replies, &outcome.decision, dialect);
                 None
             }
             Style::Fields => decided(replies, outcome, limit, key),
@@ -88,7 +89,7 @@ impl Style {
     }
 }
 
-/// The numbers of a `CL.THROTTLE`: burst (one more than its `max_burst`), count, and period in seconds.
+/// The numbers of a limit: burst (one more than the `max_burst` of `CL.THROTTLE`), count, and period in seconds.
 pub(super) type ThrottleNumbers = [u64; 3];
 
 /// One-entry parse cache: the last limit, the bytes that it was parsed from (for several words also the lengths of the
@@ -110,19 +111,23 @@ impl Takes {
     pub(super) fn limit_of_numbers(
         &mut self,
         words: Words<'_>,
+        dialect: ThrottleDialect,
         engine: &Engine,
         read: impl FnOnce(Words<'_>) -> Result<ThrottleNumbers, String>,
     ) -> Result<&PreparedLimit, String> {
-        let written = (words.span(0, 2), [0, 1].map(|word| words.get(word).map_or(0, <[u8]>::len)));
-        let known = &self.numbers.read;
+        let (bytes, lengths) =
+            (words.span(0, 2), [0, 1].map(|word| words.get(word).map_or(0, <[u8]>::len)));
+        let is_known = self.numbers.read.as_ref().is_some_and(|(of, known, known_lengths)| {
+            (*of, &**known, *known_lengths) == (dialect, bytes, lengths)
+        });
         // Unquoted words are adjacent in memory, so equal bytes may be different words.
         let is_quoted = words.place(0).is_none();
-        if is_quoted || self.numbers.limit.is_none() || (&*known.0, known.1) != written {
+        if is_quoted || !is_known {
             let numbers = read(words)?;
             let prepare = || Ok::<_, String>((numbers, accepted(throttle_limit(numbers)?, engine)?));
             let known = self.known_numbers.get_or_make(numbers, |known| known.0 == numbers, prepare);
             let limit = known?.1.clone();
-            let read = (written.0.to_vec(), written.1);
+            let read = Some((dialect, bytes.to_vec(), lengths));
             self.numbers = Recent { read, limit: Some(limit), index: None };
         }
         Ok(self.numbers.limit.as_ref().expect("it was just read"))
@@ -148,7 +153,7 @@ impl Takes {
     #[inline]
     pub(super) fn put(&mut self, key: Range<usize>, ask: Ask, style: Style) {
         let (limit, index) = match style {
-            Style::Throttle => (&self.numbers.limit, &mut self.numbers.index),
+            Style::Throttle(_) => (&self.numbers.limit, &mut self.numbers.index),
             Style::Fields => (&self.text.limit, &mut self.text.index),
         };
         let limit = match (*index, limit) {
@@ -220,7 +225,7 @@ fn accepted(limit: Limit, engine: &Engine) -> Result<PreparedLimit, String> {
     engine.accept(limit).map_err(|why| format!("ERR {why}"))
 }
 
-/// Builds the token bucket of a `CL.THROTTLE`.
+/// Builds the token bucket of `CL.THROTTLE` and `THROTTLE`.
 fn throttle_limit([burst, count, period]: ThrottleNumbers) -> Result<Limit, String> {
     let draft = LimitBuilder::new(Algorithm::TokenBucket, count, Duration::from_secs(period)).burst(burst);
     draft.build().map_err(|error| format!("ERR {error}"))

@@ -34,8 +34,8 @@ fn while_the_server_is_down_caddy_does_what_its_configuration_says() {
     let open = format!("{}{open}{}", &site[..end], &site[end..]);
     for (name, site, without) in [("closed", site, 502), ("open", &open, 200)] {
         let mut place = Place::without_server(&format!("caddy_{name}"));
-        let nobody = testbed::Port::free();
-        start(&mut place, site, nobody.address());
+        let absent = testbed::Port::free();
+        start(&mut place, site, absent.address());
         assert_eq!(send(&mut place.talk(), "GET", "/", &[]).status, without, "{name}");
     }
 }

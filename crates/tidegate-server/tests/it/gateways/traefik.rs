@@ -30,7 +30,7 @@ fn the_rules_hold_behind_traefik() {
 #[test]
 fn while_the_server_is_down_traefik_denies() {
     let mut place = Place::without_server("traefik_closed");
-    let nobody = testbed::Port::free();
-    start(&mut place, nobody.address());
+    let absent = testbed::Port::free();
+    start(&mut place, absent.address());
     assert_eq!(send(&mut place.talk(), "GET", "/", &[]).status, 500);
 }

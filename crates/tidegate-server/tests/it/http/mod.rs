@@ -17,6 +17,7 @@ mod put_rules;
 mod rule_metrics;
 mod rules;
 mod slow;
+mod throttle;
 mod top;
 mod unauthenticated;
 mod verbs;

@@ -8,6 +8,7 @@ mod refused;
 mod several;
 mod take;
 mod throttle;
+mod throttlecrab;
 mod transaction;
 
 /// The decision fields in order: allowed, limit, remaining, retry after, reset after, delay.
