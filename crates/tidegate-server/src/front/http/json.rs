@@ -209,10 +209,12 @@ impl<'de, const LEAST: u64> Deserialize<'de> for WholeFrom<LEAST> {
     #[inline]
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<WholeFrom<LEAST>, D::Error> {
         from.deserialize_u64(Number {
-            expected: if LEAST == 0 { "a whole number of at least 0" } else { "a whole number of at least 1" },
-            read: |number| {
-                number.try_into().ok().filter(|number| *number >= LEAST).map(WholeFrom)
+            expected: if LEAST == 0 {
+                "a whole number of at least 0"
+            } else {
+                "a whole number of at least 1"
             },
+            read: |number| number.try_into().ok().filter(|number| *number >= LEAST).map(WholeFrom),
         })
     }
 }

@@ -21,8 +21,8 @@ use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
 use super::{
-    TOO_MANY_DETAIL, admit, auth, batch, body, host, metrics, operator, overrides, ready, rules, throttle, top,
-    verbs,
+    TOO_MANY_DETAIL, admit, auth, batch, body, host, metrics, operator, overrides, ready, rules, throttle,
+    top, verbs,
 };
 use crate::engine::Engine;
 use crate::front::Scope;

@@ -30,7 +30,8 @@ pub(super) async fn throttle(
 ) -> Result<Reply, Problem> {
     let asked: ThrottleBody<'_> = json::read_like(EXAMPLE, body)?;
     let (key, engine) = (json::key(&asked.key)?, &worker.engine);
-    let [burst, count, period] = [asked.max_burst, asked.count_per_period, asked.period].map(|number| number.0);
+    let [burst, count, period] =
+        [asked.max_burst, asked.count_per_period, asked.period].map(|number| number.0);
     let known = limits::known(engine, &format!("{count}/{period}s burst {burst}"))?;
     let quantity = asked.quantity.map_or(1, |quantity| quantity.0);
     let (decision, is_allowed) = match Cost::new(quantity) {

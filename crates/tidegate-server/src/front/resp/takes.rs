@@ -115,8 +115,7 @@ impl Takes {
         engine: &Engine,
         read: impl FnOnce(Words<'_>) -> Result<ThrottleNumbers, String>,
     ) -> Result<&PreparedLimit, String> {
-        let (bytes, lengths) =
-            (words.span(0, 2), [0, 1].map(|word| words.get(word).map_or(0, <[u8]>::len)));
+        let (bytes, lengths) = (words.span(0, 2), [0, 1].map(|word| words.get(word).map_or(0, <[u8]>::len)));
         let is_known = self.numbers.read.as_ref().is_some_and(|(of, known, known_lengths)| {
             (*of, &**known, *known_lengths) == (dialect, bytes, lengths)
         });

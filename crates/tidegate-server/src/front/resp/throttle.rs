@@ -79,10 +79,9 @@ impl ThrottleDialect {
             (None, ThrottleDialect::RedisCell) => {
                 Err(format!("Cell error: Store error: Couldn't parse as integer: {}", echo(word)))
             }
-            (None, ThrottleDialect::Throttlecrab) => Err(format!(
-                "ERR '{}' is not an integer; usage: THROTTLE {USAGE}",
-                echo(word)
-            )),
+            (None, ThrottleDialect::Throttlecrab) => {
+                Err(format!("ERR '{}' is not an integer; usage: THROTTLE {USAGE}", echo(word)))
+            }
         }
     }
 
@@ -112,7 +111,8 @@ pub(super) fn throttle(call: &mut Call<'_, '_>, dialect: ThrottleDialect) -> Com
     if key.len() > MAX_KEY_BYTES {
         return Err(too_long(key));
     }
-    call.takes.limit_of_numbers(words.from(2), dialect, &call.worker.engine, |words| dialect.numbers(words))?;
+    call.takes
+        .limit_of_numbers(words.from(2), dialect, &call.worker.engine, |words| dialect.numbers(words))?;
     match Cost::new(quantity) {
         Ok(cost) => call.take(1, Ask::new(cost), Style::Throttle(dialect)),
         Err(_) => look(call, key, dialect)?,
@@ -125,7 +125,8 @@ pub(super) fn throttle(call: &mut Call<'_, '_>, dialect: ThrottleDialect) -> Com
 fn look(call: &mut Call<'_, '_>, key: &[u8], dialect: ThrottleDialect) -> CommandResult {
     call.settle();
     let numbers = |words: Words<'_>| dialect.numbers(words);
-    let limit = call.takes.limit_of_numbers(call.words.from(2), dialect, &call.worker.engine, numbers)?.clone();
+    let limit =
+        call.takes.limit_of_numbers(call.words.from(2), dialect, &call.worker.engine, numbers)?.clone();
     let key = Key::new(key);
     call.ask(
         CommandOrder::Together,

@@ -78,12 +78,18 @@ fn invalid_bodies_are_status_400_with_the_field() {
         (r#"{"key":"k","max_burst":1,"count_per_period":1,"period":1,"quantity":-1}"#, "at least 0"),
         (r#"{"key":"k","max_burst":1,"count_per_period":1,"period":1.5}"#, "at least 1"),
         (r#"{"key":"k","max_burst":1,"count_per_period":1,"period":1,"cost":1}"#, "unknown field `cost`"),
-        (r#"{"key":"k","max_burst":1,"count_per_period":1,"period":18446744073709551615}"#, "longer than can be counted"),
+        (
+            r#"{"key":"k","max_burst":1,"count_per_period":1,"period":18446744073709551615}"#,
+            "longer than can be counted",
+        ),
     ] {
         let answer = talk.post("/throttle", body);
         assert_eq!((answer.status, answer.field("content-type")), (400, Some("application/problem+json")));
         let said = answer.json()["detail"].to_string();
         assert!(said.replace("\\\"", "\"").contains(detail), "{body}: {said}");
     }
-    assert_eq!(replied(&mut talk, r#"{"key":"k","max_burst":1,"count_per_period":1,"period":1}"#)["remaining"], 0);
+    assert_eq!(
+        replied(&mut talk, r#"{"key":"k","max_burst":1,"count_per_period":1,"period":1}"#)["remaining"],
+        0
+    );
 }

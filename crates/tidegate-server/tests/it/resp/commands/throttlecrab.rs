@@ -77,7 +77,8 @@ fn equal_words_of_both_commands_are_their_own_limits_in_one_pipeline() {
 fn pipelines_and_transactions_decide_each_by_itself() {
     let running = Running::start();
     let line = "THROTTLE k 2 1 60\r\n";
-    let [one, two, denied] = [[1, 2, 1, 60, 0], [1, 2, 0, 120, 0], [0, 2, 0, 120, 60]].map(|reply| integers(&reply));
+    let [one, two, denied] =
+        [[1, 2, 1, 60, 0], [1, 2, 0, 120, 0], [0, 2, 0, 120, 60]].map(|reply| integers(&reply));
     let replies = answers(&running, line.repeat(3).as_bytes());
     assert_eq!(String::from_utf8_lossy(&replies), [&*one, &two, &denied].concat());
     let queued = format!("MULTI\r\n{}EXEC\r\n", line.replace('k', "other").repeat(3));
