@@ -1,5 +1,7 @@
 //! Runs every command in the documents, and compares its output with the text below it.
 
+mod blocks;
+mod programs;
 mod quickstart;
 mod rules;
 
@@ -155,41 +157,8 @@ fn all_commands_of(name: &str, at_least: usize) {
 }
 
 #[test]
-fn commands_of_the_readme_print_what_it_shows() {
-    all_commands_of("README.md", 3);
-}
-
-#[test]
-fn commands_about_resp_print_what_is_shown() {
-    all_commands_of("docs/resp.md", 7);
-}
-
-#[test]
-fn commands_about_http_print_what_is_shown() {
-    all_commands_of("docs/http.md", 35);
-}
-
-#[test]
-fn commands_about_gateways_print_what_is_shown() {
-    all_commands_of("docs/gateways.md", 2);
-}
-
-#[test]
-fn commands_of_the_quickstart_print_what_is_shown() {
-    all_commands_of("docs/quickstart.md", 13);
-}
-
-#[test]
-fn commands_for_users_of_other_limiters_print_what_is_shown() {
-    for (page, at_least) in [
-        ("", 2),
-        ("/envoy", 1),
-        ("/guava", 2),
-        ("/limitador", 1),
-        ("/nginx", 2),
-        ("/redis-cell", 3),
-        ("/throttlecrab", 3),
-    ] {
-        all_commands_of(&format!("docs/coming-from{page}.md"), at_least);
+fn commands_of_the_pages_print_what_is_shown() {
+    for (page, at_least) in blocks::COMMANDS {
+        all_commands_of(page, at_least);
     }
 }

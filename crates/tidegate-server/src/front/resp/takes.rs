@@ -38,7 +38,7 @@ pub(super) struct Takes {
     /// The limits of the batched takes.
     limits: Vec<PreparedLimit>,
     /// The last limit of `CL.THROTTLE` or `THROTTLE`. Equal words of both are different limits.
-    numbers: Recent<Option<(ThrottleDialect, Vec<u8>, [usize; 2])>>,
+    numbers: Recent<Option<ThrottleWords>>,
     /// The last limit that was given as text.
     text: Recent<Vec<u8>>,
     /// Recently used limits of both commands, by their numbers.
@@ -92,8 +92,17 @@ impl Style {
 /// The numbers of a limit: burst (one more than the `max_burst` of `CL.THROTTLE`), count, and period in seconds.
 pub(super) type ThrottleNumbers = [u64; 3];
 
-/// One-entry parse cache: the last limit, the bytes that it was parsed from (for several words also the lengths of the
-/// first two), and its index in `limits`.
+/// The words that the numbers of a limit were parsed from.
+#[derive(Debug)]
+struct ThrottleWords {
+    dialect: ThrottleDialect,
+    /// The three words as they arrived.
+    bytes: Vec<u8>,
+    /// The lengths of the first two words.
+    lengths: [usize; 2],
+}
+
+/// One-entry parse cache: the last limit, the bytes that it was parsed from, and its index in `limits`.
 #[derive(Debug, Default)]
 struct Recent<T> {
     /// The bytes that the limit was parsed from.
@@ -116,9 +125,10 @@ impl Takes {
         read: impl FnOnce(Words<'_>) -> Result<ThrottleNumbers, String>,
     ) -> Result<&PreparedLimit, String> {
         let (bytes, lengths) = (words.span(0, 2), [0, 1].map(|word| words.get(word).map_or(0, <[u8]>::len)));
-        let is_known = self.numbers.read.as_ref().is_some_and(|(of, known, known_lengths)| {
-            (*of, &**known, *known_lengths) == (dialect, bytes, lengths)
-        });
+        let is_known =
+            self.numbers.read.as_ref().is_some_and(|known| {
+                (known.dialect, &*known.bytes, known.lengths) == (dialect, bytes, lengths)
+            });
         // Unquoted words are adjacent in memory, so equal bytes may be different words.
         let is_quoted = words.place(0).is_none();
         if is_quoted || !is_known {
@@ -126,7 +136,7 @@ impl Takes {
             let prepare = || Ok::<_, String>((numbers, accepted(throttle_limit(numbers)?, engine)?));
             let known = self.known_numbers.get_or_make(numbers, |known| known.0 == numbers, prepare);
             let limit = known?.1.clone();
-            let read = Some((dialect, bytes.to_vec(), lengths));
+            let read = Some(ThrottleWords { dialect, bytes: bytes.to_vec(), lengths });
             self.numbers = Recent { read, limit: Some(limit), index: None };
         }
         Ok(self.numbers.limit.as_ref().expect("it was just read"))
