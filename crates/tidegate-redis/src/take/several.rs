@@ -48,11 +48,9 @@ impl Inner {
             }
         }
         let is_given_back = failed.is_some() || !outcomes.iter().all(Outcome::is_allowed);
-        if is_given_back {
-            self.give_back_all(&outcomes, request).await;
-        }
+        let came_back = !is_given_back || self.give_back_all(&outcomes, request).await;
         match failed {
-            Some(error) => Err(error),
+            Some(error) => Err(failure(error, came_back)),
             None => {
                 let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
                 let bids = reported(outcomes, Vec::new(), &request.bids, is_given_back);
@@ -96,11 +94,9 @@ impl Inner {
             }
         }
         let is_given_back = is_denied || failed.is_some() || !outcomes.iter().all(Outcome::is_allowed);
-        if is_given_back {
-            self.give_back_all(&outcomes, request).await;
-        }
+        let came_back = !is_given_back || self.give_back_all(&outcomes, request).await;
         match failed {
-            Some(error) => Err(error),
+            Some(error) => Err(failure(error, came_back)),
             None => {
                 let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
                 let bids = reported(outcomes, seen, &request.bids, is_given_back);
@@ -111,35 +107,48 @@ impl Inner {
 
     /// Gives all takes back, as far as the server that took them keeps its data. Returns are sent in chunks, all of a
     /// chunk concurrently. A return is exact as long as the take is the last one of its key; see `script::give_back`.
-    async fn give_back_all(&self, outcomes: &[Outcome<'_>], request: &Request<'_>) {
+    ///
+    /// Returns false if a take may still be charged.
+    async fn give_back_all(&self, outcomes: &[Outcome<'_>], request: &Request<'_>) -> bool {
         // Another server, or the same one after a restart or a flush, may not have the take, and would refund that of
         // another request.
         let is_there = |outcome: &Outcome<'_>| {
             let first = outcome.group.first().map(|place| &request.bids[*place].target.name);
             outcome.seat.is_some() && first.and_then(|name| self.seat_of(name)) == outcome.seat
         };
-        let spent = outcomes.iter().filter(|outcome| outcome.is_allowed() && is_there(outcome));
-        let takes = spent.flat_map(|outcome| outcome.group.iter().zip(&outcome.bids));
+        let (there, gone): (Vec<_>, Vec<_>) =
+            outcomes.iter().filter(|outcome| outcome.is_allowed()).partition(|outcome| is_there(outcome));
+        let mut came_back = gone.is_empty();
+        let takes = there.into_iter().flat_map(|outcome| outcome.group.iter().zip(&outcome.bids));
         let takes: Vec<_> = takes.filter_map(|(place, bid)| Some((*place, bid.taken.as_ref()?))).collect();
         // A take that cannot be given back stays spent: the key gets too little then, never too much.
         for some in takes.chunks(MOST_IN_SCRIPT) {
             let back = some
                 .iter()
                 .map(|(place, taken)| Box::pin(self.give_back(&request.bids[*place].target, taken)));
-            join_all(back).await;
+            came_back &= join_all(back).await.into_iter().all(|came_back| came_back);
         }
+        came_back
     }
 
-    /// Gives one take back. A failure is not reported: the key then stays charged until the debt is repaid or its
-    /// window ends. The script does nothing if units of the key were removed by a reset or a refund since.
-    async fn give_back(&self, target: &Target, taken: &TakeRecord) {
+    /// Gives one take back. The script does nothing if units of the key were removed by a reset or a refund since.
+    ///
+    /// Returns false if the call failed: the key may then stay charged until the debt is repaid or its window ends.
+    async fn give_back(&self, target: &Target, taken: &TakeRecord) -> bool {
         self.counts.given_back.add();
-        // The denial is reported either way, and there is no further remedy.
-        let Ok(due) = self.due() else { return };
-        let _ = self.run(script::give_back(target, taken, self.time()), due).await;
+        let Ok(due) = self.due() else { return false };
+        let given_back = self.run(script::give_back(target, taken, self.time()), due).await;
         // A denial of the key in the meantime was caused by this take.
         self.forget(&target.name);
+        given_back.is_ok()
     }
+}
+
+/// Returns the error of a request of several scripts, of which one failed and the others were given back.
+///
+/// A retryable error promises that nothing was spent. Where a take did not come back, a retry would charge it again.
+fn failure(error: StoreError, came_back: bool) -> StoreError {
+    if came_back { error } else { StoreError::outcome_unknown(error) }
 }
 
 /// Returns the decision about each bid: as taken, otherwise as seen by the peek. A take that was given back is reported
