@@ -55,11 +55,11 @@ pub(super) const COMMANDS: [(&str, usize); 12] = [
 
 /// Blocks that show how another program is used or configured: page, language, and a part of the block.
 const OF_OTHERS: [(&str, &str, &str); 9] = [
+    ("docs/coming-from/envoy.md", "json", "\"domain\""),
     ("docs/coming-from/envoy.md", "yaml", "descriptors:"),
     ("docs/coming-from/governor.md", "rust,ignore", "GovernorConfig"),
     ("docs/coming-from/guava.md", "java", "RateLimiter.create"),
     ("docs/coming-from/limitador.md", "yaml", "max_value:"),
-    ("docs/coming-from/nginx.md", "nginx", "limit_req"),
     ("docs/coming-from/throttlecrab.md", "rust,ignore", "AdaptiveStore"),
     ("docs/gateways.md", "yaml", "ingress.kubernetes.io"),
     ("docs/library.md", "java", "RateLimiter.create"),
@@ -85,6 +85,7 @@ fn tested_by(page: &str, block: &Block<'_>, before: Option<&Block<'_>>) -> Optio
             lines.map(|line| run_by(page, line)).collect::<Option<Vec<_>>>()?.first().copied()
         }
         "nginx" | "caddyfile" | "yaml" if page == "docs/gateways.md" => Some("gateways"),
+        "nginx" if page == "docs/coming-from/nginx.md" => Some("gateways: nginx_accepts_…"),
         "ini" | "yaml" if page == "docs/install.md" => Some("programs"),
         "python" | "js" | "go" | "java" | "php" | "ruby" if page == "docs/clients.md" => {
             Some("client_examples")

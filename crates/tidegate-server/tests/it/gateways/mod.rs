@@ -5,7 +5,7 @@
 //!               '----------------------> App
 //! ```
 //!
-//! A test replaces the addresses and the token of a configuration, and nothing else.
+//! A test replaces the addresses, the token and the timeouts of a configuration, and nothing else.
 
 mod app;
 mod caddy;

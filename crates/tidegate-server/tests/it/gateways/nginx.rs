@@ -64,6 +64,25 @@ fn the_rules_hold_behind_nginx_and_no_denial_is_an_error_in_its_log() {
     assert_eq!(send(&mut place.talk(), "POST", "/login", &[]).status, 200);
 }
 
+#[test]
+fn nginx_accepts_every_configuration_of_the_page_for_its_users() {
+    let page = include_str!("../../../../../docs/coming-from/nginx.md");
+    let folder = Place::without_server("coming_from").folder;
+    let mut count = 0;
+    for block in page.split("```nginx\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        // A block without a server is a part of one.
+        let site =
+            if block.contains("server {") { block.to_owned() } else { format!("server {{\n{block}}}\n") };
+        fs::write(folder.join("nginx.conf"), main_file(&site)).expect("a file can be written");
+        let mut command = Command::new(crate::clients::tools::program("nginx"));
+        let output = command.arg("-p").arg(&folder).args(["-t", "-c", "nginx.conf"]).output();
+        let output = output.expect("nginx starts");
+        assert!(output.status.success(), "{block}{}", String::from_utf8_lossy(&output.stderr));
+        count += 1;
+    }
+    assert!(count >= 4, "{count} blocks");
+}
+
 /// A server as a process, which a test can kill and start again on the same port.
 fn serve(call: &Call, port: &testbed::Port) -> Process {
     let http = port.address().to_string();
@@ -85,7 +104,7 @@ fn while_the_server_is_down_or_hangs_nginx_does_what_its_configuration_says() {
         start(&mut place, &site(is_open), port.address());
         // nginx closes the connection after a 500.
         let ask = || send(&mut place.talk(), "GET", "/", &[]).status;
-        assert_eq!(ask(), 200, "{name}");
+        until("the server answers", || ask() == 200);
         process.signal(Signal::STOP);
         assert_eq!((ask(), ask()), (without, without), "{name}, the server hangs");
         process.signal(Signal::CONT);

@@ -71,9 +71,13 @@ impl Place {
         self.running.as_ref().and_then(|running| running.server.http()).expect("it speaks HTTP")
     }
 
-    /// Returns a configuration of the page with the addresses of this place.
+    /// Returns a configuration of the page with the addresses of this place. If a server runs, the timeouts for its reply
+    /// are a minute, so that no verdict depends on how busy the machine is.
     pub(super) fn placed(&self, block: &str, tidegate: SocketAddr) -> String {
+        let timeout = if self.running.is_some() { "60s" } else { "1s" };
         block
+            .replace("proxy_read_timeout 1s", &format!("proxy_read_timeout {timeout}"))
+            .replace("response_header_timeout 1s", &format!("response_header_timeout {timeout}"))
             .replace(":8080", &format!(":{}", self.port.number()))
             .replace("127.0.0.1:8380", &tidegate.to_string())
             .replace("127.0.0.1:3000", &self.app.address().to_string())
