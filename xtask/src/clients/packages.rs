@@ -57,6 +57,28 @@ pub(super) const CHROMIUM_DRIVER: Package =
 /// Stands in front of the server as a gateway.
 pub(super) const NGINX: Package = Package { name: "nginx-light", is_there: || has_system_program("nginx") };
 
+/// Compiles the examples of clients in Go.
+pub(super) const GO: Package = Package { name: "golang-go", is_there: || has_program("go") };
+
+/// A client of Redis for one of them.
+pub(super) const GO_REDIS: Package = Package {
+    name: "golang-gopkg-redis.v5-dev",
+    is_there: || Path::new("/usr/share/gocode/src/gopkg.in/redis.v5").is_dir(),
+};
+
+/// Compiles and runs the examples of clients in Java.
+pub(super) const JDK: Package =
+    Package { name: "default-jdk-headless", is_there: || has_program("javac") && has_program("java") };
+
+/// The server of one of them, with the API of servlets.
+pub(super) const JETTY: Package = Package {
+    name: "libjetty9-java",
+    is_there: || {
+        let jars = ["jetty9-server.jar", "jetty9-servlet.jar", "servlet-api.jar"];
+        jars.iter().all(|jar| Path::new("/usr/share/java").join(jar).is_file())
+    },
+};
+
 /// Python alone is often there, but cannot make an environment that has pip.
 pub(super) const PYTHON: Package = Package {
     name: "python3-venv",
