@@ -128,6 +128,7 @@ fn provoke(fault: &Fault, scratch: &Scratch) -> Result<bool, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::files;
 
     const FAULT: &str =
         "what: w\nfile: crates/c/src/a.rs\ntest: lib:t\nfind:\n<<<\na\n>>>\nreplace:\n<<<\nb\n>>>\n";
@@ -156,6 +157,23 @@ mod tests {
             let path = root().join(&fault.file);
             let original = fs::read_to_string(&path).unwrap();
             fault.plant(&original).unwrap_or_else(|failure| panic!("{}: {failure}", fault.name));
+        }
+    }
+
+    /// A plant of all faults takes an hour, and would find this out on its way.
+    #[test]
+    fn every_named_test_is_in_the_sources() {
+        let sources: String = files()
+            .unwrap()
+            .iter()
+            .filter(|path| path.ends_with(".rs") && !path.starts_with("xtask/"))
+            .map(|path| fs::read_to_string(root().join(path)).unwrap())
+            .collect();
+        for fault in load().unwrap() {
+            for test in &fault.tests {
+                let name = test.filter.rsplit("::").next().unwrap();
+                assert!(sources.contains(name), "{}: no source has a test {name}", fault.name);
+            }
         }
     }
 }

@@ -11,6 +11,7 @@
 //!   /a/%62                  /a/b, and the target as received
 //!   /a%2Fb                  /a/b, and /a%2Fb as one segment
 //!   /a;v=1/b                /a/b, /a;v=1/b
+//!   /a#/../b                /a, and /b for a server that knows no fragments
 //!   http://shop/a           /a, and the target as received
 //! ```
 //!
@@ -224,8 +225,9 @@ fn without_query(path: &[u8]) -> &[u8] {
 /// Calls `see` with every reading of a request's path, each once. The first is the one that keys use: that of the
 /// backend that drops most. The last is the path as received.
 ///
-/// Servers disagree about `;` (a servlet container drops what follows), `%2F` (a separator or a byte of a segment) and
-/// NUL (the end of a C string). All combinations are visited: at most eight, and the target as received.
+/// Servers disagree about `;` (a servlet container drops what follows), `%2F` (a separator or a byte of a segment), NUL
+/// (the end of a C string) and `#` (a fragment, or a byte of a path, as no request should have one). All combinations
+/// are visited: at most twelve, and the target as received.
 fn each_spelling<'a>(path: &'a [u8], mut see: impl FnMut(Cow<'a, [u8]>)) {
     if has_one_spelling(path) {
         return see(Cow::Borrowed(path));
@@ -233,7 +235,11 @@ fn each_spelling<'a>(path: &'a [u8], mut see: impl FnMut(Cow<'a, [u8]>)) {
     let raw = without_query(path);
     let target = without_authority(raw);
     let is_odd = |byte: &u8| matches!(byte, b'%' | b';' | b'\0');
-    let is_plain = !target.iter().any(is_odd) && !target.windows(2).any(|two| matches!(two, b"//" | b"/."));
+    let whole = path.split(|byte| *byte == b'?').next().unwrap_or_default();
+    let with_fragment = whole.contains(&b'#').then(|| without_authority(whole));
+    let is_plain = with_fragment.is_none()
+        && !target.iter().any(is_odd)
+        && !target.windows(2).any(|two| matches!(two, b"//" | b"/."));
     if is_plain || target.first() != Some(&b'/') {
         see(Cow::Borrowed(target));
         if target.len() < raw.len() {
@@ -248,7 +254,7 @@ fn each_spelling<'a>(path: &'a [u8], mut see: impl FnMut(Cow<'a, [u8]>)) {
         }
     };
     let bare = target.contains(&b';').then(|| without_parameters(target));
-    for text in [bare.as_deref(), Some(target)].into_iter().flatten() {
+    for text in [bare.as_deref(), Some(target), with_fragment].into_iter().flatten() {
         for plain in [Some(decoded(text).into_owned()), with_slashes_kept(text)].into_iter().flatten() {
             note(walked(until_nul(&plain)));
             note(walked(&plain));
@@ -457,6 +463,9 @@ mod tests {
         assert_eq!(spellings("/login\0"), ["/login", "/login\0"]);
         assert_eq!(spellings("/%00"), ["/", "/\0", "/%00"]);
         assert_eq!(spellings("/;"), ["/", "/;"]);
+        assert_eq!(spellings("/login#top"), ["/login", "/login#top"]);
+        assert_eq!(spellings("/health#/../login?q#r"), ["/health", "/login"]);
+        assert_eq!(spellings("/login?q#/../health"), ["/login"]);
         assert_eq!(
             spellings("/a;x%2F..%00/b"),
             ["/a/b", "/", "/a;x/..\0/b", "/a;x%2F..", "/a;x%2F..\0/b", "/a;x%2F..%00/b"]

@@ -19,13 +19,12 @@ pub(crate) struct DecisionFields<'a> {
     pub(crate) limit: Option<u64>,
     /// The largest cost that would pass now; `None` if nothing was counted.
     pub(crate) remaining: Option<u64>,
-    /// `None` if the request was allowed, or can never be.
-    /// Milliseconds until the same request passes if no other request spends meanwhile.
+    /// Milliseconds until the same request passes if no other request spends meanwhile. `None` if the request was
+    /// allowed, or can never be.
     pub(crate) retry_after_ms: Option<u64>,
     /// Milliseconds until the quota is full again; `None` if nothing was counted.
     pub(crate) reset_after_ms: Option<u64>,
-    /// `None` if the request was denied.
-    /// Milliseconds to wait before the action; 0 under limits that do not queue.
+    /// Milliseconds to wait before the action; 0 under limits that do not queue. `None` if the request was denied.
     pub(crate) delay_ms: Option<u64>,
     /// The rule that the decision is about; `None` for a limit that came with the request.
     pub(crate) rule: Option<&'a str>,
@@ -36,9 +35,9 @@ pub(crate) struct DecisionFields<'a> {
 /// Fields of a decision about a limit that came with its request. A fail-open decision counted nothing, so it has no
 /// remaining quota.
 impl From<Decided> for DecisionFields<'static> {
-    fn from(Decided { decision, by: decided_by }: Decided) -> DecisionFields<'static> {
-        let fields = DecisionFields { decided_by, ..DecisionFields::from(decision) };
-        if decided_by == DecidedBy::Open && fields.is_allowed {
+    fn from(decided: Decided) -> DecisionFields<'static> {
+        let fields = DecisionFields { decided_by: decided.by, ..DecisionFields::from(decided.decision) };
+        if decided.is_uncounted() {
             return DecisionFields { limit: None, remaining: None, reset_after_ms: None, ..fields };
         }
         fields

@@ -78,6 +78,12 @@ pub(crate) struct Decided {
 }
 
 impl Decided {
+    /// Returns true if the request was allowed because the store failed, so no limit has counted it.
+    #[inline]
+    pub(crate) fn is_uncounted(&self) -> bool {
+        self.by == DecidedBy::Open && self.decision.is_allowed()
+    }
+
     /// Returns the decision about the ask at index `place`.
     ///
     /// Returns `None` if the store decided about fewer asks. The callers reply with an error then: a missing reply

@@ -19,9 +19,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tidegate::{MAX_PREDECESSORS, StoreError, Zone};
+use tidegate::{MAX_PREDECESSORS, StoreError, StoreFuture, Zone};
 use tidegate_rules::{
-    Admission, Attributes, Batch, Gate, GateStore, Policy, Prepared, Stretch, UnsupportedPolicy, differences,
+    Admission, Attributes, Batch, Gate, GateStore, PinnedPolicy, Policy, Prepared, Stretch,
+    UnsupportedPolicy, differences,
 };
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
@@ -108,14 +109,41 @@ impl Rules {
     ///
     /// The fronts call it first: it needs no future, and the attributes are not copied.
     pub(crate) fn admit_at_once(&self, request: &Attributes<'_>) -> Option<Admission> {
+        self.settled_at_once(|| self.gate.admit(request))
+    }
+
+    /// [`Rules::admit_at_once`] by a pinned policy, for a front that reads only the attributes that rules use.
+    pub(crate) fn admit_pinned(
+        &self,
+        policy: &PinnedPolicy<'_>,
+        request: &Attributes<'_>,
+    ) -> Option<Admission> {
+        self.settled_at_once(|| policy.admit(request))
+    }
+
+    /// Returns a decision of a store in memory, with the permits of a denial released.
+    fn settled_at_once<'a>(&self, admit: impl FnOnce() -> StoreFuture<'a, Admission>) -> Option<Admission> {
         if !self.is_in_memory {
             return None;
         }
-        let admission = self.gate.admit(request).now().ok()?;
+        let admission = admit().now().ok()?;
         if !admission.permits().is_empty() {
             at_once(self.settle(std::slice::from_ref(&admission)));
         }
         Some(admission)
+    }
+
+    /// Decides about one request by the policy of a batch.
+    ///
+    /// For a front that has read only the attributes that the rules of this policy use.
+    pub(crate) async fn admit_by(
+        &self,
+        policy: &Batch,
+        request: &Attributes<'_>,
+    ) -> Result<Admission, StoreError> {
+        let admission = policy.admit(request).await?;
+        self.settle(std::slice::from_ref(&admission)).await;
+        Ok(admission)
     }
 
     /// Decides about one request of a batch.

@@ -135,6 +135,21 @@ impl Gate {
         }
     }
 
+    /// [`Gate::admit`] under a policy that is held.
+    #[inline]
+    pub(super) fn admit_under<'a>(
+        &'a self,
+        force: &'a InForce,
+        attributes: &'a Attributes<'_>,
+    ) -> StoreFuture<'a, Admission> {
+        match self.decide_now(force, attributes, &mut Measured::new(self), &BatchInstant::default()) {
+            Some(admission) => StoreFuture::ready(admission),
+            None => StoreFuture::later(async move {
+                self.decide_one(force, attributes, &mut Measured::new(self), &BatchInstant::default()).await
+            }),
+        }
+    }
+
     /// Decides about several requests as a unit: either all are allowed, or no request spends. After a denial each
     /// answer reports the decision of its own rules about its own request. If one request is forbidden, no limit is
     /// evaluated. An in-memory store decides about all of them at one instant.

@@ -7,6 +7,7 @@ use tidegate_core::{StoreFuture, Timestamp};
 
 use super::admission::Admission;
 use super::admit::Measured;
+use super::charges::Charges;
 use super::{Gate, InForce};
 use crate::attributes::Attributes;
 
@@ -66,11 +67,25 @@ impl Gate {
     /// # }
     /// ```
     pub fn batch(&self) -> Batch {
-        Batch { gate: self.clone(), force: self.inner.force.load_full() }
+        Batch::new(self.clone(), self.inner.force.load_full())
     }
 }
 
 impl Batch {
+    pub(super) fn new(gate: Gate, force: Arc<InForce>) -> Batch {
+        Batch { gate, force }
+    }
+
+    /// [`Gate::admit`] by the policy of this batch, for one request. The requests of a [`Stretch`] share an instant.
+    pub fn admit<'a>(&'a self, request: &'a Attributes<'_>) -> StoreFuture<'a, Admission> {
+        self.gate.admit_under(&self.force, request)
+    }
+
+    /// [`Gate::admit_tracked`] by the policy of this batch, for one request.
+    pub fn admit_tracked<'a>(&'a self, request: &'a Attributes<'_>) -> StoreFuture<'a, (Admission, Charges)> {
+        self.gate.tracked_under(&self.force, || self.force.clone(), request)
+    }
+
     /// Returns the number of asks of a request: one for each limit that applies to it, and at least one. Shadow rules
     /// and candidates are included, also after a fixed decision. If the attributes exceed 1 KiB, the number is
     /// multiplied by their size in KiB, rounded up.

@@ -13,7 +13,7 @@ use super::admit::Measured;
 use super::batch::BatchInstant;
 use super::matched_rules::Asked;
 use super::together::Decided;
-use super::{Gate, Held, InForce};
+use super::{Gate, InForce};
 use crate::attributes::Attributes;
 use crate::index::RuleId;
 use crate::rule::Mode;
@@ -77,24 +77,39 @@ impl Gate {
         &'a self,
         attributes: &'a Attributes<'_>,
     ) -> StoreFuture<'a, (Admission, Charges)> {
-        let (force, moment, mut measured) =
-            (self.in_force(), BatchInstant::default(), Measured::tracked(self));
-        match self.decide_now(&force, attributes, &mut measured, &moment) {
-            Some(admission) => StoreFuture::ready(with_charges(admission, &force, &mut measured)),
-            None => StoreFuture::later(async move {
-                let (force, moment, mut measured) =
-                    (self.in_force(), BatchInstant::default(), Measured::tracked(self));
-                let admission = self.decide_one(&force, attributes, &mut measured, &moment).await?;
-                Ok(with_charges(admission, &force, &mut measured))
-            }),
+        let force = self.in_force();
+        self.tracked_under(&force, || force.to_arc(), attributes)
+    }
+
+    /// [`Gate::admit_tracked`] under a policy. `to_arc` returns a reference to it that can be held for any length of
+    /// time.
+    pub(super) fn tracked_under<'a>(
+        &'a self,
+        force: &InForce,
+        to_arc: impl FnOnce() -> Arc<InForce>,
+        attributes: &'a Attributes<'_>,
+    ) -> StoreFuture<'a, (Admission, Charges)> {
+        let (moment, mut measured) = (BatchInstant::default(), Measured::tracked(self));
+        if let Some(admission) = self.decide_now(force, attributes, &mut measured, &moment) {
+            return StoreFuture::ready(with_charges(admission, to_arc, &mut measured));
         }
+        let force = to_arc();
+        StoreFuture::later(async move {
+            let (moment, mut measured) = (BatchInstant::default(), Measured::tracked(self));
+            let admission = self.decide_one(&force, attributes, &mut measured, &moment).await?;
+            Ok(with_charges(admission, || force.clone(), &mut measured))
+        })
     }
 }
 
-/// Returns an admission with the units that it took.
-fn with_charges(admission: Admission, force: &Held, measured: &mut Measured<'_>) -> (Admission, Charges) {
+/// Returns an admission with the units that it took, and the policy that they were taken under.
+fn with_charges(
+    admission: Admission,
+    force: impl FnOnce() -> Arc<InForce>,
+    measured: &mut Measured<'_>,
+) -> (Admission, Charges) {
     let entries = measured.bill.take().filter(|taken| admission.is_allowed() && !taken.is_empty());
-    let bill = entries.map(|entries| Charges { force: Some(force.to_arc()), entries });
+    let bill = entries.map(|entries| Charges { force: Some(force()), entries });
     (admission, bill.unwrap_or_default())
 }
 

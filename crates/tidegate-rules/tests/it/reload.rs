@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_rules::{Attributes, Gate, RuleCounts};
+use tidegate::Zone;
+use tidegate_rules::{Attributes, Gate, Policy, RuleCounts};
 
 use crate::requests::{admit, policy, remaining, still_gate, stores};
 
@@ -184,4 +185,27 @@ fn a_candidate_has_no_overrides_as_it_decides_nothing() {
         explained.rules.iter().all(|explained| !explained.is_overridden && explained.decision.is_some()),
         "{explained:?}"
     );
+}
+
+/// A front reads only the attributes that the rules in force use, so it has to decide by the same rules.
+#[test]
+fn a_pinned_policy_decides_although_it_was_replaced() {
+    let banned =
+        |user: &str| format!("[[rule]]\nname = '{user}'\nwhen = {{ user = '{user}' }}\ndecision = 'deny'\n");
+    let policy = |user: &str| Policy::from_toml(&banned(user)).expect("it is valid");
+    let gate = Gate::new(policy("ana"), Zone::new(1 << 16)).expect("the store supports it");
+    let pinned = gate.pin();
+    let batch = pinned.to_batch();
+    gate.replace(policy("bob")).expect("the store supports it");
+    let ana = Attributes::new().set("user", "ana");
+    let decided = [
+        pinned.admit(&ana).now().expect("memory does not fail"),
+        pinned.admit_tracked(&ana).now().expect("memory does not fail").0,
+        batch.admit(&ana).now().expect("memory does not fail"),
+        batch.admit_tracked(&ana).now().expect("memory does not fail").0,
+    ];
+    for admission in decided {
+        assert!(admission.is_forbidden() && admission.rule() == Some("ana"), "{admission:?}");
+    }
+    assert!(gate.admit(&ana).now().expect("memory does not fail").is_allowed());
 }

@@ -16,6 +16,7 @@ use super::json;
 use super::problem::Problem;
 use super::reply::{self, PROBLEM, Reply};
 use super::request::{EXAMPLE, Request};
+use crate::decision_fields::DecisionFields;
 use crate::engine::{Engine, not_available};
 use crate::explained::Explained;
 use crate::permit::Permits;
@@ -29,15 +30,25 @@ pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
     let admission = engine.rules().admit(&request.into_attributes()).await?;
-    Ok(reply_to(&admission, headers, engine, StatusCode::TOO_MANY_REQUESTS))
+    let format = ReplyFormat { of_denial: StatusCode::TOO_MANY_REQUESTS, is_held: false };
+    Ok(reply_to(&admission, headers, engine, format))
 }
 
-/// Returns the reply to a decided request. `of_denial` is the status code of a denial by a limit.
+/// The parts of a reply in which routes differ.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReplyFormat {
+    /// The status code of a denial by a limit.
+    pub(super) of_denial: StatusCode,
+    /// True if the reply is sent after the delay, so that the caller has nothing to wait for.
+    pub(super) is_held: bool,
+}
+
+/// Returns the reply to a decided request.
 pub(super) fn reply_to(
     admission: &Admission,
     headers: &mut HeaderMap,
     engine: &Engine,
-    of_denial: StatusCode,
+    ReplyFormat { of_denial, is_held }: ReplyFormat,
 ) -> Reply {
     reply::written(|out| {
         if let Some(binding) = admission.binding() {
@@ -45,7 +56,9 @@ pub(super) fn reply_to(
         }
         if admission.is_allowed() {
             let permits = Permits::of(admission);
-            fields::put_object(out, admission.into(), permits.as_ref());
+            let mut fields = DecisionFields::from(admission);
+            fields.delay_ms = fields.delay_ms.map(|delay| if is_held { 0 } else { delay });
+            fields::put_object(out, fields, permits.as_ref());
             return Reply::json(out.split().freeze()).telling(permits);
         }
         headers.insert(header::CACHE_CONTROL, NO_STORE);

@@ -22,11 +22,11 @@ use std::net::IpAddr;
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use tidegate::Verdict;
-use tidegate_rules::{Admission, Attributes, HttpParts, Policy};
+use tidegate_rules::{Admission, Attributes, Batch, HttpParts, Policy};
 use tidegate_support::{Form, MAX_HOPS, TrustedProxies, decoded_query, from_the_right};
 use tokio::time::sleep;
 
-use super::admit;
+use super::admit::{self, ReplyFormat};
 use super::link::{Link, Stage};
 use super::problem::Problem;
 use super::reply::Reply;
@@ -45,6 +45,9 @@ static URI: [HeaderName; 3] = [
 ];
 /// The field of the permits that an allowed request holds. Proxies drop the body of the reply.
 const PERMIT: HeaderName = HeaderName::from_static("tidegate-permit");
+/// The longest value of that field. A permit contains its key, and a proxy fails a request whose reply has a head above
+/// its buffer, which is 4 KiB in nginx. Longer permits end with their lease.
+const MAX_PERMIT_BYTES: usize = 1024;
 
 /// The parameter of the query that sets the status of a denial for one proxy.
 const DENIAL_STATUS: &str = "denial_status";
@@ -58,12 +61,12 @@ pub(super) struct AuthRequest {
     of_denial: StatusCode,
 }
 
-/// A decision of a store in memory, or the attributes for a remote store.
+/// A decision of a store in memory, or the policy and the attributes for a remote store.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it lives for one request, and the large one is the usual one")]
 enum Asked {
     Decided(Admission),
-    Remote(Attributes<'static>),
+    Remote(Batch, Attributes<'static>),
 }
 
 /// Reads the attributes, and decides at once if the store is in memory.
@@ -73,15 +76,17 @@ enum Asked {
 pub(super) fn decide(headers: &HeaderMap, query: &[u8], engine: &Engine) -> Result<AuthRequest, Problem> {
     let described = Described::read(headers, &engine.settings().auth.trusted_proxies)?;
     let (own, of_denial) = of_query(query)?;
+    if !own.is_empty() {
+        described.differs_from(query)?;
+    }
     let of_denial = of_denial.unwrap_or(engine.settings().auth.denial_status);
-    engine.gate().with_policy(|policy| {
-        let attributes = described.attributes(policy, &own)?;
-        let asked = match engine.rules().admit_at_once(&attributes) {
-            Some(admission) => Asked::Decided(admission),
-            None => Asked::Remote(attributes.into_owned()),
-        };
-        Ok(AuthRequest { asked, of_denial })
-    })
+    let policy = engine.gate().pin();
+    let attributes = described.attributes(policy.policy(), &own)?;
+    let asked = match engine.rules().admit_pinned(&policy, &attributes) {
+        Some(admission) => Asked::Decided(admission),
+        None => Asked::Remote(policy.to_batch(), attributes.into_owned()),
+    };
+    Ok(AuthRequest { asked, of_denial })
 }
 
 /// Replies, after the delay of an allowed request.
@@ -95,11 +100,11 @@ pub(super) async fn reply(
     let (engine, AuthRequest { asked, of_denial }) = (&*link.worker.engine, request?);
     let admission = match asked {
         Asked::Decided(admission) => admission,
-        Asked::Remote(attributes) => engine.rules().admit(&attributes).await?,
+        Asked::Remote(policy, attributes) => engine.rules().admit_by(&policy, &attributes).await?,
     };
-    let mut reply = admit::reply_to(&admission, headers, engine, of_denial);
-    let text = reply.permits.first().map(|permits| HeaderValue::try_from(permits.to_string()));
-    headers.extend(text.and_then(Result::ok).map(|value| (PERMIT, value)));
+    let mut reply = admit::reply_to(&admission, headers, engine, ReplyFormat { of_denial, is_held: true });
+    let text = reply.permits.first().map(ToString::to_string).filter(|text| text.len() <= MAX_PERMIT_BYTES);
+    headers.extend(text.and_then(|text| HeaderValue::try_from(text).ok()).map(|value| (PERMIT, value)));
     link.tell_of(std::mem::take(&mut reply.permits));
     if let Verdict::Allowed { delay } = admission.verdict()
         && !delay.is_zero()
@@ -125,17 +130,35 @@ struct Described<'h> {
 impl<'h> Described<'h> {
     /// Reads the fields of a proxy.
     fn read(headers: &'h HeaderMap, trusted: &TrustedProxies) -> Result<Described<'h>, Problem> {
+        // A browser cannot add these fields to a request to another site without permission, so no page can spend the
+        // quota of others by a link to this server.
+        let described = METHOD.iter().chain(&URI).chain(&HOST).chain([&FORWARDED_FOR]);
+        if !described.into_iter().any(|name| headers.contains_key(name)) {
+            return Err(Problem::bad_request(
+                "no header field describes a request; let the proxy set X-Forwarded-For, X-Forwarded-Method, \
+                 X-Forwarded-Host and X-Forwarded-Uri",
+            ));
+        }
         let method = agreed(&METHOD, METHOD.iter().flat_map(|name| values(headers, name)))?;
-        let uris = URI.iter().flat_map(|name| values(headers, name)).map(|uri| split(uri).1);
-        let uri = agreed(&URI, uris)?.map(|uri| match uri.iter().position(|byte| *byte == b'?') {
-            // A URL may have a query and no path; rules see the root.
-            Some(0) => (&b"/"[..], Some(&uri[1..])),
-            Some(mark) => (&uri[..mark], Some(&uri[mark + 1..])),
-            None => (uri, None),
-        });
-        let of_urls = values(headers, &HOST[1]).filter_map(|url| split(url).0);
+        let uris: Vec<_> =
+            URI.iter().flat_map(|name| values(headers, name)).map(split).collect::<Result<_, _>>()?;
+        let uri = agreed(&URI, uris.into_iter().map(|(_, uri)| uri))?.map(path_and_query);
+        let of_urls: Vec<_> = values(headers, &HOST[1]).map(split).collect::<Result<_, _>>()?;
+        let of_urls = of_urls.into_iter().filter_map(|(host, _)| host);
         let host = agreed(&HOST, values(headers, &HOST[0]).chain(of_urls))?;
         Ok(Described { headers, ip: client(headers, trusted)?, method, uri, host })
+    }
+
+    /// Returns an error if the query of the call is that of the client. Then a client could set attributes, and the
+    /// status of its denials.
+    fn differs_from(&self, query: &[u8]) -> Result<(), Problem> {
+        match self.uri {
+            Some((_, Some(own))) if !query.is_empty() && own == query => Err(Problem::bad_request(
+                "the proxy passes the query of its client on to /v1/auth, where it would set attributes; let the proxy \
+                 remove it, as `uri /v1/auth?` does in Caddy",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the attributes that the rules use. `own` are those that the configuration of the proxy adds.
@@ -230,15 +253,34 @@ fn agreed<'h>(
 }
 
 /// Splits an absolute URI into its host and the rest, which begins with the path. Another URI is all path.
-fn split(uri: &[u8]) -> (Option<&[u8]>, &[u8]) {
+///
+/// A host ends at a slash. With a `?` or `#` before it, as in `http://shop?/login`, a client has sent an invalid host:
+/// the proxy passes `/login` on, and this URI has no path.
+fn split(uri: &[u8]) -> Result<(Option<&[u8]>, &[u8]), Problem> {
     let Some(scheme) = uri.windows(3).position(|part| part == b"://").filter(|_| !uri.starts_with(b"/"))
     else {
-        return (None, uri);
+        return Ok((None, uri));
     };
     let rest = &uri[scheme + 3..];
-    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
     let host = rest[..end].rsplit(|byte| *byte == b'@').next().filter(|host| !host.is_empty());
-    (host, if end == rest.len() { b"/" } else { &rest[end..] })
+    match rest.get(end) {
+        Some(b'/') => Ok((host, &rest[end..])),
+        None => Ok((host, b"/")),
+        Some(_) => Err(Problem::bad_request(
+            "the URL of the proxy has no path before its query; let the proxy send a URL as in https://shop.example/login",
+        )),
+    }
+}
+
+/// Splits a URI into its path and its query. A query ends at a `#`, and so does a path without a query; rules read such
+/// a path with and without the rest.
+fn path_and_query(uri: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let of_query = |byte: &u8| *byte == b'#';
+    match uri.iter().position(|byte| matches!(byte, b'?' | b'#')) {
+        Some(mark) if uri[mark] == b'?' => (&uri[..mark], uri[mark + 1..].split(of_query).next()),
+        _ => (uri, None),
+    }
 }
 
 /// The attributes that the configuration of a proxy adds, and the status of a denial.
@@ -253,10 +295,15 @@ fn of_query(query: &[u8]) -> Result<OfQuery<'_>, Problem> {
             (decoded_query(&part[..equals]), decoded_query(part.get(equals + 1..).unwrap_or_default()));
         let name = attribute_name(name)?;
         match &*name {
+            DENIAL_STATUS if status.is_some() => {
+                return Err(Problem::bad_request(
+                    "the query of /v1/auth has denial_status twice; leave one of them out",
+                ));
+            }
             DENIAL_STATUS => status = Some(denial_status(&value)?),
-            "ip" | "path" | "method" | "host" => {
+            known if matches!(known, "ip" | "path" | "method" | "host") || attribute::may_repeat(known) => {
                 return Err(Problem::bad_request(format!(
-                    "the attribute {name:?} comes from the header fields of the proxy; remove it from the query of /v1/auth"
+                    "the attribute {known:?} comes from the header fields of the proxy; remove it from the query of /v1/auth"
                 )));
             }
             _ => attributes.push((name, value)),

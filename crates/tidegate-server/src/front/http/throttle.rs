@@ -7,7 +7,7 @@
 //! ```
 
 use hyper::header::{self, HeaderMap};
-use tidegate::{Ask, Cost, Decision, Key};
+use tidegate::{Ask, Cost, Key};
 use tidegate_support::{in_seconds, put_number, retry_after};
 
 use super::admit::NO_STORE;
@@ -15,6 +15,7 @@ use super::json::{self, ThrottleBody};
 use super::limits;
 use super::problem::Problem;
 use super::reply::{self, Reply};
+use crate::engine::Decided;
 use crate::worker::WorkerContext;
 
 /// An example of the body.
@@ -34,39 +35,39 @@ pub(super) async fn throttle(
         [asked.max_burst, asked.count_per_period, asked.period].map(|number| number.0);
     let known = limits::known(engine, &format!("{count}/{period}s burst {burst}"))?;
     let quantity = asked.quantity.map_or(1, |quantity| quantity.0);
-    let (decision, is_allowed) = match Cost::new(quantity) {
+    let (decided, is_allowed) = match Cost::new(quantity) {
         Ok(cost) => {
-            let decision = engine.take(key.as_bytes(), &known.limit, Ask::new(cost)).await?.decision;
-            worker.meter().decided(&decision);
-            (decision, decision.is_allowed())
+            let decided = engine.take(key.as_bytes(), &known.limit, Ask::new(cost)).await?;
+            worker.meter().decided(&decided.decision);
+            (decided, decided.decision.is_allowed())
         }
         // Nothing is spent, so there is nothing to deny.
-        Err(_) => (engine.peek(&Key::new(key), &known.limit, Ask::ONE).await?.decision, true),
+        Err(_) => (engine.peek(&Key::new(key), &known.limit, Ask::ONE).await?, true),
     };
     headers.insert(header::CACHE_CONTROL, NO_STORE);
-    Ok(written(&decision, is_allowed))
+    Ok(written(&decided, is_allowed))
 }
 
-/// Writes the reply. Times are whole seconds, rounded up; a denial without a retry time has -1.
-fn written(decision: &Decision, is_allowed: bool) -> Reply {
+/// Writes the reply. Times are whole seconds, rounded up; -1 stands for no value.
+fn written(decided: &Decided, is_allowed: bool) -> Reply {
     reply::written(|out| {
+        let decision = &decided.decision;
+        let counted = |number: u64| (!decided.is_uncounted()).then_some(number);
+        let retry_after = retry_after(decision).map(in_seconds);
         let allowed: &[u8] = if is_allowed { b"{\"allowed\":true" } else { b"{\"allowed\":false" };
         out.extend_from_slice(allowed);
-        let reset_after = in_seconds(decision.reset_after_in_ticks());
-        let numbers: [(&[u8], u64); 3] = [
-            (b",\"limit\":", decision.limit()),
-            (b",\"remaining\":", decision.remaining()),
-            (b",\"reset_after\":", reset_after),
+        let numbers: [(&[u8], Option<u64>); 4] = [
+            (b",\"limit\":", counted(decision.limit())),
+            (b",\"remaining\":", counted(decision.remaining())),
+            (b",\"reset_after\":", counted(in_seconds(decision.reset_after_in_ticks()))),
+            (b",\"retry_after\":", if is_allowed { Some(0) } else { retry_after }),
         ];
         for (name, number) in numbers {
             out.extend_from_slice(name);
-            put_number(out, number);
-        }
-        out.extend_from_slice(b",\"retry_after\":");
-        match retry_after(decision) {
-            _ if is_allowed => out.extend_from_slice(b"0"),
-            Some(wait) => put_number(out, in_seconds(wait)),
-            None => out.extend_from_slice(b"-1"),
+            match number {
+                Some(number) => put_number(out, number),
+                None => out.extend_from_slice(b"-1"),
+            }
         }
         out.extend_from_slice(b"}");
         Reply::json(out.split().freeze())

@@ -2,6 +2,9 @@
 //!
 //! It records when bytes arrive and when a response is written. hyper's own response to an invalid head has no body. It
 //! is discarded, and [`HttpEnd`](super::end::HttpEnd) sends a problem instead.
+//!
+//! While a reply is held for its delay, a client that closes its side is gone: the connection ends, and with it the
+//! request. A client whose request is being decided may close its sending side, and gets its response.
 
 use std::io;
 use std::pin::Pin;
@@ -10,6 +13,7 @@ use std::task::{Context, Poll, ready};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
+use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
 
 use super::link::{Link, Stage};
@@ -35,6 +39,17 @@ impl Wire {
     /// Returns the socket, after hyper is done with it.
     pub(super) fn into_stream(self) -> TcpStream {
         self.stream.into_inner()
+    }
+
+    /// Fails if the client has closed its side. Behind a pipelined request that is not visible yet.
+    #[cold]
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut byte = [0];
+        match self.stream.inner().poll_peek(cx, &mut ReadBuf::new(&mut byte)) {
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into())),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(_)) | Poll::Pending => Poll::Ready(Ok(())),
+        }
     }
 
     /// Returns true if these bytes are hyper's own error response, since the service has given none.
@@ -81,10 +96,16 @@ impl Write for Wire {
         Poll::Ready(Ok(written))
     }
 
-    /// Does nothing: the socket has no buffer of its own.
+    /// Fails if the client of a held reply is gone. Apart from that it does nothing: the socket has no buffer of its own.
+    ///
+    /// hyper flushes whenever it is polled. It does not read before the response is written, so nothing else would find
+    /// the end of the stream.
     #[inline]
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.link.stage() {
+            Stage::Held => self.get_mut().poll_gone(cx),
+            _ => Poll::Ready(Ok(())),
+        }
     }
 
     /// Does nothing: [`HttpEnd`](super::end::HttpEnd) may still send a response, and closes the socket.

@@ -3,7 +3,7 @@
 //! In version 3 of the protocol named fields are a map, in version 2 a flat array of names and values. Times are
 //! milliseconds in named fields, and seconds in the five integers. -1 stands for no value.
 
-use tidegate::{Adjusted, Decision, Limit};
+use tidegate::{Adjusted, Limit};
 use tidegate_rules::Admission;
 use tidegate_support::{in_seconds, retry_after};
 
@@ -18,25 +18,33 @@ const FIELDS: usize = 8;
 
 /// Writes limit, remaining and times as the command does, in whole seconds, rounded up.
 ///
-/// Rounding seconds up never lets a client retry too early; a wait of 1 ms is shown as 1.
+/// Rounding seconds up never lets a client retry too early; a wait of 1 ms is shown as 1. A fail-open decision counted
+/// nothing, so limit, remaining and reset time are -1.
 #[inline]
-pub(super) fn throttled(replies: &mut Replies<'_>, decision: &Decision, dialect: ThrottleDialect) {
-    five(replies, decision, dialect, decision.is_allowed());
+pub(super) fn throttled(replies: &mut Replies<'_>, decided: &Decided, dialect: ThrottleDialect) {
+    five(replies, decided, dialect, decided.decision.is_allowed());
 }
 
 /// Writes the same five integers for a quantity of 0, which is always allowed.
 ///
 /// redis-cell and throttlecrab reply the same way: a quantity of 0 asks for the current state.
-pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision, dialect: ThrottleDialect) {
-    five(replies, decision, dialect, true);
+pub(super) fn looked_at(replies: &mut Replies<'_>, decided: &Decided, dialect: ThrottleDialect) {
+    five(replies, decided, dialect, true);
 }
 
 /// Writes the five integers of an allowed request, or of a denied one.
 #[inline]
-fn five(replies: &mut Replies<'_>, decision: &Decision, dialect: ThrottleDialect, is_allowed: bool) {
+fn five(replies: &mut Replies<'_>, decided: &Decided, dialect: ThrottleDialect, is_allowed: bool) {
+    let decision = &decided.decision;
     let retry_after = || or_none(retry_after(decision).map(in_seconds));
-    let reset_after = saturated(in_seconds(decision.reset_after_in_ticks()));
-    let (limit, remaining) = (saturated(decision.limit()), saturated(decision.remaining()));
+    let (limit, remaining, reset_after) = match decided.is_uncounted() {
+        true => (-1, -1, -1),
+        false => (
+            saturated(decision.limit()),
+            saturated(decision.remaining()),
+            saturated(in_seconds(decision.reset_after_in_ticks())),
+        ),
+    };
     replies.five(match dialect {
         ThrottleDialect::RedisCell => {
             let retry_after = if is_allowed { -1 } else { retry_after() };

@@ -81,7 +81,7 @@ impl Style {
     ) -> Option<Permits> {
         match self {
             Style::Throttle(dialect) => {
-                throttled(replies, &outcome.decision, dialect);
+                throttled(replies, outcome, dialect);
                 None
             }
             Style::Fields => decided(replies, outcome, limit, key),

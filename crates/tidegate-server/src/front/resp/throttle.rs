@@ -132,7 +132,7 @@ fn look(call: &mut Call<'_, '_>, key: &[u8], dialect: ThrottleDialect) -> Comman
         CommandOrder::Together,
         |worker| async move { worker.engine.peek(&key, &limit, Ask::ONE).await },
         move |replies, looked| {
-            looked_at(replies, &looked.decision, dialect);
+            looked_at(replies, &looked, dialect);
             None
         },
     );

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A service on a free port. `/status/N` replies with the status N.
+/// A service on a free port. `/status/N` replies with the status N, and `/broken` closes the connection without a reply.
 pub(super) struct App {
     address: SocketAddr,
     seen: Arc<Mutex<String>>,
@@ -33,7 +33,12 @@ impl App {
 
     /// Returns true if the head of any request contains this text.
     pub(super) fn has_seen(&self, text: &str) -> bool {
-        self.seen.lock().expect("no test panics while it holds this").contains(text)
+        self.times_seen(text) > 0
+    }
+
+    /// Returns how often the heads of all requests contain this text.
+    pub(super) fn times_seen(&self, text: &str) -> usize {
+        self.seen.lock().expect("no test panics while it holds this").matches(text).count()
     }
 }
 
@@ -50,6 +55,9 @@ fn serve(stream: TcpStream, seen: &Mutex<String>) -> std::io::Result<()> {
         seen.lock().expect("no test panics while it holds this").push_str(&head);
         let mut words = head.split(' ');
         let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        if path == "/broken" {
+            return Ok(());
+        }
         let status = path.strip_prefix("/status/").and_then(|status| status.parse().ok()).unwrap_or(200_u16);
         let body = format!("{method} {path}");
         let length = body.len();

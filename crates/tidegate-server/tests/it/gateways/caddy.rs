@@ -38,4 +38,12 @@ fn while_the_server_is_down_caddy_does_what_its_configuration_says() {
         start(&mut place, site, absent.address());
         assert_eq!(send(&mut place.talk(), "GET", "/", &[]).status, without, "{name}");
     }
+    // A failure of the service is no failure of the limiter: the request is sent once.
+    let mut place = Place::new("caddy_broken");
+    let tidegate = place.tidegate();
+    start(&mut place, &open, tidegate);
+    let talk = &mut place.talk();
+    assert_eq!(send(talk, "POST", "/status/503", &[]).status, 503);
+    assert_eq!(send(talk, "POST", "/broken", &[]).status, 502);
+    assert_eq!(place.app.times_seen("POST /broken"), 1);
 }

@@ -47,6 +47,10 @@ fn holds_behind(place: &Place) {
     ] {
         assert_eq!(send(&mut talk, "POST", "/login", &[spoof]).status, 429, "{spoof}");
     }
+    // Nor can it set attributes, or the status of its denials.
+    for query in ["denial_status=403", "user=ana", "header.user-agent=x", "ip=203.0.113.8"] {
+        assert_eq!(send(&mut talk, "POST", &format!("/login?{query}"), &[]).status, 429, "{query}");
+    }
     // A rule that always denies is 403, and has no time to retry.
     let robot = send(&mut talk, "GET", "/", &["User-Agent: BadBot/1"]);
     assert_eq!((robot.status, robot.field("retry-after")), (403, None), "{robot:?}");

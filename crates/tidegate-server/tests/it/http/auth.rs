@@ -36,6 +36,9 @@ const LOGIN: [&str; 4] = [
     "X-Forwarded-Host: shop.example",
 ];
 
+/// The least that describes a request.
+const PROXY: [&str; 1] = ["X-Forwarded-For: 192.0.2.7"];
+
 fn ask(talk: &mut Talk, path: &str, fields: &[&str]) -> Answer {
     let fields: String = fields.iter().map(|field| format!("{field}\r\n")).collect();
     talk.ask(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{fields}\r\n"))
@@ -94,8 +97,51 @@ fn each_family_of_fields_describes_the_same_request() {
     assert_eq!(ask(&mut talk, "/v1/auth", &url).status, 429);
     let both = [&LOGIN[..], &original[1..], &url[1..2]].concat();
     assert_eq!(ask(&mut talk, "/v1/auth", &both).status, 429);
-    let root = ["X-Forwarded-For: 192.0.2.7", "X-Original-URL: https://shop.example?user=ana", LOGIN[2]];
+    let root = ["X-Forwarded-For: 192.0.2.7", "X-Original-URL: https://shop.example", LOGIN[2]];
     assert_eq!(ask(&mut talk, "/v1/auth", &root).status, 200);
+}
+
+/// A client chooses its `Host`. With `shop?` the proxy passes the same path on, and describes a URL without it.
+#[test]
+fn a_host_with_a_query_hides_no_path() {
+    let (_running, mut talk) = Running::under(RULES).with_http();
+    for url in ["http://shop?/login", "http://shop?x=1/login", "http://shop#/login", "http://shop?"] {
+        for name in ["X-Original-URL", "X-Forwarded-Uri"] {
+            let fields = [LOGIN[0], &format!("{name}: {url}"), LOGIN[2], LOGIN[3]];
+            ask(&mut talk, "/v1/auth", &fields).is_problem_of(url, 400, "has no path before its query");
+        }
+    }
+}
+
+#[test]
+fn a_fragment_is_no_part_of_the_query() {
+    let (_running, mut talk) = Running::under(RULES).with_http();
+    for (uri, remaining) in [("/login?user=ana#1", 1), ("/login?x&user=ana#?user=bob", 0)] {
+        let fields = with(&LOGIN, &format!("X-Forwarded-Uri: {uri}")).join("\r\n");
+        assert_eq!(ask(&mut talk, "/v1/auth", &[&fields]).json()["remaining"], remaining, "{uri}");
+    }
+    assert_eq!(ask(&mut talk, "/v1/auth", &LOGIN).status, 429);
+    let hidden = with(&LOGIN, "X-Forwarded-Uri: /health#/../login?user=ana");
+    assert_eq!(ask(&mut talk, "/v1/auth", &hidden).json()["rule"], "login", "a server may know no fragments");
+}
+
+/// Caddy appends the query of the client unless its configuration says otherwise.
+#[test]
+fn the_query_of_the_client_sets_no_attributes() {
+    let (_running, mut talk) = Running::under(RULES).with_http();
+    let fields = with(&LOGIN, "X-Forwarded-Uri: /?plan=paid");
+    ask(&mut talk, "/v1/auth?plan=paid", &fields).is_problem(400, "passes the query of its client on");
+    assert_eq!(ask(&mut talk, "/v1/auth?plan=paid&denial_status=403", &fields).status, 200);
+}
+
+/// A page of another site can make a browser send a GET request, but none of these header fields.
+#[test]
+fn a_request_that_no_proxy_describes_spends_nothing() {
+    let (_running, mut talk) =
+        Running::under("[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '1/h'").with_http();
+    let page = ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"];
+    ask(&mut talk, "/v1/auth?user=ana", &page).is_problem(400, "no header field describes a request");
+    assert_eq!(ask(&mut talk, "/v1/auth?user=ana", &PROXY).json()["remaining"], 0);
 }
 
 #[test]
@@ -136,7 +182,7 @@ fn what_rules_match_has_to_be_sent() {
     ask(&mut talk, "/v1/auth", &unknown).is_problem(400, "no address");
 
     let (_running, mut talk) = Running::start().with_http();
-    assert_eq!(ask(&mut talk, "/v1/auth", &[]).status, 200, "no rule matches anything");
+    assert_eq!(ask(&mut talk, "/v1/auth", &PROXY).status, 200, "no rule matches anything");
 }
 
 #[test]
@@ -170,6 +216,10 @@ fn the_query_adds_attributes_and_chooses_the_status_of_a_denial() {
     for (query, said) in [
         ("denial_status=500", "write denial_status=403 or denial_status=429"),
         ("ip=192.0.2.9", "\"ip\" comes from the header fields of the proxy"),
+        ("denial_status=403&denial_status=429", "denial_status twice"),
+        ("header.user-agent=Bad", "\"header.user-agent\" comes from the header fields of the proxy"),
+        ("cookie.session=1", "\"cookie.session\" comes from the header fields"),
+        ("query.user=bob", "\"query.user\" comes from the header fields"),
         ("plan=free&plan=paid", "the attribute \"plan\" in the query is there twice"),
         ("%ff=1", "no text"),
     ] {
@@ -182,9 +232,9 @@ fn the_setting_is_the_status_of_a_denial() {
     let policy = tidegate_rules::Policy::from_toml("[[rule]]\nname = 'all'\nlimit = '1/60s'").unwrap();
     let auth = AuthSettings { denial_status: hyper::StatusCode::FORBIDDEN, ..AuthSettings::default() };
     let (_running, mut talk) = Running::with(Settings { policy, auth, ..settings() }).with_http();
-    assert_eq!(ask(&mut talk, "/v1/auth", &[]).status, 200);
-    assert_eq!(ask(&mut talk, "/v1/auth", &[]).status, 403);
-    assert_eq!(ask(&mut talk, "/v1/auth?denial_status=429", &[]).status, 429);
+    assert_eq!(ask(&mut talk, "/v1/auth", &PROXY).status, 200);
+    assert_eq!(ask(&mut talk, "/v1/auth", &PROXY).status, 403);
+    assert_eq!(ask(&mut talk, "/v1/auth?denial_status=429", &PROXY).status, 429);
 }
 
 #[test]
@@ -192,29 +242,75 @@ fn a_delay_holds_the_reply() {
     let rules = "[[rule]]\nname = 'all'\nlimit = '10/s leaky-bucket queue 5 delay-after 0'\nmax_wait = '5s'";
     let (_running, mut talk) = Running::under(rules).with_http();
     let begin = testbed::now();
-    assert_eq!(ask(&mut talk, "/v1/auth", &[]).json()["delay_ms"], 0);
-    assert_eq!(ask(&mut talk, "/v1/auth", &[]).json()["delay_ms"], 100);
-    assert_eq!(ask(&mut talk, "/v1/auth", &[]).json()["delay_ms"], 200);
+    for _ in 0..3 {
+        assert_eq!(ask(&mut talk, "/v1/auth", &PROXY).json()["delay_ms"], 0, "nothing is left to wait for");
+    }
     assert!(begin.elapsed() >= Duration::from_millis(300));
+}
+
+/// The delays are hours, so a held reply is not written during the test.
+#[test]
+fn a_client_that_hangs_up_during_its_delay_leaves_no_connection_and_no_permit() {
+    let rules = "[[rule]]\nname = 'queue'\nkey = ['ip']\nlimit = '1/h leaky-bucket queue 9'\n\
+        [[rule]]\nname = 'calls'\nlimit = '6/30m concurrency'\n";
+    let (running, mut talk) = Running::under(rules).with_http();
+    assert_eq!(ask(&mut talk, "/v1/auth", &PROXY).status, 200);
+    let open = |talk: &mut Talk| {
+        let metrics = talk.get("/metrics").body;
+        let number = metrics.lines().find_map(|line| line.strip_prefix("tidegate_open_connections "));
+        number.and_then(|number| number.parse::<u64>().ok()).expect("it is a metric")
+    };
+    let wait_for = |talk: &mut Talk, count: u64| {
+        testbed::until("connections", Duration::from_secs(120), || (open(talk) == count).then_some(()));
+    };
+    let held: Vec<_> = (0..4)
+        .map(|_| {
+            let mut talk = Talk::to(&running);
+            talk.send(format!("GET /v1/auth HTTP/1.1\r\nhost: localhost\r\n{}\r\n\r\n", PROXY[0]));
+            talk
+        })
+        .collect();
+    wait_for(&mut talk, 5);
+    drop(held);
+    wait_for(&mut talk, 1);
+    // One permit is held for the first request, and one for this.
+    let answer = ask(&mut talk, "/v1/auth", &["X-Forwarded-For: 192.0.2.8"]).json();
+    assert_eq!((&answer["rule"], &answer["remaining"]), (&"calls".into(), &4.into()));
 }
 
 #[test]
 fn a_permit_is_in_a_header_field_and_can_be_released() {
     let rules = "[[rule]]\nname = 'uploads'\nlimit = '1/30s concurrency'";
     let (_running, mut talk) = Running::under(rules).with_http();
-    let allowed = ask(&mut talk, "/v1/auth", &[]);
+    let allowed = ask(&mut talk, "/v1/auth", &PROXY);
     let permit = allowed.field("tidegate-permit").unwrap().to_owned();
     assert_eq!(allowed.json()["permit"], *permit);
-    assert_eq!(ask(&mut talk, "/v1/auth", &[]).status, 429);
+    assert_eq!(ask(&mut talk, "/v1/auth", &PROXY).status, 429);
     assert_eq!(talk.post("/v1/release", &format!(r#"{{"permit":"{permit}"}}"#)).status, 200);
-    assert_eq!(ask(&mut talk, "/v1/auth", &[]).status, 200);
+    assert_eq!(ask(&mut talk, "/v1/auth", &PROXY).status, 200);
+}
+
+/// A permit contains its key. nginx fails a request if the head of the reply is longer than 4 KiB.
+#[test]
+fn a_permit_with_a_long_key_is_not_in_a_header_field() {
+    let rules = "[[rule]]\nname = 'uploads'\nkey = ['header.x-key']\nlimit = '1/30s concurrency'";
+    let (_running, mut talk) = Running::under(rules).with_http();
+    for (bytes, is_sent) in [(100, true), (2000, false)] {
+        let answer = ask(&mut talk, "/v1/auth", &[PROXY[0], &format!("X-Key: {}", "k".repeat(bytes))]);
+        assert_eq!(
+            (answer.status, answer.field("tidegate-permit").is_some()),
+            (200, is_sent),
+            "{bytes} bytes"
+        );
+        assert!(answer.json()["permit"].is_string());
+    }
 }
 
 #[test]
 fn a_proxy_sends_the_token_in_a_field_of_its_own() {
     let (_running, mut talk) = Running::guarded().with_http();
     let of_client = "Authorization: Bearer of-the-client";
-    assert_eq!(ask(&mut talk, "/v1/auth", &["Tidegate-Token: sesame", of_client]).status, 200);
-    ask(&mut talk, "/v1/auth", &["Tidegate-Token: wrong", of_client])
+    assert_eq!(ask(&mut talk, "/v1/auth", &["Tidegate-Token: sesame", of_client, PROXY[0]]).status, 200);
+    ask(&mut talk, "/v1/auth", &["Tidegate-Token: wrong", of_client, PROXY[0]])
         .is_problem(401, "Tidegate-Token: TOKEN");
 }

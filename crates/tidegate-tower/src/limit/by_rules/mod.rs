@@ -19,7 +19,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use tidegate_core::{DecidedBy, Verdict};
-use tidegate_rules::{Admission, Attributes, Charges, Gate};
+use tidegate_rules::{Admission, Attributes, Batch, Charges, Gate, PinnedPolicy};
 
 use super::on_response::{HeldPermits, OnResponse, RuleSet, TakenByRules};
 use super::outcome::{CallOutcome, Wait};
@@ -82,18 +82,21 @@ impl ByRules {
         let (gate, settlement) = (&self.rules.gate, &self.settings.settlement);
         let is_billed = settlement.may_correct();
         if self.rules.is_in_memory {
-            let answer = self.with_attributes(head, parts, cost, |attributes| match is_billed {
-                true => gate.admit_tracked(&attributes).now(),
-                false => gate.admit(&attributes).now().map(without_bill),
+            let answer = self.with_attributes(head, parts, cost, |policy, attributes| match is_billed {
+                true => policy.admit_tracked(&attributes).now(),
+                false => policy.admit(&attributes).now().map(without_bill),
             });
             return match answer {
                 Ok(answer) => self.answered(head, answer, cost),
                 Err(reason) => self.deny_because(head, reason),
             };
         }
-        match self.with_attributes(head, parts, cost, |attributes| attributes.into_owned()) {
-            Ok(attributes) => {
-                let answer = Box::pin(ask_remote(gate.clone(), attributes, is_billed));
+        let asked = self.with_attributes(head, parts, cost, |policy, attributes| {
+            (policy.to_batch(), attributes.into_owned())
+        });
+        match asked {
+            Ok((policy, attributes)) => {
+                let answer = Box::pin(ask_remote(policy, attributes, is_billed));
                 let asking = Asking::new(gate.clone(), answer, settlement.of_unserved(), cost);
                 CallOutcome::wait(WaitForGate { by: Arc::clone(self), asking })
             }
@@ -101,28 +104,28 @@ impl ByRules {
         }
     }
 
-    /// Passes on the attributes, or returns the reason why no decision is possible.
+    /// Passes on the policy in force and the attributes that it uses, or returns the reason why no decision is possible.
     fn with_attributes<T>(
         &self,
         head: Head<'_>,
         parts: &[Part<'_>],
         cost: u64,
-        use_them: impl FnOnce(Attributes<'_>) -> T,
+        use_them: impl FnOnce(&PinnedPolicy<'_>, Attributes<'_>) -> T,
     ) -> Result<T, Reason> {
-        self.rules.gate.with_policy(|policy| {
-            let names = [attributes::IP].into_iter().chain(self.attributes.iter().map(|(name, _)| &**name));
-            let mut attributes = attributes::of_head(policy, head, cost);
-            for (name, part) in names.zip(parts) {
-                attributes = attributes::with_part(attributes, name, part);
-                if let Some(reason) = attributes::lack(policy, &attributes, (name, part)) {
-                    return Err(reason);
-                }
+        let pinned = self.rules.gate.pin();
+        let policy = pinned.policy();
+        let names = [attributes::IP].into_iter().chain(self.attributes.iter().map(|(name, _)| &**name));
+        let mut attributes = attributes::of_head(policy, head, cost);
+        for (name, part) in names.zip(parts) {
+            attributes = attributes::with_part(attributes, name, part);
+            if let Some(reason) = attributes::lack(policy, &attributes, (name, part)) {
+                return Err(reason);
             }
-            Ok(use_them(match self.max_wait(head) {
-                Some(max_wait) => attributes.max_wait(max_wait),
-                None => attributes,
-            }))
-        })
+        }
+        if let Some(max_wait) = self.max_wait(head) {
+            attributes = attributes.max_wait(max_wait);
+        }
+        Ok(use_them(&pinned, attributes))
     }
 
     /// Returns the max wait of a request beside that of the rules, if one is set.
@@ -229,10 +232,10 @@ impl Wait for WaitForTime {
 }
 
 /// Asks the rules on a remote store; the takes are kept only if a response may correct them.
-async fn ask_remote(gate: Gate, attributes: Attributes<'static>, is_billed: bool) -> TrackedReply {
+async fn ask_remote(policy: Batch, attributes: Attributes<'static>, is_billed: bool) -> TrackedReply {
     match is_billed {
-        true => gate.admit_tracked(&attributes).await,
-        false => gate.admit(&attributes).await.map(without_bill),
+        true => policy.admit_tracked(&attributes).await,
+        false => policy.admit(&attributes).await.map(without_bill),
     }
 }
 
