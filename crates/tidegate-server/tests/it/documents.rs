@@ -1,6 +1,6 @@
 //! Runs every command in the documents, and compares its output with the text below it.
 
-mod blocks;
+pub(crate) mod blocks;
 mod programs;
 mod quickstart;
 mod rules;

@@ -1,5 +1,6 @@
 //! Integration tests of the server, over real sockets and as a process.
 
+mod client_examples;
 mod clients;
 mod command;
 mod conformance;

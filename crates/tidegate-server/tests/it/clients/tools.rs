@@ -9,18 +9,18 @@ pub(super) fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
-/// Returns the Python interpreter with redis-py.
+/// Returns the Python interpreter with redis-py and fastapi.
 pub(crate) fn python() -> PathBuf {
     prepared().join("venv/bin/python")
 }
 
 /// Returns a recent Node.js.
-pub(super) fn node() -> PathBuf {
+pub(crate) fn node() -> PathBuf {
     prepared().join("node/bin/node")
 }
 
-/// Returns the folder with ioredis and node-redis.
-pub(super) fn node_modules() -> PathBuf {
+/// Returns the folder with ioredis, node-redis and Express.
+pub(crate) fn node_modules() -> PathBuf {
     prepared().join("node_modules")
 }
 

@@ -7,13 +7,13 @@ use super::programs;
 
 /// A block of a page.
 #[derive(Debug)]
-pub(super) struct Block<'a> {
-    pub(super) language: &'a str,
-    pub(super) body: &'a str,
+pub(crate) struct Block<'a> {
+    pub(crate) language: &'a str,
+    pub(crate) body: &'a str,
 }
 
 /// Returns the blocks of a page, in order.
-pub(super) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
+pub(crate) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     let within = text.split("```").skip(1).step_by(2);
     within.map(|block| {
         let (language, body) = block.split_once('\n').expect("a block has lines");
@@ -54,7 +54,11 @@ pub(super) const COMMANDS: [(&str, usize); 12] = [
 ];
 
 /// Blocks that show how another program is used or configured: page, language, and a part of the block.
-const OF_OTHERS: [(&str, &str, &str); 9] = [
+const OF_OTHERS: [(&str, &str, &str); 13] = [
+    ("docs/clients.md", "go", "github.com/redis/go-redis/v9"),
+    ("docs/clients.md", "java", "redis.clients.jedis"),
+    ("docs/clients.md", "php", "new Redis("),
+    ("docs/clients.md", "ruby", "Redis.new("),
     ("docs/coming-from/envoy.md", "json", "\"domain\""),
     ("docs/coming-from/envoy.md", "yaml", "descriptors:"),
     ("docs/coming-from/governor.md", "rust,ignore", "GovernorConfig"),
@@ -66,12 +70,16 @@ const OF_OTHERS: [(&str, &str, &str); 9] = [
     ("docs/tower.md", "rust,ignore", "GovernorConfigBuilder"),
 ];
 
+/// Returns true for a block of [`OF_OTHERS`].
+pub(crate) fn is_of_others(page: &str, block: &Block<'_>) -> bool {
+    OF_OTHERS
+        .iter()
+        .any(|&(of, language, part)| of == page && language == block.language && block.body.contains(part))
+}
+
 /// Returns the reason why a block cannot be wrong without a failing test, or `None`.
 fn tested_by(page: &str, block: &Block<'_>, before: Option<&Block<'_>>) -> Option<&'static str> {
-    let is_of_others = |&(of, language, part): &(&str, &str, &str)| {
-        of == page && language == block.language && block.body.contains(part)
-    };
-    if OF_OTHERS.iter().any(is_of_others) {
+    if is_of_others(page, block) {
         return Some("another program's");
     }
     match block.language {
@@ -87,9 +95,7 @@ fn tested_by(page: &str, block: &Block<'_>, before: Option<&Block<'_>>) -> Optio
         "nginx" | "caddyfile" | "yaml" if page == "docs/gateways.md" => Some("gateways"),
         "nginx" if page == "docs/coming-from/nginx.md" => Some("gateways: nginx_accepts_…"),
         "ini" | "yaml" if page == "docs/install.md" => Some("programs"),
-        "python" | "js" | "go" | "java" | "php" | "ruby" if page == "docs/clients.md" => {
-            Some("client_examples")
-        }
+        "python" | "js" | "go" | "java" if page == "docs/clients.md" => Some("client_examples"),
         // Output is compared by the test of its command.
         "text" | "json" | "http" if before.is_some_and(|before| before.language == "sh") => Some("output"),
         "text" => Some("a drawing, or output that another page shows too"),
