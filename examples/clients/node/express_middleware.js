@@ -42,8 +42,8 @@ async function admit(attributes) {
 }
 
 async function limited(request, response, next) {
-  const { ip, method, path } = request;
-  const [status, fields] = await admit({ ip, method, path });
+  const { ip, method, baseUrl, path } = request;
+  const [status, fields] = await admit({ ip, method, path: baseUrl + path });
   response.set(fields);
   if (status === 200) next();
   else response.status(status).type("text").send("denied");

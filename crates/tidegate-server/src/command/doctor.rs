@@ -115,7 +115,7 @@ impl Doctor {
                 print_line(format_args!("{:<8} {about}: {what}", gravity.as_str()));
             });
             say(if is_ok {
-                "all is well enough"
+                "no problem found"
             } else {
                 "something has to change; see the lines that begin with bad or warning"
             });

@@ -90,8 +90,9 @@ impl Greeting<'_> {
         let ip = reachable(address).ip();
         let host = if ip.to_string() == "127.0.0.1" { String::new() } else { format!(" -h {ip}") };
         let token = self.loaded.token.as_ref();
-        let token = token.map_or(String::new(), |token| format!(" -a \"{}\"", token.in_a_shell()));
-        format!("redis-cli{host} -p {}{token} CL.THROTTLE user123 15 30 60", address.port())
+        // Not as an argument, which other users of the machine can see.
+        let token = token.map_or(String::new(), |token| format!("REDISCLI_AUTH=\"{}\" ", token.in_a_shell()));
+        format!("{token}redis-cli{host} -p {} CL.THROTTLE user123 15 30 60", address.port())
     }
 
     /// Returns an example command line.

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use super::link::{Link, Stage};
 use super::problem::Problem;
+use super::service::MAX_FIELDS;
 use super::{MAX_HEAD_BYTES, service};
 
 /// The maximum number of bytes that are discarded before the socket is closed. Closing a socket with unread input
@@ -77,7 +78,7 @@ impl HttpEnd {
             HttpEnd::HeadTooLong => Some(Problem::new(
                 StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
                 format!(
-                    "the head of the request has more than {MAX_HEAD_BYTES} bytes or 100 fields; send less"
+                    "the head of the request has more than {MAX_HEAD_BYTES} bytes or {MAX_FIELDS} fields; send less"
                 ),
             )),
             HttpEnd::TooSlow(Stage::Head) => Some(Problem::new(

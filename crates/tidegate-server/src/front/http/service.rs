@@ -32,7 +32,7 @@ use crate::precondition::Precondition;
 /// The longest URI, in bytes.
 pub(super) const MAX_URI_BYTES: usize = 2 << 10;
 /// The maximum number of header fields of a request.
-const MAX_FIELDS: usize = 64;
+pub(super) const MAX_FIELDS: usize = 64;
 
 /// The value of `Connection` in the last response.
 pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");

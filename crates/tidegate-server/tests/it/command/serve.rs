@@ -53,10 +53,10 @@ fn a_line_to_copy_refers_to_the_token_and_does_not_print_it() {
         process.end().err
     };
     let variable = said(Call::from("token_in_variable").variable("TIDEGATE_TOKEN", "open-sesame"), &[]);
-    assert!(variable.contains(" -a \"$TIDEGATE_TOKEN\" CL.THROTTLE "), "{variable}");
+    assert!(variable.contains(" REDISCLI_AUTH=\"$TIDEGATE_TOKEN\" redis-cli -p "), "{variable}");
     assert!(variable.contains(" -H \"authorization: Bearer $TIDEGATE_TOKEN\" http://"), "{variable}");
     let file = said(Call::from("token_in_file").file("it's", "open-sesame\n"), &["--token-file", "it's"]);
-    assert!(file.contains(" -a \"$(cat 'it'\\''s')\" CL.THROTTLE "), "{file}");
+    assert!(file.contains(" REDISCLI_AUTH=\"$(cat 'it'\\''s')\" redis-cli -p "), "{file}");
     assert!(![variable, file].concat().contains("open-sesame"));
 }
 
