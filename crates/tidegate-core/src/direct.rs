@@ -135,9 +135,10 @@ impl DirectLimiter {
     #[must_use = "a decision that is not read limits nothing"]
     #[inline]
     pub fn admit_with(&self, ask: Ask) -> Decision {
-        let decision =
-            if self.inner.queue.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) };
-        trace::decided("", decision)
+        trace::decided("", || match self.inner.queue.is_empty() {
+            true => self.inner.spend(ask),
+            false => self.admit_behind(ask),
+        })
     }
 
     /// Decides about this many units, and spends them if allowed.
@@ -154,13 +155,15 @@ impl DirectLimiter {
     #[doc(alias("idempotent refund", "reservation"))]
     pub fn admit_tracked(&self, ask: Ask) -> (Decision, Option<TrackedTake>) {
         if let Some(decision) = self.inner.put_off(ask) {
-            return (trace::decided("", decision), None);
+            trace::observed("", &decision);
+            return (decision, None);
         }
         let account = self.inner.account(&only_key());
         let asked = WaiterAsk { ask, is_tracked: true };
         let (decision, receipt) = self.inner.take(&account, asked, None, AlgorithmParams::decide);
         let take = decision.is_allowed().then(|| TrackedTake::new(self.target(), account, receipt));
-        (trace::decided("", decision), take)
+        trace::observed("", &decision);
+        (decision, take)
     }
 
     /// Decides again while waiters are queued: they may all have left meanwhile.

@@ -259,7 +259,8 @@ impl SharedLimiter {
         if let Some(meter) = self.inner.store.meter() {
             meter.decided.count(decisions.decided_by(0), decision.is_allowed());
         }
-        Ok(trace::decided(limit.namespace(), decision))
+        trace::observed(limit.namespace(), &decision);
+        Ok(decision)
     }
 
     /// Returns the decision about a cost of 0, for which the store is not asked.

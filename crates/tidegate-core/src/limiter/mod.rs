@@ -141,7 +141,7 @@ impl Limiter {
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
         let (key, units, max_wait) = ask.into_parts();
         match ask_for(units, max_wait) {
-            Some(ask) => trace::decided(self.inner.namespace.name(), self.inner.admit_key(&key, ask)),
+            Some(ask) => trace::decided(self.inner.namespace.name(), || self.inner.admit_key(&key, ask)),
             None => self.inner.ask_nothing(&self.inner.account(&self.inner.name(&key))),
         }
     }
@@ -160,10 +160,11 @@ impl Limiter {
         };
         let name = self.inner.namespace.name();
         if let Some(decision) = self.inner.put_off(&account, ask) {
-            return (trace::decided(name, decision), None);
+            trace::observed(name, &decision);
+            return (decision, None);
         }
         let (decision, receipt) = self.inner.holder(&account).take_tracked(&account, ask);
-        trace::decided(name, decision);
+        trace::observed(name, &decision);
         let take = decision.is_allowed().then(|| TrackedTake::new(self.target(), account, receipt));
         (decision, take)
     }
@@ -316,7 +317,7 @@ impl Limiter {
 
     pub(crate) fn admit_named(&self, name: &EncodedKey, ask: Option<Ask>) -> Decision {
         let account = self.inner.account(name);
-        trace::decided(self.inner.namespace.name(), self.inner.admit(&account, ask))
+        trace::decided(self.inner.namespace.name(), || self.inner.admit(&account, ask))
     }
 
     pub(crate) fn release_named(&self, name: &EncodedKey, permit: PermitId) -> bool {

@@ -131,26 +131,36 @@ impl ByKey {
             }
         };
         let settings = &self.settings;
-        let max_wait = settings.max_wait(head);
-        if !max_wait.is_zero() {
-            return self.enqueue(limiter, limiter.acquire(key, cost).max_wait(max_wait), head, key);
-        }
-        if settings.settlement.may_correct() {
-            return match limiter.admit_tracked(key, cost) {
-                (decision, Some(take)) => {
-                    settings.hook.report(|| limiter.event(head, &decision, DecisionResult::Allowed));
-                    CallOutcome::Pass(Some(OnResponse::settled(settings, limiter, decision, take, key.key())))
-                }
-                (decision, None) => deny(settings, limiter, head, decision),
-            };
+        if !settings.is_plain() {
+            let max_wait = settings.max_wait(head);
+            if !max_wait.is_zero() {
+                return self.enqueue(limiter, limiter.acquire(key, cost).max_wait(max_wait), head, key);
+            }
+            if settings.settlement.may_correct() {
+                return self.track(limiter, head, key, cost);
+            }
         }
         let decision = limiter.admit(key, cost);
-        match decision.is_allowed() {
-            true => {
+        if !decision.is_allowed() {
+            return deny(settings, limiter, head, &decision);
+        }
+        if settings.is_plain() && decision.permit().is_none() {
+            return CallOutcome::Pass(None);
+        }
+        settings.hook.report(|| limiter.event(head, &decision, DecisionResult::Allowed));
+        CallOutcome::Pass(OnResponse::kept(settings, limiter, &decision, || key.key()))
+    }
+
+    /// Decides with a receipt, for a response that may correct the cost.
+    #[inline(never)]
+    fn track(&self, limiter: &Arc<NamedLimiter>, head: Head<'_>, key: &Parts<'_>, cost: u64) -> CallOutcome {
+        let settings = &self.settings;
+        match limiter.admit_tracked(key, cost) {
+            (decision, Some(take)) => {
                 settings.hook.report(|| limiter.event(head, &decision, DecisionResult::Allowed));
-                CallOutcome::Pass(OnResponse::kept(settings, limiter, decision, || key.key()))
+                CallOutcome::Pass(Some(OnResponse::settled(settings, limiter, decision, take, key.key())))
             }
-            false => deny(settings, limiter, head, decision),
+            (decision, None) => deny(settings, limiter, head, &decision),
         }
     }
 
@@ -248,20 +258,20 @@ fn waited(
         Ok((decision, Some(take))) => {
             CallOutcome::Pass(Some(OnResponse::settled(settings, limiter, decision, take, key())))
         }
-        Ok((decision, None)) => CallOutcome::Pass(OnResponse::kept(settings, limiter, decision, key)),
+        Ok((decision, None)) => CallOutcome::Pass(OnResponse::kept(settings, limiter, &decision, key)),
         Err(refusal) => {
             let decision = refusal.decision();
             // The decision is "allowed" if the system has no timer thread to wake the waiter.
             let decision = if decision.is_allowed() { decision.denied_for(LATER) } else { decision };
-            deny(settings, limiter, head, decision)
+            deny(settings, limiter, head, &decision)
         }
     }
 }
 
 /// Returns the denial by a decision of this limiter, with the header fields of the limit in force.
 #[inline(never)]
-fn deny(settings: &Settings, limiter: &NamedLimiter, head: Head<'_>, decision: Decision) -> CallOutcome {
+fn deny(settings: &Settings, limiter: &NamedLimiter, head: Head<'_>, decision: &Decision) -> CallOutcome {
     CallOutcome::Deny(
-        limiter.with_promise(|promise| settings.deny(&DeniedRequest::by_limit(head, promise, decision))),
+        limiter.with_promise(|promise| settings.deny(&DeniedRequest::by_limit(head, promise, *decision))),
     )
 }

@@ -43,12 +43,14 @@ impl Decider {
         }
     }
 
-    /// Returns the settings of this clone alone.
-    pub(super) fn settings_mut(&mut self) -> &mut Settings {
-        Arc::make_mut(match self {
+    /// Changes the settings of this clone alone.
+    pub(super) fn change_settings(&mut self, change: impl FnOnce(&mut Settings)) {
+        let settings = Arc::make_mut(match self {
             Decider::ByKey(by) => &mut Arc::make_mut(by).settings,
             Decider::ByRules(by) => &mut Arc::make_mut(by).settings,
-        })
+        });
+        change(settings);
+        settings.set_plain();
     }
 }
 

@@ -368,7 +368,7 @@ impl RateLimitLayer {
     }
 
     fn set(mut self, change: impl FnOnce(&mut Settings)) -> RateLimitLayer {
-        change(self.decider.settings_mut());
+        self.decider.change_settings(change);
         self
     }
 }

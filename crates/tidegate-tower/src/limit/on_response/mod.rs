@@ -33,20 +33,23 @@ pub(super) enum OnResponse {
 
 impl OnResponse {
     /// Returns the handling after a take that the response does not correct, if there is any.
+    // The decision is large to copy, and most requests need none.
     #[inline(always)]
     pub(super) fn kept(
         settings: &Arc<Settings>,
         limiter: &Arc<NamedLimiter>,
-        decision: Decision,
+        decision: &Decision,
         key: impl FnOnce() -> Key,
     ) -> Option<OnResponse> {
         if decision.permit().is_some() {
-            let taken = TakenByLimiter::new(settings, limiter, decision, None, key());
+            let taken = TakenByLimiter::new(settings, limiter, *decision, None, key());
             return Some(OnResponse::ByLimiter(Box::new(taken)));
         }
         match settings.dialect {
             Dialect::None => None,
-            dialect => Some(OnResponse::Fields { limiter: Arc::clone(limiter), dialect, decision }),
+            dialect => {
+                Some(OnResponse::Fields { limiter: Arc::clone(limiter), dialect, decision: *decision })
+            }
         }
     }
 
