@@ -73,7 +73,7 @@ fn every_rule_is_explained_with_its_part_in_the_decision() {
         json!({
             "name": "office", "applies": false,
             "when": [{"condition": "ip = \"10.0.0.0/8\"", "value": "192.0.2.7", "holds": false}],
-            "mode": "enforce", "decision": "allow", "key": {}, "repeated": [], "limit": null, "window": null, "changes_at": null,
+            "unless": [], "group": null, "chosen_first": null, "mode": "enforce", "decision": "allow", "key": {}, "repeated": [], "limit": null, "window": null, "changes_at": null,
             "overridden": false, "cost": 1, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
             "allowed": null, "candidate_for": null, "worst_case": null,
         })
