@@ -90,7 +90,8 @@ fn one_of_a_hundred() -> Goal {
     });
     let table = Table::measure(candidates.collect());
     println!();
-    table.print("an answer of Gate::admit on a zone", "making the attributes; keys that are not in the cache");
+    table
+        .print("an answer of Gate::admit on a zone", "making the attributes; keys that are not in the cache");
     Goal::at_most("rules/admit-group", table.ratio(1, 0), 1.2, 1.2)
 }
 

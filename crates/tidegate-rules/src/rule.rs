@@ -305,9 +305,8 @@ impl Rule {
 
     /// Returns true if it is certain that `unless` excepts every request that `when` matches.
     pub(crate) fn excepts_all(&self) -> bool {
-        let is_met = |exception: &Condition| {
-            self.conditions.iter().any(|condition| exception.covers(condition))
-        };
+        let is_met =
+            |exception: &Condition| self.conditions.iter().any(|condition| exception.covers(condition));
         !self.unless.is_empty() && self.unless.iter().all(is_met)
     }
 }

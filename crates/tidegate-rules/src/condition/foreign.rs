@@ -28,7 +28,9 @@ fn negated(attribute: &str, text: &str) -> Option<String> {
         "ip" | "path" | "host" | "method" => String::new(),
         _ => format!(", or {:?} for a value that begins so", format!("\\!{rest}")),
     };
-    Some(format!("begins with \"!\", which negates nothing; write unless = {{ {attribute} = {without:?} }}{or_itself}"))
+    Some(format!(
+        "begins with \"!\", which negates nothing; write unless = {{ {attribute} = {without:?} }}{or_itself}"
+    ))
 }
 
 /// Returns the error for a path pattern in the notation of another router: `**`, `:id` or `<id>`.
@@ -83,7 +85,7 @@ pub(super) fn piece_in_braces(text: &str) -> Option<String> {
 /// Returns the error for a regular expression. The remedy is a pattern or a list with the same meaning, if there is
 /// one.
 fn regular_expression(attribute: &str, text: &str) -> Option<String> {
-    if !is_regular_expression(text) {
+    if !is_foreign(attribute, text) {
         return None;
     }
     let example = match attribute {
@@ -99,12 +101,19 @@ fn regular_expression(attribute: &str, text: &str) -> Option<String> {
     };
     let or_itself = match (attribute, text.strip_suffix('*')) {
         (_, Some(before)) if !is_regular_expression(before) => {
-            format!(", or {:?} for all that begin with {before:?}", escaped(before, "*"))
+            format!(", or {:?} for all that begin with {before:?}", escaped(attribute, before, "*"))
         }
         ("path" | "host" | "method", _) => String::new(),
-        _ => format!(", or {:?} for this very text", escaped(text, "")),
+        _ => format!(", or {:?} for this very text", escaped(attribute, text, "")),
     };
     Some(format!("looks like a regular expression, which has no meaning here; write {remedy}{or_itself}"))
+}
+
+/// Returns true if a pattern looks like a regular expression. The names of a host are separated by dots, so `www.*` is
+/// an ordinary beginning of one.
+fn is_foreign(attribute: &str, text: &str) -> bool {
+    let text = if attribute == "host" { text.strip_suffix(".*").unwrap_or(text) } else { text };
+    is_regular_expression(text)
 }
 
 /// Returns true if a text has a sign of a regular expression that is not escaped.
@@ -136,12 +145,24 @@ fn is_regular_expression(text: &str) -> bool {
 
 /// Returns the patterns that match what a regular expression matches; none if it cannot be translated.
 fn equivalents(attribute: &str, text: &str) -> Vec<String> {
+    // An expression that only begins at the beginning matches all that begin so.
+    let is_open = text.starts_with(['^', '~']) && !text.ends_with('$');
     let bare = text.trim_start_matches(['~', '*', ' ']).trim_start_matches('^').trim_end_matches('$');
     let inner = bare.strip_prefix('(').and_then(|bare| bare.strip_suffix(')')).unwrap_or(bare);
     let each: Vec<_> = match attribute {
         "path" => inner.split('|').map(path_of).collect(),
         _ => inner.split('|').map(value_of).collect(),
     };
+    let open = |pattern: String| {
+        if !is_open || pattern.contains(['*', '{']) {
+            pattern
+        } else if attribute == "path" && pattern.ends_with('/') {
+            pattern + "{*rest}"
+        } else {
+            pattern + "*"
+        }
+    };
+    let each: Vec<_> = each.into_iter().map(open).collect();
     let is_valid = |pattern: &String| {
         !is_regular_expression(pattern)
             && !pattern.contains(['(', ')', '[', ']', '|', '?', '+'])
@@ -173,13 +194,13 @@ fn value_of(text: &str) -> String {
 /// Escapes a text, so that it is a pattern of exactly this text, or with a star as its end a pattern of this prefix.
 ///
 /// Only what would have a meaning is escaped: backslashes, stars, and the signs of another notation.
-pub(super) fn escaped(text: &str, end: &str) -> String {
+pub(super) fn escaped(attribute: &str, text: &str, end: &str) -> String {
     let mut plain = text.replace('\\', "\\\\").replace('*', "\\*");
     if plain.starts_with('!') {
         plain.insert(0, '\\');
     }
     let whole = format!("{plain}{end}");
-    if !is_regular_expression(&whole) {
+    if !is_foreign(attribute, &whole) {
         return whole;
     }
     let escape = |letter: char| match letter {
@@ -212,6 +233,9 @@ mod tests {
             ("path", "^/api/.*", "write \"/api/{*rest}\""),
             ("path", "~ ^/api/.*$", "write \"/api/{*rest}\""),
             ("path", "~* ^/login$", "write \"/login\""),
+            ("path", "~ ^/static/", "write \"/static/{*rest}\""),
+            ("path", "^/api", "write \"/api*\""),
+            ("user", "^(ana|bob)", "write [\"ana*\", \"bob*\"]"),
             ("path", "/users/[0-9]+/posts", "write \"/users/{name}/posts\""),
             ("path", r"/users/\d+", "write \"/users/{name}\""),
             ("path", "/(a|b)", "write \"/api/{*rest}\" for all below"),
@@ -234,9 +258,29 @@ mod tests {
 
     #[test]
     fn ordinary_values_are_no_regular_expressions() {
+        assert_eq!(what("host", "www.*"), "");
+        assert_eq!(read_pattern("host", "www.*").unwrap().shown("host").to_string(), "\"www.*\"");
         for text in [
-            "", "a", "$", "a.b", "a.b.c*", "ana@example.com", "a+b@example.com", "Mozilla/5.0 (X11; Linux)", "a[1]", "[::1]",
-            "5$ off", "a^b", "a~", "x-y", "a|b c", "/v1.0/x", "/a(b)/c", r"ana\.*", r"\^ana\$", "C++",
+            "",
+            "a",
+            "$",
+            "a.b",
+            "a.b.c*",
+            "ana@example.com",
+            "a+b@example.com",
+            "Mozilla/5.0 (X11; Linux)",
+            "a[1]",
+            "[::1]",
+            "5$ off",
+            "a^b",
+            "a~",
+            "x-y",
+            "a|b c",
+            "/v1.0/x",
+            "/a(b)/c",
+            r"ana\.*",
+            r"\^ana\$",
+            "C++",
         ] {
             assert_eq!(what("user", text), "", "{text}");
         }
@@ -244,8 +288,11 @@ mod tests {
 
     #[test]
     fn an_escaped_text_is_the_pattern_of_itself() {
-        for text in ["^ana$", "ana.*", "a|b", "!x", "!.*", "[a-z]+", r"\d", r"a\", "(?i)x", "~root", "plain", "*", ".", "a.+b"] {
-            let [pattern, prefix] = ["", "*"].map(|end| read_pattern("user", &escaped(text, end)));
+        for text in [
+            "^ana$", "ana.*", "a|b", "!x", "!.*", "[a-z]+", r"\d", r"a\", "(?i)x", "~root", "plain", "*",
+            ".", "a.+b",
+        ] {
+            let [pattern, prefix] = ["", "*"].map(|end| read_pattern("user", &escaped("user", text, end)));
             assert_eq!(pattern, Ok(Pattern::Exact(text.as_bytes().into())), "{text}");
             assert_eq!(prefix, Ok(Pattern::Prefix(text.as_bytes().into())), "{text}");
         }

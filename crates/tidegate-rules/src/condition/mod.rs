@@ -24,11 +24,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use foreign::escaped;
 pub(crate) use network::Network;
 pub(crate) use path::PathPattern;
 pub(crate) use text::read_pattern;
-
-use foreign::escaped;
 
 use crate::index::PatternSet;
 use crate::normalized::{NormalizedRequest, Slot};
@@ -302,6 +301,11 @@ impl Condition {
 }
 
 impl Pattern {
+    /// Returns the pattern as it is displayed under this attribute.
+    pub(crate) fn shown<'p>(&'p self, attribute: &'p str) -> ShownPattern<'p> {
+        ShownPattern(self, attribute)
+    }
+
     /// Returns true if the pattern is a network that contains the address, or matches every address.
     fn has(&self, ip: IpAddr) -> bool {
         match self {
@@ -347,11 +351,12 @@ impl fmt::Display for Condition {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} = ", self.attribute)?;
         match &*self.any_of {
-            [only] => write!(out, "{only}"),
+            [only] => write!(out, "{}", only.shown(&self.attribute)),
             several => {
                 out.write_str("[")?;
                 for (index, pattern) in several.iter().enumerate() {
-                    write!(out, "{}{pattern}", if index > 0 { ", " } else { "" })?;
+                    let comma = if index > 0 { ", " } else { "" };
+                    write!(out, "{comma}{}", pattern.shown(&self.attribute))?;
                 }
                 out.write_str("]")
             }
@@ -359,11 +364,14 @@ impl fmt::Display for Condition {
     }
 }
 
-/// Formats the pattern as written in a file.
-impl fmt::Display for Pattern {
+/// A pattern of an attribute, displayed as in a file.
+pub(crate) struct ShownPattern<'p>(&'p Pattern, &'p str);
+
+impl fmt::Display for ShownPattern<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |bytes: &[u8], end: &str| escaped(&String::from_utf8_lossy(bytes), end);
-        match self {
+        let ShownPattern(pattern, attribute) = self;
+        let text = |bytes: &[u8], end: &str| escaped(attribute, &String::from_utf8_lossy(bytes), end);
+        match pattern {
             Pattern::Exact(bytes) => write!(out, "{:?}", text(bytes, "")),
             Pattern::Prefix(bytes) => write!(out, "{:?}", text(bytes, "*")),
             Pattern::Network(network) => write!(out, "\"{network}\""),

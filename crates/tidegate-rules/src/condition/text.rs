@@ -139,7 +139,7 @@ mod tests {
 
     fn shown(attribute: &str, text: &str) -> String {
         match read_pattern(attribute, text) {
-            Ok(pattern) => pattern.to_string(),
+            Ok(pattern) => pattern.shown(attribute).to_string(),
             Err(what) => what,
         }
     }
@@ -173,7 +173,7 @@ mod tests {
     fn an_invalid_pattern_is_rejected_with_a_remedy() {
         for (attribute, text, said) in [
             ("user", "a*b", "has a star that is not at its end; write \"a*\""),
-            ("user", r"a\b", "has a lonely backslash; write two for one"),
+            ("user", r"a\z", "has a lonely backslash; write two for one"),
             ("ip", "10.0.0.1/8", "write \"10.0.0.0/8\" for the network, or \"10.0.0.1\" for the address"),
             ("ip", "10.0.0.*", "networks have no stars"),
             ("ip", "office", "is neither an address nor a network"),

@@ -280,26 +280,34 @@ fn a_member_behind_one_for_all_of_its_requests_is_reported() {
         ("group = 'g'\nunless = { plan = 'vip' }\nkey = ['user']\nlimit = '1/s'", false),
         ("group = 'g'\nkey = ['user']\non_missing = 'skip'\nlimit = '1/s'", false),
         ("group = 'g'\nkey = ['user']\nlimit = '1/s'\nmode = 'shadow'", false),
-        (
-            "group = 'g'\nlimit = '1/s'\nschedule = [{ from = '02:00', to = '04:00', mode = 'shadow' }]",
-            false,
-        ),
+        ("group = 'g'\nlimit = '1/s'\nschedule = [{ from = '02:00', to = '04:00', mode = 'shadow' }]", false),
         ("group = 'h'\nkey = ['user']\nlimit = '1/s'", false),
         ("key = ['user']\nlimit = '1/s'", false),
     ] {
-        assert_eq!(is_warned_of(first, second, "is never chosen in group \"g\", as \"one\""), is_reported, "{first}");
+        assert_eq!(
+            is_warned_of(first, second, "is never chosen in group \"g\", as \"one\""),
+            is_reported,
+            "{first}"
+        );
         let shadow = format!("{second}\nmode = 'shadow'");
         assert!(!is_warned_of(first, &shadow, "is never chosen"), "{first}");
     }
     let skips = second.to_owned() + "\non_missing = 'skip'";
-    assert!(is_warned_of("group = 'g'\nkey = ['user']\non_missing = 'skip'\nlimit = '1/s'", &skips, "is never chosen"));
+    assert!(is_warned_of(
+        "group = 'g'\nkey = ['user']\non_missing = 'skip'\nlimit = '1/s'",
+        &skips,
+        "is never chosen"
+    ));
 }
 
 #[test]
 fn members_of_groups_are_not_taken_for_limits_that_always_apply() {
     let one = "key = ['user']\nlimit = '5/m'";
     for (first, second) in [
-        (format!("group = 'g'\nwhen = {{ plan = 'x' }}\n{one}"), "group = 'g'\nkey = ['user']\nlimit = '50/m'".to_owned()),
+        (
+            format!("group = 'g'\nwhen = {{ plan = 'x' }}\n{one}"),
+            "group = 'g'\nkey = ['user']\nlimit = '50/m'".to_owned(),
+        ),
         (format!("group = 'g'\n{one}"), "when = { plan = 'x' }\nkey = ['user']\nlimit = '50/m'".to_owned()),
         (one.to_owned(), "group = 'g'\nwhen = { plan = 'x' }\nkey = ['user']\nlimit = '50/m'".to_owned()),
         (format!("unless = {{ plan = 'x' }}\n{one}"), "key = ['user']\nlimit = '50/m'".to_owned()),
@@ -318,7 +326,9 @@ fn members_of_groups_are_not_taken_for_limits_that_always_apply() {
 #[test]
 fn thousands_of_members_are_compared_for_a_moment_only() {
     let many = rules(MAX_RULES, |number| {
-        format!("name = 'r{number}'\ngroup = 'g'\nwhen = {{ plan = 'p{number}' }}\nkey = ['user']\nlimit = '1/m'")
+        format!(
+            "name = 'r{number}'\ngroup = 'g'\nwhen = {{ plan = 'p{number}' }}\nkey = ['user']\nlimit = '1/m'"
+        )
     });
     assert_eq!(warnings(&many), [""; 0]);
 }

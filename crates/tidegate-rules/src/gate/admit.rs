@@ -449,7 +449,6 @@ impl Gate {
     }
 }
 
-
 /// Returns the admission of the only request.
 fn only(mut admissions: Vec<Admission>) -> Admission {
     // A default in place of the panic could allow or deny by accident.

@@ -105,7 +105,8 @@ impl Gate {
         self.reply(async move {
             let force = self.in_force();
             let seen = force.policy.see(attributes);
-            let mut progress = Progress { matching: Matching::of(&seen), chosen: HashMap::new(), is_exempt: false };
+            let mut progress =
+                Progress { matching: Matching::of(&seen), chosen: HashMap::new(), is_exempt: false };
             let mut rules = Vec::new();
             for id in (0..).take(force.policy.rules().len()) {
                 rules.push(self.explain_rule(&force, id, &seen, attributes, &mut progress).await?);
@@ -172,7 +173,9 @@ impl Gate {
         let matching = if explained.applies { &mut progress.matching } else { &mut by_itself };
         let group = limited.group.as_ref().filter(|_| explained.applies && terms.mode == Mode::Enforce);
         let part = part(force, id, matching, attributes, &around);
-        if let Some(group) = group.filter(|_| !matches!(part, Some(MatchedRule::Skipped | MatchedRule::NotChosen))) {
+        if let Some(group) =
+            group.filter(|_| !matches!(part, Some(MatchedRule::Skipped | MatchedRule::NotChosen)))
+        {
             progress.chosen.insert(group.id, rule);
         }
         match part {

@@ -54,9 +54,9 @@ impl PatternSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Attributes;
     use crate::condition::{Condition, Spellings, read_pattern};
     use crate::normalized::Slots;
-    use crate::Attributes;
 
     #[test]
     fn a_long_list_matches_what_its_patterns_match() {
@@ -74,7 +74,12 @@ mod tests {
             ("user", &["a*", "b", ""][..], None, &["v3", "v41", "ab", "a", "b", "bb", "", "v"][..]),
             ("user", &[][..], Some(Pattern::Missing), &["v3", "x"][..]),
             ("user", &[][..], Some(Pattern::Present), &["v3", "x", ""][..]),
-            ("path", &["/api/{*rest}", "/u/{id}", "/s*"][..], None, &["/x/7", "/x/77", "/api/y", "/api", "/u/1", "/sx"][..]),
+            (
+                "path",
+                &["/api/{*rest}", "/u/{id}", "/s*"][..],
+                None,
+                &["/x/7", "/x/77", "/api/y", "/api", "/u/1", "/sx"][..],
+            ),
             ("ip", &["2001:db8::/32"][..], None, &["10.0.3.7", "10.1.0.0", "2001:db8::1", "::1"][..]),
             ("ip", &[][..], Some(Pattern::Present), &["10.1.0.0"][..]),
         ] {
@@ -83,7 +88,8 @@ mod tests {
             let plain = Condition::new(attribute, slots.of(attribute), patterns);
             let fast = plain.clone().with_lookup();
             for value in values.iter().map(|value| Some(*value)).chain([None]) {
-                let request = value.map_or(Attributes::new(), |value| Attributes::new().set(attribute, value));
+                let request =
+                    value.map_or(Attributes::new(), |value| Attributes::new().set(attribute, value));
                 let seen = slots.see(&request);
                 for reading in [Spellings::Any, Spellings::All] {
                     assert_eq!(fast.holds(&seen, reading), plain.holds(&seen, reading), "{plain} {value:?}");

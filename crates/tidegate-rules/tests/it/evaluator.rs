@@ -124,7 +124,11 @@ fn holds(condition: &Condition, request: &Request, needs_all: bool) -> bool {
         return condition.any_of.contains(&Pattern::Missing);
     };
     let is_one = |value: &&str| condition.any_of.iter().any(|pattern| is_matched(pattern, value));
-    if needs_all { values.iter().all(|value| is_one(value)) } else { values.iter().any(|value| is_one(value)) }
+    if needs_all {
+        values.iter().all(|value| is_one(value))
+    } else {
+        values.iter().any(|value| is_one(value))
+    }
 }
 
 fn matches(rule: &Written, request: &Request) -> bool {
@@ -161,7 +165,8 @@ impl Evaluator {
         let mut applying: Vec<(&Written, Key)> = Vec::new();
         let mut chosen: HashMap<&str, &str> = HashMap::new();
         for rule in rules.iter().filter(|rule| matches(rule, request)) {
-            let key = if matches!(rule.does, Does::Limit(_)) { key(rule, request) } else { Key::By(Vec::new()) };
+            let key =
+                if matches!(rule.does, Does::Limit(_)) { key(rule, request) } else { Key::By(Vec::new()) };
             let names = [Some(rule.name.clone()), rule.candidate.map(|_| format!("{}-next", rule.name))];
             let names = names.into_iter().flatten();
             if let Some(group) = rule.group.filter(|_| is_enforced(rule)) {
@@ -218,17 +223,24 @@ impl Evaluator {
         let allows = denying.is_empty();
         // The longest wait for one unit is that of the slowest limit; the smallest part is compared by products.
         let slowest = denying.iter().map(|(.., most)| *most).min();
-        let part = |(rule, key, most): &(&&Written, &Key, u64)| (self.left(&rule.name, &by(key), *most) - 1, *most);
-        let smallest = enforced.iter().filter(|_| allows).map(part).min_by_key(|(left, most)| left * 1000 / most);
+        let part =
+            |(rule, key, most): &(&&Written, &Key, u64)| (self.left(&rule.name, &by(key), *most) - 1, *most);
+        let smallest =
+            enforced.iter().filter(|_| allows).map(part).min_by_key(|(left, most)| left * 1000 / most);
         let reported: Vec<_> = if allows {
             let (left, of) = smallest.unwrap_or_default();
             let is_smallest = |one: &&(&&Written, &Key, u64)| part(one).0 * of == left * part(one).1;
             enforced.iter().filter(is_smallest).map(|(rule, ..)| rule.name.clone()).collect()
         } else {
-            denying.iter().filter(|(.., most)| Some(*most) == slowest).map(|(rule, ..)| rule.name.clone()).collect()
+            denying
+                .iter()
+                .filter(|(.., most)| Some(*most) == slowest)
+                .map(|(rule, ..)| rule.name.clone())
+                .collect()
         };
         let denying: Vec<_> = denying.into_iter().map(|(rule, ..)| rule.name.clone()).collect();
-        let (is_unmatched, enforced) = (enforced.is_empty(), enforced.into_iter().map(|(rule, key, most)| (*rule, by(key), most)));
+        let (is_unmatched, enforced) =
+            (enforced.is_empty(), enforced.into_iter().map(|(rule, key, most)| (*rule, by(key), most)));
         for (rule, key, most) in enforced.collect::<Vec<_>>() {
             let denies = denying.contains(&rule.name);
             if allows {
@@ -375,7 +387,8 @@ fn text(rule: &Written) -> String {
         text += &format!("schedule = [{{ {day}, mode = '{}' }}]\n", modes[1]);
     }
     if let Some(most) = rule.candidate {
-        text += &format!("[[rule]]\nname = '{0}-next'\ncandidate_for = '{0}'\nlimit = '{most}/h'\n", rule.name);
+        text +=
+            &format!("[[rule]]\nname = '{0}-next'\ncandidate_for = '{0}'\nlimit = '{most}/h'\n", rule.name);
     }
     text
 }
@@ -425,9 +438,10 @@ fn compare(expected: &Verdict, answer: &Admission, explained: &Explanation) {
     }
     let applying = explained.rules.iter().filter(|rule| rule.applies).map(|rule| rule.rule.name());
     assert_eq!(applying.collect::<Vec<_>>(), expected.applying);
-    let not_chosen = explained.rules.iter().filter_map(|rule| {
-        Some((rule.rule.name().to_owned(), rule.chosen_first.clone()?))
-    });
+    let not_chosen = explained
+        .rules
+        .iter()
+        .filter_map(|rule| Some((rule.rule.name().to_owned(), rule.chosen_first.clone()?)));
     assert_eq!(not_chosen.collect::<Vec<_>>(), expected.not_chosen);
 }
 

@@ -1,7 +1,9 @@
 //! Tests of groups, exceptions and unmatched requests where they meet overrides, batches, reloads and counts.
 
 use tidegate::Verdict;
-use tidegate_rules::{Attributes, Gate, Instead, PolicyBuilder, Rule, RuleBuilder, StaticVerdict, differences};
+use tidegate_rules::{
+    Attributes, Gate, Instead, PolicyBuilder, Rule, RuleBuilder, StaticVerdict, differences,
+};
 
 use crate::requests::{admit, policy, remaining, still_gate};
 
@@ -56,9 +58,9 @@ fn an_override_belongs_to_the_member_that_is_chosen() {
     ] {
         let gate = still_gate(PLANS);
         gate.put_override("vip", &vip(), instead, until).expect("there is such a rule");
+        let explained = gate.explain(&vip()).now().expect("at once");
         assert_eq!(says(&gate, &vip()), expected);
         assert_eq!(remaining(&gate, "default", &ana()), 2, "the default does not apply in its place");
-        let explained = gate.explain(&vip()).now().expect("at once");
         assert_eq!(explained.rules[1].chosen_first.as_deref(), Some("vip"));
         assert_eq!(explained.is_allowed, expected.starts_with("allowed"));
     }
@@ -83,7 +85,10 @@ fn an_unmatched_request_is_denied_without_a_rule_and_counted() {
     assert!(admit(&gate, &known).is_allowed());
     let answer = admit(&gate, &other);
     assert!(!answer.is_allowed() && answer.is_forbidden() && answer.is_unmatched());
-    assert_eq!((answer.rule(), answer.verdict(), answer.binding().is_none()), (None, Verdict::Impossible, true));
+    assert_eq!(
+        (answer.rule(), answer.verdict(), answer.binding().is_none()),
+        (None, Verdict::Impossible, true)
+    );
     assert_eq!((gate.denied_unmatched(), gate.unmatched()), (1, 0));
     let counts = gate.counts();
     assert_eq!((counts[1].1.allowed, counts[1].1.denied), (1, 0), "a denied request is not measured");
@@ -122,7 +127,10 @@ fn a_rule_keeps_its_counts_when_it_joins_or_leaves_a_group() {
     assert_eq!(remaining(&gate, "default", &ana()), 1);
     assert_eq!(says(&gate, &vip()), "allowed by default", "both apply now, and this one has less left");
     gate.replace(policy(PLANS)).expect("the store supports it");
-    assert_eq!((says(&gate, &vip()), says(&gate, &ana())), ("allowed by vip".into(), "denied by default".into()));
+    assert_eq!(
+        (says(&gate, &vip()), says(&gate, &ana())),
+        ("allowed by vip".into(), "denied by default".into())
+    );
 }
 
 #[test]
@@ -161,9 +169,13 @@ fn a_long_list_under_unless_excepts_what_it_matches() {
         ips.join(", ")
     ));
     let applying = |request: Attributes<'_>| {
-        gate.with_policy(|policy| policy.matching(&request).iter().map(|rule| rule.name().to_owned()).collect::<Vec<_>>())
+        gate.with_policy(|policy| {
+            policy.matching(&request).iter().map(|rule| rule.name().to_owned()).collect::<Vec<_>>()
+        })
     };
-    for (user, is_excepted) in [("user17", true), ("user5000", false), ("team4999-x", true), ("team5000-x", false)] {
+    for (user, is_excepted) in
+        [("user17", true), ("user5000", false), ("team4999-x", true), ("team5000-x", false)]
+    {
         assert_eq!(applying(Attributes::new().set("user", user)).is_empty(), is_excepted, "{user}");
     }
     for (ip, is_excepted) in [("10.3.7.1", true), ("10.200.0.1", false), ("nowhere", true)] {
@@ -197,17 +209,22 @@ fn an_ambiguous_request_obtains_no_exception() {
 
 #[test]
 fn attributes_that_no_rule_uses_are_counted_and_named_once() {
-    let gate = still_gate("[attributes]\nnames = ['plan']\n[[rule]]\nname = 'site'\nkey = ['ip']\nlimit = '9/h'\n");
+    let gate =
+        still_gate("[attributes]\nnames = ['plan']\n[[rule]]\nname = 'site'\nkey = ['ip']\nlimit = '9/h'\n");
     let expected = |request: &Attributes<'_>, count, names: &[&str]| {
         admit(&gate, request);
-        assert_eq!((gate.unknown_attributes(), gate.take_unknown_attributes()), (count, names.iter().map(|name| (*name).to_owned()).collect()));
+        assert_eq!(
+            (gate.unknown_attributes(), gate.take_unknown_attributes()),
+            (count, names.iter().map(|name| (*name).to_owned()).collect())
+        );
     };
     let usual = Attributes::new().set("ip", "192.0.2.7").path("/").set("method", "GET").set("host", "h");
     let usual = usual.set("header.x", "1").set("cookie.x", "1").set("query.x", "1").set("plan", "free");
     expected(&usual, 0, &[]);
     expected(&usual.clone().set("usr", "ana").set("headers.x", "1"), 1, &["headers.x", "usr"]);
     expected(&usual.clone().set("usr", "ana"), 2, &[]);
-    gate.replace(policy("[[rule]]\nname = 'site'\nkey = ['usr']\nlimit = '9/h'\n")).expect("the store supports it");
+    gate.replace(policy("[[rule]]\nname = 'site'\nkey = ['usr']\nlimit = '9/h'\n"))
+        .expect("the store supports it");
     expected(&usual.clone().set("usr", "ana"), 3, &["plan"]);
 }
 
@@ -256,7 +273,8 @@ fn a_policy_in_code_has_groups_exceptions_and_declared_attributes() {
             .decision(StaticVerdict::Deny),
     ];
     let of = |rules: Vec<RuleBuilder>| rules.into_iter().fold(PolicyBuilder::default(), PolicyBuilder::rule);
-    let in_code = of(rules.to_vec()).unmatched(StaticVerdict::Deny).attributes(["user", "plan"]).attributes(["team"]);
+    let in_code =
+        of(rules.to_vec()).unmatched(StaticVerdict::Deny).attributes(["user", "plan"]).attributes(["team"]);
     let (in_code, in_text) = (in_code.build().expect("it is valid"), policy(text));
     assert_eq!(in_code.rules(), in_text.rules());
     assert_eq!(in_code.attributes().collect::<Vec<_>>(), in_text.attributes().collect::<Vec<_>>());

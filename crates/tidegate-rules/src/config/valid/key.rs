@@ -5,14 +5,15 @@
 //! accepted, unless the policy declares its attributes. An attribute that no frontend provides is missing in every
 //! request.
 
+use tidegate_support::nearest;
+
 use super::super::written::{ConditionText, PatternText, RuleText, Written};
 use super::choice::{MISSING, REPEATED, shortened};
 use super::{MAX_LIKE, MAX_NAME_BYTES, Valid};
 use crate::attributes::canonical;
 use crate::condition::{Condition, Pattern, read_pattern};
-use crate::normalized::is_well_known;
 use crate::key::{Grouping, KeyParts, MAX_PARTS, Part};
-use tidegate_support::nearest;
+use crate::normalized::is_well_known;
 
 /// The maximum number of conditions of a rule.
 ///
@@ -99,13 +100,13 @@ impl Valid<'_> {
     /// Validates the attributes that are trusted. Only a part of the key and the attribute of a condition can be
     /// trusted. They are compared in the canonical form, so `header.X-User` is `header.x-user`.
     pub(super) fn trusted(&mut self, text: &RuleText) -> Box<[Box<str>]> {
+        let Some(written) = text.trusted.as_deref() else { return Box::default() };
         let parts = text.key.iter().flatten().take(MAX_PARTS);
         let conditions = text.when.iter().chain(&text.unless).map(|condition| &condition.attribute);
         let used: Vec<_> =
             parts.chain(conditions).map(|name| canonical(name.value.as_str().into())).collect();
         let is_used = |attribute: &str| used.iter().any(|name| *name == attribute);
         let mut trusted = Vec::new();
-        let written = text.trusted.as_deref().unwrap_or_default();
         if let Some(beyond) = written.get(MAX_PARTS) {
             self.complain(&beyond.span, format!("trusted: has more than {MAX_PARTS} parts; use fewer"));
         }
@@ -180,7 +181,10 @@ impl Valid<'_> {
             self.attribute("names", name);
             let canonical = canonical(name.value.as_str().into());
             if declared.iter().any(|known| **known == *canonical) {
-                self.complain(&name.span, format!("names {:?}: is there twice; leave one of them out", name.value));
+                self.complain(
+                    &name.span,
+                    format!("names {:?}: is there twice; leave one of them out", name.value),
+                );
             }
             self.slots.declare(&canonical);
             declared.push((*canonical).into());

@@ -146,7 +146,9 @@ impl<'t> Valid<'t> {
     fn name(&mut self, of: &str, name: &Written<String>) {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
         let what = match &*name.value {
-            "" => format!("is empty; write something like {:?}", if of == "group" { "plan" } else { "login" }),
+            "" => {
+                format!("is empty; write something like {:?}", if of == "group" { "plan" } else { "login" })
+            }
             long if long.len() > MAX_NAME_BYTES => {
                 format!("has {} bytes; write at most {MAX_NAME_BYTES}", long.len())
             }

@@ -67,8 +67,8 @@ pub(super) fn warnings(rules: &[Rule], texts: &[RuleText], now: i64) -> Complain
         }
         if let (Some(before), Some(group)) = (others.chosen_before(rule, index), rule.group()) {
             found.push(about(format!(
-                "is never chosen in group {group:?}, as {:?} comes first and applies to all of its requests; put it first, \
-                 or narrow {0:?}",
+                "is never chosen in group {group:?}, as {:?} comes first and applies to all of its requests; move {0:?} \
+                 behind it, or narrow {0:?}",
                 before.name()
             )));
         }

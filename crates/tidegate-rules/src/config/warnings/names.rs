@@ -66,9 +66,8 @@ fn forged_of<'r>(rule: &'r Rule, conditions: &'r [Condition]) -> impl Iterator<I
 /// Returns true if a rule has a condition on an attribute that no client can choose: the address, an attribute of the
 /// program, or a trusted one.
 fn has_sure_condition(rule: &Rule) -> bool {
-    let is_sure = |attribute: &str| {
-        !["path", "method", "host"].contains(&attribute) && !is_forged(rule, attribute)
-    };
+    let is_sure =
+        |attribute: &str| !["path", "method", "host"].contains(&attribute) && !is_forged(rule, attribute);
     rule.conditions.iter().any(|condition| is_sure(condition.attribute()))
 }
 
@@ -80,7 +79,9 @@ pub(super) fn forged_choice(rule: &Rule, is_backed: impl FnOnce() -> bool) -> Op
     let (when, unless): (Vec<_>, Vec<_>) = (when.collect(), unless.collect());
     let is_exemption = rule.decision() == Some(StaticVerdict::Allow);
     let (attributes, effect) = match (&when[..], &unless[..]) {
-        ([..], [_, ..]) if !is_exemption => (unless, "excepts requests by {}, which anybody can send: a client excepts itself"),
+        ([..], [_, ..]) if !is_exemption => {
+            (unless, "excepts requests by {}, which anybody can send: a client excepts itself")
+        }
         ([_, ..], _) if is_exemption && !has_sure_condition(rule) => {
             (when, "allows by {}, which anybody can send: a client exempts itself from all limits")
         }

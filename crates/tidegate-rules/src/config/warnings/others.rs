@@ -133,11 +133,10 @@ fn has_key_of(wide: &Limited, narrow: &Limited) -> bool {
 
 /// Returns true if one rule covers another; `None` after too many comparisons.
 fn covers(wide: &Rule, narrow: &Rule, compared: &mut usize) -> Option<bool> {
-    let patterns =
-        |rule: &Rule| {
-            let conditions = rule.conditions.iter().chain(&rule.unless);
-            conditions.map(|condition| condition.any_of.len()).sum::<usize>()
-        };
+    let patterns = |rule: &Rule| {
+        let conditions = rule.conditions.iter().chain(&rule.unless);
+        conditions.map(|condition| condition.any_of.len()).sum::<usize>()
+    };
     *compared = compared.saturating_add(1 + patterns(wide).saturating_add(patterns(narrow)));
     (*compared <= MAX_COMPARED).then(|| wide.covers(narrow))
 }

@@ -219,7 +219,12 @@ impl Reader {
     }
 
     /// Returns a table, or reports a value of another type with this remedy.
-    pub(super) fn table<'t>(&mut self, value: &'t TomlValue<'_>, of: &str, remedy: &str) -> Option<&'t DeTable<'t>> {
+    pub(super) fn table<'t>(
+        &mut self,
+        value: &'t TomlValue<'_>,
+        of: &str,
+        remedy: &str,
+    ) -> Option<&'t DeTable<'t>> {
         match value.get_ref() {
             DeValue::Table(table) => Some(table),
             other => {

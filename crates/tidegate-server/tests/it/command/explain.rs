@@ -310,9 +310,6 @@ fn the_member_that_was_chosen_is_named_where_the_others_are_not() {
 #[test]
 fn an_excepted_request_that_no_rule_is_left_for_is_denied_and_the_exception_is_named() {
     let text = plans("explain_unmatched", &["user=ana", "path=/healthz", "method=GET"]);
-    assert_eq!(
-        text.lines().next(),
-        Some("denied: no rule applies, and [rules] has unmatched = \"deny\"")
-    );
+    assert_eq!(text.lines().next(), Some("denied: no rule applies, and [rules] has unmatched = \"deny\""));
     assert!(text.contains("✗ unless method = \"GET\", path = \"/healthz\", and it is so"), "{text}");
 }

@@ -93,7 +93,10 @@ fn an_explanation_names_the_member_that_was_chosen() {
     assert_eq!((&vip["rules"][2]["applies"], &vip["rules"][2]["allowed"]), (&json!(false), &json!(null)));
 
     let health = explain(json!({"path": "/api/healthz", "user": "ana"}));
-    assert_eq!((&health["allowed"], &health["rule"], &health["unmatched"]), (&json!(false), &json!(null), &json!(true)));
+    assert_eq!(
+        (&health["allowed"], &health["rule"], &health["unmatched"]),
+        (&json!(false), &json!(null), &json!(true))
+    );
     let except = json!([{"condition": "path = \"/api/healthz\"", "value": "/api/healthz", "holds": true}]);
     assert_eq!(health["rules"][2]["unless"], except);
 
