@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   attributes -> rules with a fixed decision, in the order of the file
-//!              -> enforced rules, all or none
+//!              -> enforced rules, of each group the first that applies, all or none
 //!              -> if they allow: each shadow rule and each candidate on its own
 //!                 if one alone denied: the candidates for that one
 //! ```

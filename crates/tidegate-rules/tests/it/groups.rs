@@ -1,10 +1,11 @@
 //! Tests of groups, exceptions and unmatched requests where they meet overrides, batches, reloads and counts.
 
-use tidegate::Verdict;
+use tidegate::{DecidedBy, Verdict};
 use tidegate_rules::{
     Attributes, Gate, Instead, PolicyBuilder, Rule, RuleBuilder, StaticVerdict, differences,
 };
 
+use crate::faulty::{Health, one_of};
 use crate::requests::{admit, policy, remaining, still_gate};
 
 const PLANS: &str = "
@@ -131,6 +132,45 @@ fn a_rule_keeps_its_counts_when_it_joins_or_leaves_a_group() {
         (says(&gate, &vip()), says(&gate, &ana())),
         ("allowed by vip".into(), "denied by default".into())
     );
+}
+
+#[test]
+fn while_the_store_is_down_the_chosen_member_alone_decides() {
+    let closed = |text: &str, rule: &str| {
+        text.replace(
+            &format!("name = '{rule}'"),
+            &format!("name = '{rule}'\n    on_store_failure = 'closed'"),
+        )
+    };
+    let node = one_of(
+        &closed(PLANS, "vip").replace("limit = '2/h'", "limit = '2/h'\n    on_store_failure = 'open'"),
+        1,
+    );
+    node.store.is(Health::Down);
+    let decided = |request: &Attributes<'_>| {
+        let answer = admit(&node.gate, request);
+        (answer.is_allowed(), answer.rule().map(str::to_owned), answer.decided_by())
+    };
+    assert_eq!(decided(&vip()), (false, Some("vip".to_owned()), DecidedBy::Closed));
+    assert_eq!(decided(&ana()), (true, Some("default".to_owned()), DecidedBy::Open));
+    node.store.is(Health::Up);
+    assert_eq!(decided(&vip()), (true, Some("vip".to_owned()), DecidedBy::Remote));
+    assert_eq!(remaining(&node.gate, "default", &ana()), 2, "nothing was taken from the other member");
+}
+
+#[test]
+fn a_corrected_cost_goes_to_the_member_that_was_charged() {
+    let gate = still_gate(PLANS);
+    let (answer, mut charges) = gate.admit_tracked(&vip()).now().expect("at once");
+    assert_eq!(answer.rule(), Some("vip"));
+    gate.charge(&mut charges, 2).now().expect("at once");
+    assert_eq!((remaining(&gate, "vip", &vip()), remaining(&gate, "default", &ana())), (2, 2));
+    // Of the default a vip takes part in now, which was not charged.
+    gate.replace(policy(&PLANS.replace("plan = 'vip'", "plan = 'gold'"))).expect("the store supports it");
+    gate.refund(&mut charges, 3).now().expect("at once");
+    assert_eq!(remaining(&gate, "default", &ana()), 2);
+    gate.replace(policy(PLANS)).expect("the store supports it");
+    assert_eq!(remaining(&gate, "vip", &vip()), 5);
 }
 
 #[test]
