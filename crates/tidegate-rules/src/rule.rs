@@ -12,9 +12,12 @@ use crate::attributes::Attributes;
 use crate::condition::{Condition, Spellings};
 use crate::index::RuleId;
 use crate::key::{Grouping, KeyParts, OnMissing, OnRepeated};
+use crate::normalized::NormalizedRequest;
 use crate::schedule::Timetable;
 
 /// A rule: a name, its conditions, and the action for requests that match all of them.
+///
+/// Rules with the same [group](Rule::group) are tried in the order of the file, and the first that applies decides alone.
 ///
 /// All numbers are those outside the schedule unless the name of a method says otherwise.
 ///
@@ -31,8 +34,22 @@ use crate::schedule::Timetable;
 pub struct Rule {
     pub(crate) name: Arc<str>,
     pub(crate) conditions: Box<[Condition]>,
+    /// The rule does not apply to requests that meet all of these, if there are any.
+    pub(crate) unless: Box<[Condition]>,
+    /// Attributes of the key and of conditions that were verified before the request reached Tidegate.
+    pub(crate) trusted: Box<[Box<str>]>,
     pub(crate) action: Action,
     pub(crate) mode: Mode,
+}
+
+/// The number of a group in its policy.
+pub(crate) type GroupId = u32;
+
+/// A group of rules, of which at most one decides about a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) name: Arc<str>,
+    pub(crate) id: GroupId,
 }
 
 /// The action of a rule.
@@ -87,8 +104,7 @@ pub(crate) struct Limited {
     pub(crate) on_store_failure: OnStoreFailure,
     pub(crate) when_full: WhenFull,
     pub(crate) zone: Option<Box<str>>,
-    /// Parts of the key that were verified before the request reached Tidegate.
-    pub(crate) trusted: Box<[Box<str>]>,
+    pub(crate) group: Option<Group>,
 }
 
 /// The parameters of a rule at one time.
@@ -138,6 +154,23 @@ impl Rule {
     /// Returns the conditions. The rule applies if all of them match.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
+    }
+
+    /// Returns the conditions of `unless`. The rule does not apply to a request that meets all of them, if there are
+    /// any.
+    #[doc(alias = "not")]
+    #[doc(alias = "except")]
+    pub fn unless(&self) -> &[Condition] {
+        &self.unless
+    }
+
+    /// Returns the name of the group of the rule, if it is in one.
+    ///
+    /// Of the enforced members of a group the first in the file that applies is chosen, and the others do not apply.
+    /// Members in shadow mode are measured whenever their own conditions match, and are never chosen.
+    #[doc(alias = "first match")]
+    pub fn group(&self) -> Option<&str> {
+        self.limited().and_then(|limited| limited.group.as_ref()).map(|group| &*group.name)
     }
 
     /// Returns the mode outside the schedule.
@@ -233,6 +266,18 @@ impl Rule {
         }
     }
 
+    /// Returns the number of the group of the rule, if it is in one.
+    pub(crate) fn group_id(&self) -> Option<GroupId> {
+        self.limited().and_then(|limited| limited.group.as_ref()).map(|group| group.id)
+    }
+
+    /// Returns true if the request meets all conditions of `unless`. An exception from a limit requires all spellings
+    /// to match, and an exception from an exemption any.
+    pub(crate) fn is_excepted(&self, seen: &NormalizedRequest<'_>) -> bool {
+        let reading = self.reading().opposite();
+        !self.unless.is_empty() && self.unless.iter().all(|condition| condition.holds(seen, reading))
+    }
+
     /// Returns the parameters of a rule with a limit; `None` if it has a fixed decision.
     pub(crate) fn limited(&self) -> Option<&Limited> {
         match &self.action {
@@ -241,9 +286,28 @@ impl Rule {
         }
     }
 
-    /// Returns true if this rule applies to every request to which the other rule applies.
+    /// Returns true if it is certain that this rule applies to every request to which the other rule applies. Groups are
+    /// not taken into account.
     pub(crate) fn covers(&self, other: &Rule) -> bool {
-        self.conditions.iter().all(|wide| other.conditions.iter().any(|narrow| wide.covers(narrow)))
+        let is_within = |wide: &[Condition], narrow: &[Condition]| {
+            wide.iter().all(|wide| narrow.iter().any(|narrow| wide.covers(narrow)))
+        };
+        let excepts_no_more = || {
+            let is_apart = |exception: &Condition| {
+                other.conditions.iter().any(|condition| exception.is_apart_from(condition))
+            };
+            self.unless.is_empty()
+                || (!other.unless.is_empty() && is_within(&other.unless, &self.unless))
+                || self.unless.iter().any(is_apart)
+        };
+        is_within(&self.conditions, &other.conditions) && excepts_no_more()
+    }
+
+    /// Returns true if it is certain that `unless` excepts every request that `when` matches.
+    pub(crate) fn excepts_all(&self) -> bool {
+        let is_met =
+            |exception: &Condition| self.conditions.iter().any(|condition| exception.covers(condition));
+        !self.unless.is_empty() && self.unless.iter().all(is_met)
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Explained<'a> {
     allowed: bool,
     /// The rule that the reply would name.
     rule: Option<&'a str>,
+    /// True if no enforced rule applies: `unmatched` of `[rules]` is the verdict then.
+    unmatched: bool,
     /// Every rule of the policy in the order of the file, also those that do not apply.
     rules: Vec<RulePart<'a>>,
 }
@@ -34,6 +36,12 @@ struct RulePart<'a> {
     applies: bool,
     /// The conditions with the value that the request has.
     when: Vec<Condition<'a>>,
+    /// The conditions of `unless`. If there are any and all are met, the rule does not apply.
+    unless: Vec<Condition<'a>>,
+    /// The group of the rule.
+    group: Option<&'a str>,
+    /// The member of the group that was chosen in place of this rule.
+    chosen_first: Option<&'a str>,
     /// `enforce` or `shadow`, at the date of the decision: a schedule window can change it.
     mode: &'static str,
     /// The static verdict, for a rule without a limit.
@@ -73,7 +81,7 @@ struct Condition<'a> {
     condition: &'a str,
     /// The value of the attribute; `None` if the request does not have it.
     value: Option<&'a str>,
-    /// True if the condition is met. A condition on a missing attribute is not met.
+    /// True if the condition is met. A condition on a missing attribute is not met, except for `{ missing = true }`.
     holds: bool,
 }
 
@@ -106,6 +114,7 @@ impl<'a> Explained<'a> {
         Explained {
             allowed: explanation.is_allowed,
             rule: explanation.rule.as_deref(),
+            unmatched: explanation.is_unmatched,
             rules: explanation.rules.iter().map(|explained| RulePart::new(explained, is_in_file)).collect(),
         }
     }
@@ -118,6 +127,9 @@ impl<'a> RulePart<'a> {
             name: explained.rule.name(),
             applies: explained.applies,
             when: explained.conditions.iter().map(condition).collect(),
+            unless: explained.unless.iter().map(condition).collect(),
+            group: explained.rule.group(),
+            chosen_first: explained.chosen_first.as_deref(),
             mode: mode(explained.mode),
             decision: explained.rule.decision().map(decision),
             key: Parts(&explained.key),

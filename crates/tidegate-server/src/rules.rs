@@ -26,7 +26,7 @@ use tidegate_rules::{
 };
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
-use tidegate_support::at_once;
+use tidegate_support::{at_once, nearest};
 
 use crate::files;
 use crate::memory;
@@ -387,6 +387,18 @@ impl Rules {
                 "rule \"{rule}\" has had more than {MAX_PREDECESSORS} other limits that keys still have counts under; \
                  the counts under the oldest of them are carried no more"
             ));
+        }
+    }
+
+    /// Reports each attribute of requests that no rule uses, once.
+    pub(crate) fn tell_unknown_attributes(&self) {
+        for name in self.gate.take_unknown_attributes() {
+            let near = self.gate.with_policy(|policy| nearest(&name, policy.attributes()).map(str::to_owned));
+            let remedy = match near {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("if that is intended, declare it: [attributes] names = [{name:?}]"),
+            };
+            self.say(&format!("requests have the attribute {name:?}, which no rule uses; {remedy}"));
         }
     }
 

@@ -20,9 +20,9 @@ use tidegate_core::{
 use super::admission::{Admission, Binding, HeldPermit, Outcome};
 use super::batch::BatchInstant;
 use super::charges::Entry;
-use super::matched_rules::{Asked, Circumstances, MatchedRules};
+use super::matched_rules::{Asked, Circumstances, FixedVerdict, MatchedRules};
 use super::together::{Asks, Decided, OwnDecisions, Together};
-use super::{Gate, InForce, at_once};
+use super::{Gate, InForce, Inner, at_once};
 use crate::attributes::Attributes;
 use crate::rule::{Mode, StaticVerdict};
 use crate::top::TopOutcome as Asking;
@@ -202,11 +202,11 @@ impl Gate {
     ) -> Option<Admission> {
         let zones = force.store.memory()?;
         let now = || moment.date(self);
-        let around = Circumstances { overrides: &self.inner.overrides, now: &now };
+        let around = self.circumstances(&now);
         let mut visit = MatchedRules::default();
         visit.match_rules(force, attributes, &around);
         if visit.is_forbidden() {
-            return Some(force.unasked(&visit, true));
+            return Some(self.unasked(force, &visit, true));
         }
         let mut asks = Asks::new();
         visit.put_asks(measured.bill.is_some(), &mut asks);
@@ -246,11 +246,12 @@ impl Gate {
     ) -> Result<Vec<Admission>, StoreError> {
         // All rules use one date, even if the date changes meanwhile.
         let now = || moment.date(self);
-        let around = Circumstances { overrides: &self.inner.overrides, now: &now };
+        let around = self.circumstances(&now);
         let visits: Vec<_> =
             requests.iter().map(|request| MatchedRules::new(force, request, &around)).collect();
         if visits.iter().any(MatchedRules::is_forbidden) {
-            return Ok(visits.iter().map(|visit| force.unasked(visit, visit.is_forbidden())).collect());
+            let unasked = visits.iter().map(|visit| self.unasked(force, visit, visit.is_forbidden()));
+            return Ok(unasked.collect());
         }
         let together = Together::of(&visits, measured.bill.is_some());
         let mut decisions = Decisions::from(Vec::new());
@@ -353,12 +354,39 @@ impl Gate {
 
     /// Builds the admission of a request without limits. Another request of the unit may have been denied.
     fn without_limits(&self, force: &InForce, visit: &MatchedRules<'_>, is_refused: bool) -> Admission {
-        let answer = force.unasked(visit, !is_refused);
+        let answer = self.unasked(force, visit, !is_refused);
         let is_measured = !visit.shadows.is_empty() || !visit.refused_in_shadow.is_empty();
         if !is_refused && !is_measured && matches!(answer.outcome, Outcome::Free) {
             self.inner.free.fetch_add(1, Ordering::Relaxed);
         }
         answer
+    }
+
+    /// Builds the admission of a request for which no limit was evaluated.
+    fn unasked(&self, force: &InForce, visit: &MatchedRules<'_>, is_counted: bool) -> Admission {
+        let outcome = match visit.fixed {
+            Some(FixedVerdict::Rule(id, fixed)) => {
+                let is_allowed = fixed == StaticVerdict::Allow;
+                if is_counted {
+                    force.meter(id).fixed(Mode::Enforce, is_allowed);
+                }
+                Outcome::Fixed { rule: force.policy.rule(id).name.clone(), is_allowed }
+            }
+            Some(FixedVerdict::Unmatched) => {
+                if is_counted {
+                    self.inner.denied_unmatched.fetch_add(1, Ordering::Relaxed);
+                }
+                Outcome::Unmatched
+            }
+            None => Outcome::Free,
+        };
+        Admission::without_limits(outcome)
+    }
+
+    /// Returns the inputs of a decision apart from the policy and the request.
+    pub(super) fn circumstances<'a>(&'a self, now: &'a (dyn Fn() -> i64 + Sync)) -> Circumstances<'a> {
+        let Inner { overrides, unknown, .. } = &*self.inner;
+        Circumstances { overrides, unknown, now }
     }
 
     /// Returns the decision of a shadow rule or candidate about a request. `None` if the store fails.
@@ -418,23 +446,6 @@ impl Gate {
         }
         let asking = if decided.is_allowed() { Asking::Allowed } else { Asking::Denied };
         self.inner.top.note(|| self.inner.now(), &asked.rule.name, &asked.key, asking);
-    }
-}
-
-impl InForce {
-    /// Builds the admission of a request for which no limit was evaluated.
-    fn unasked(&self, visit: &MatchedRules<'_>, is_counted: bool) -> Admission {
-        let outcome = match visit.fixed {
-            Some((id, fixed)) => {
-                let is_allowed = fixed == StaticVerdict::Allow;
-                if is_counted {
-                    self.meter(id).fixed(Mode::Enforce, is_allowed);
-                }
-                Outcome::Fixed { rule: self.policy.rule(id).name.clone(), is_allowed }
-            }
-            None => Outcome::Free,
-        };
-        Admission::without_limits(outcome)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   attributes -> rules with a fixed decision, in the order of the file
-//!              -> enforced rules, all or none
+//!              -> enforced rules, of each group the first that applies, all or none
 //!              -> if they allow: each shadow rule and each candidate on its own
 //!                 if one alone denied: the candidates for that one
 //! ```
@@ -28,6 +28,7 @@ mod permits;
 mod pinned;
 mod store;
 mod together;
+mod unknown_attributes;
 mod unsupported;
 mod wall_clock;
 
@@ -62,6 +63,7 @@ use limits::RuleLimit;
 use meter::RuleMeter;
 use overrides::Overrides;
 use store::InStore;
+use unknown_attributes::UnknownAttributes;
 
 /// A policy in force on a store; clones share it.
 ///
@@ -98,6 +100,9 @@ struct Inner {
     top: Top,
     /// The number of requests to which no rule applied.
     free: AtomicU64,
+    /// The number of requests that were denied because no enforced rule applied.
+    denied_unmatched: AtomicU64,
+    unknown: UnknownAttributes,
     /// The names of rules of replaced policies whose limits dropped counts, until they are collected.
     dropped_counts: Mutex<BTreeSet<String>>,
 }
@@ -197,6 +202,8 @@ impl GateBuilder {
             clock: CounterClock::new(),
             top: Top::new(),
             free: AtomicU64::new(0),
+            denied_unmatched: AtomicU64::new(0),
+            unknown: UnknownAttributes::default(),
             dropped_counts: Mutex::default(),
         };
         Ok(Gate { inner: Arc::new(inner) })
@@ -353,9 +360,37 @@ impl Gate {
         dropped.into_iter().collect()
     }
 
-    /// Returns the number of requests to which no rule applied.
+    /// Returns the number of requests that were allowed because no rule applied.
     pub fn unmatched(&self) -> u64 {
         self.inner.free.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of requests that were denied because no enforced rule applied, under a policy whose
+    /// [`unmatched`](Policy::unmatched) is a denial.
+    pub fn denied_unmatched(&self) -> u64 {
+        self.inner.denied_unmatched.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of requests that had an attribute which no rule uses, and which is neither declared nor one
+    /// that frontends provide, such as `path` and `header.NAME`.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate::rules::{Attributes, Gate, Policy};
+    ///
+    /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['usr']\nlimit = '5/h'")?;
+    /// let gate = Gate::new(policy, Zone::new(1 << 20))?;
+    /// gate.admit(&Attributes::new().set("user", "ana")).now()?; // counted with all that have no `usr`
+    /// assert_eq!((gate.unknown_attributes(), gate.take_unknown_attributes()), (1, vec!["user".to_owned()]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unknown_attributes(&self) -> u64 {
+        self.inner.unknown.requests()
+    }
+
+    /// Returns the names of these attributes. Each is returned once, and at most 64 in the life of a gate.
+    pub fn take_unknown_attributes(&self) -> Vec<String> {
+        self.with_policy(|policy| self.inner.unknown.take(policy))
     }
 
     /// Returns the failures of a remote store, and the decisions of its fallback. An in-memory store has none.

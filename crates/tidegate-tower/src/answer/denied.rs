@@ -35,6 +35,8 @@ pub enum Reason {
     StoreFull,
     /// A rule denies such requests: 403, in gRPC `PERMISSION_DENIED`.
     Forbidden,
+    /// No rule applies, and the policy denies such requests: 403, in gRPC `PERMISSION_DENIED`.
+    Unmatched,
     /// A part of the key is missing and its extractor has `or_deny`, or it is repeated and its extractor denies that:
     /// 400, in gRPC `INVALID_ARGUMENT`.
     Missing,
@@ -51,7 +53,7 @@ impl Reason {
             // Many proxies handle a status of 500 and above as if the request were allowed.
             Reason::Quota | Reason::StoreFull => StatusCode::TOO_MANY_REQUESTS,
             Reason::Capacity | Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
-            Reason::Forbidden => StatusCode::FORBIDDEN,
+            Reason::Forbidden | Reason::Unmatched => StatusCode::FORBIDDEN,
             Reason::Missing => StatusCode::BAD_REQUEST,
             Reason::NoPeer => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -171,7 +173,10 @@ impl<'a> DeniedRequest<'a> {
         match (self.retry_after, self.reason) {
             (Some(wait), _) => Retry::After(wait),
             (None, Reason::Capacity | Reason::StoreFull | Reason::Undecided) => Retry::Unknown,
-            (None, Reason::Quota | Reason::Forbidden | Reason::Missing | Reason::NoPeer) => Retry::Never,
+            (
+                None,
+                Reason::Quota | Reason::Forbidden | Reason::Unmatched | Reason::Missing | Reason::NoPeer,
+            ) => Retry::Never,
         }
     }
 
@@ -203,6 +208,9 @@ impl<'a> DeniedRequest<'a> {
                 (ProblemKind::Plain, "No decision about this request was possible; try again later.")
             }
             (Reason::Forbidden, _) => (ProblemKind::Plain, "A rule denies this request, however rare it is."),
+            (Reason::Unmatched, _) => {
+                (ProblemKind::Plain, "No rule applies to this request, and such requests are denied.")
+            }
             (Reason::Missing, _) => (
                 ProblemKind::Plain,
                 "The request lacks what it is counted by, or has several values of it; send it once.",
@@ -221,7 +229,7 @@ impl<'a> DeniedRequest<'a> {
         match self.reason {
             Reason::Quota | Reason::StoreFull => Code::ResourceExhausted,
             Reason::Capacity | Reason::Undecided => Code::Unavailable,
-            Reason::Forbidden => Code::PermissionDenied,
+            Reason::Forbidden | Reason::Unmatched => Code::PermissionDenied,
             Reason::Missing => Code::InvalidArgument,
             Reason::NoPeer => Code::Internal,
         }
@@ -236,6 +244,7 @@ impl<'a> DeniedRequest<'a> {
             Reason::StoreFull => "the store has no room for another key; try again later",
             Reason::Undecided => "no decision about this call was possible; try again later",
             Reason::Forbidden => "a rule denies such calls",
+            Reason::Unmatched => "no rule applies to this call, and such calls are denied",
             Reason::Missing => "the call lacks what it is counted by, or has several values of it",
             Reason::NoPeer => "the server does not note who is connected; say where it does by key::peer_in",
         }

@@ -37,7 +37,7 @@ impl Valid<'_> {
         let on_store_failure = self.choice("on_store_failure", text.on_store_failure.as_ref(), &FAILURES);
         let when_full = self.choice("when_full", text.when_full.as_ref(), &WHEN_FULL);
         let zone = self.zone(text.zone.as_ref(), zones);
-        let trusted = self.trusted(text);
+        let group = self.group(text);
         // The schedule is validated even if the rest is invalid.
         let usual = RuleParams {
             limit: limit.unwrap_or(Limit::per_second(1)),
@@ -56,7 +56,7 @@ impl Valid<'_> {
             on_store_failure: on_store_failure?,
             when_full: when_full?,
             zone: zone?,
-            trusted,
+            group,
         }))
     }
 

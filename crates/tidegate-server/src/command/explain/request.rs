@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
-use tidegate_rules::{Attributes, Policy, Rule};
+use tidegate_rules::{Attributes, Policy};
 use tidegate_support::nearest;
 
 use super::Failure;
@@ -45,15 +45,11 @@ const USUAL: [&str; 5] = ["ip", "path", "method", "host", "user"];
 ///
 /// A note and not an error: a request may have attributes that no rule uses.
 pub(super) fn unknown(request: &Attributes<'_>, policy: &Policy) -> Vec<String> {
-    let names = |rule: &'_ Rule| -> Vec<String> {
-        let of_conditions = rule.conditions().iter().map(|condition| condition.attribute());
-        of_conditions.chain(rule.key()).map(str::to_owned).collect()
-    };
-    let looked_at: Vec<String> = policy.rules().iter().flat_map(names).collect();
+    let looked_at: Vec<&str> = policy.attributes().collect();
     let is_usual = |name: &str| USUAL.contains(&name) || attribute::may_repeat(name);
-    let is_new = |name: &&str| !looked_at.iter().any(|known| known == name) && !is_usual(name);
+    let is_new = |name: &&str| !looked_at.contains(name) && !is_usual(name);
     let unknown = request.names().filter(is_new).map(|name| {
-        let near = nearest(name, looked_at.iter().map(String::as_str).chain(USUAL));
+        let near = nearest(name, looked_at.iter().copied().chain(USUAL));
         let meant = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
         format!("note: no rule looks at {name:?}{meant}")
     });

@@ -118,19 +118,20 @@ pub(super) fn begin_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
     out.extend_from_slice(b",");
 }
 
-/// Writes the denial by a rule that always denies, as a problem with the fields of every answer.
+/// Writes a denial without a limit, as a problem with the fields of every answer.
 pub(super) fn put_forbidden(out: &mut BytesMut, fields: DecisionFields<'_>) {
     begin_forbidden(out, fields.rule);
     put(out, fields);
     out.extend_from_slice(b"}");
 }
 
-/// Writes the problem members of such a denial.
+/// Writes the problem members of such a denial. Without a rule it is that of a request to which no rule applies.
 pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
-    let detail = format_args!(
-        "Rule \"{}\" always denies this request; POST /v1/explain with the same attributes reports why.",
-        rule.unwrap_or_default()
-    );
+    let explain = "POST /v1/explain with the same attributes reports why.";
+    let detail = match rule {
+        Some(rule) => format!("Rule \"{rule}\" always denies this request; {explain}"),
+        None => format!("No rule applies to this request, and such requests are denied; {explain}"),
+    };
     Problem { kind: ProblemKind::Plain, status: StatusCode::FORBIDDEN, detail }.put(out);
     out.extend_from_slice(b",");
 }

@@ -20,4 +20,5 @@ mod slow;
 mod throttle;
 mod top;
 mod unauthenticated;
+mod unmatched;
 mod verbs;

@@ -162,10 +162,11 @@ impl ByRules {
         CallOutcome::wait(WaitForTime { delay, taken: Some(taken) })
     }
 
-    /// Returns the denial by the decisive rule. Without one, a rule denies such requests whatever their number.
+    /// Returns the denial by the decisive rule. Without one, such requests are denied whatever their number.
     fn deny(&self, head: Head<'_>, admission: &Admission) -> Response<Bytes> {
         let Some(binding) = admission.binding() else {
-            return self.settings.deny(&DeniedRequest::because(head, Reason::Forbidden));
+            let reason = if admission.is_unmatched() { Reason::Unmatched } else { Reason::Forbidden };
+            return self.settings.deny(&DeniedRequest::because(head, reason));
         };
         let promise = self.rules.promise(binding);
         let refused = DeniedRequest::by_limit(head, &promise, binding.decision);

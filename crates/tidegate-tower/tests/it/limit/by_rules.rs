@@ -4,7 +4,7 @@ mod addresses;
 mod correcting;
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::ConnectInfo;
@@ -13,7 +13,7 @@ use http::{Request, StatusCode};
 use tidegate::{ManualClock, SECOND, Zone};
 use tidegate_rules::{Attributes, Gate, Policy};
 use tidegate_tower::key::{self, Extract as _};
-use tidegate_tower::{RateLimitLayer, Settle};
+use tidegate_tower::{DecisionResult, RateLimitLayer, Reason, Settle};
 use tower::Service;
 
 use super::{Counting, Server, Task, at_once, field, now, request, whole};
@@ -91,6 +91,38 @@ fn a_refusal_names_the_rule_and_what_a_rule_always_refuses_is_forbidden() {
     let problem: serde_json::Value = serde_json::from_slice(refused.body()).unwrap();
     assert_eq!(problem["violated-policies"], serde_json::json!(["per-user"]));
     assert_eq!(field(&refused, "ratelimit-policy"), Some("\"per-user\";q=3;w=3600"));
+}
+
+#[test]
+fn a_request_that_no_rule_matches_is_forbidden_if_the_rules_say_so() {
+    let (gate, _) = gate(&format!("[rules]\nunmatched = 'deny'\n{BOTH}"));
+    let reasons = Arc::new(Mutex::new(Vec::new()));
+    let seen = reasons.clone();
+    let layer = by(&gate).on_decision(move |event| seen.lock().unwrap().push(event.result));
+    let mut service = Counting::default().behind(&layer);
+    let forbidden = now(&mut service, from("ana", "192.0.2.1", "/else"));
+    assert_eq!((forbidden.status(), field(&forbidden, "retry-after")), (StatusCode::FORBIDDEN, None));
+    let problem: serde_json::Value = serde_json::from_slice(forbidden.body()).unwrap();
+    assert_eq!(problem["detail"], "No rule applies to this request, and such requests are denied.");
+    assert_eq!(now(&mut service, from("ana", "192.0.2.1", "/api/x")).status(), StatusCode::OK);
+    let reasons = reasons.lock().unwrap();
+    assert_eq!(*reasons, [DecisionResult::Denied(Reason::Unmatched), DecisionResult::Allowed]);
+}
+
+#[test]
+fn layers_choose_from_a_group_by_attributes_that_only_an_exception_uses() {
+    let (gate, _) = gate(
+        "[[rule]]\nname = 'browsers'\ngroup = 'g'\nunless = { 'header.x-api-key' = { present = true } }\nlimit = '1/h'\n\
+         [[rule]]\nname = 'programs'\ngroup = 'g'\nlimit = '1/h'\n",
+    );
+    let mut service = Counting::default().behind(&RateLimitLayer::rules(gate.clone()));
+    for key in [None, Some("k")] {
+        let mut request = from("ana", "192.0.2.1", "/x");
+        key.into_iter().for_each(|key| drop(request.headers_mut().insert("x-api-key", key.parse().unwrap())));
+        assert_eq!(now(&mut service, request).status(), StatusCode::OK);
+    }
+    let counts = gate.counts();
+    assert_eq!(counts.iter().map(|(_, counts)| counts.allowed).collect::<Vec<_>>(), [1, 1]);
 }
 
 #[test]
