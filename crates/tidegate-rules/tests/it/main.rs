@@ -4,6 +4,7 @@
 
 mod accepted;
 mod adjusting;
+mod all_limits;
 mod all_or_none;
 mod batches;
 mod candidates;

@@ -37,7 +37,7 @@ pub(super) async fn take(
         let Decided { decision, by } = decided;
         // With fail-open nothing is counted, so there is no remaining quota to report; a denial still has its reason.
         if by != DecidedBy::Open || !decision.is_allowed() {
-            put_fields_on(out, headers, dialect, status(&known, &decision));
+            put_fields_on(out, headers, dialect, status(&known, &decision), &[]);
         }
         let limit = known.limit.limit();
         if decision.is_allowed() {
@@ -48,7 +48,8 @@ pub(super) async fn take(
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let cost = ask.cost.get();
         let status = StatusCode::TOO_MANY_REQUESTS;
-        fields::put_denial(out, DenialFields { rule: None, decision, limit, cost, decided_by: by, status });
+        let denial = DenialFields { rule: None, decision, limit, cost, decided_by: by, status };
+        fields::put_denial(out, denial, decided.into());
         Reply::new(status, PROBLEM, out.split().freeze())
     }))
 }
@@ -68,7 +69,7 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
     let known = limits::known(engine, &asked.limit)?;
     let decided = engine.peek(&key, &known.limit, asked.ask()).await?;
     Ok(reply::written(|out| {
-        put_fields_on(out, headers, engine.settings().headers, status(&known, &decided.decision));
+        put_fields_on(out, headers, engine.settings().headers, status(&known, &decided.decision), &[]);
         // It is not a denial, so there is no `Retry-After`.
         headers.remove(header::RETRY_AFTER);
         fields::put_object(out, decided.into(), None);

@@ -85,7 +85,7 @@ pub(super) const COMMANDS: [Spec; 25] = [
         Keys::None,
         "Decides by the rules, and spends if allowed",
     )
-    .usage("[COST n] [MAXWAIT ms] attribute value ..."),
+    .usage("[ALL] [COST n] [MAXWAIT ms] attribute value ..."),
     spec(
         Run::Throttle(ThrottleDialect::Throttlecrab),
         "throttle",
