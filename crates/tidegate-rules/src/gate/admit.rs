@@ -445,7 +445,7 @@ fn only(mut admissions: Vec<Admission>) -> Admission {
 
 impl Admission {
     /// Creates an admission without permits that no store has decided.
-    fn without_limits(outcome: Outcome) -> Admission {
+    pub(super) fn without_limits(outcome: Outcome) -> Admission {
         Admission { outcome, decided_by: DecidedBy::Memory, permits: Vec::new(), others: Vec::new() }
     }
 }

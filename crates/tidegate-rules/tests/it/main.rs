@@ -22,6 +22,7 @@ mod random;
 mod reload;
 mod reload_under_load;
 mod requests;
+mod rule_keys;
 mod schedules;
 mod spelling;
 mod spoofing;

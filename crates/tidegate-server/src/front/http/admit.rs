@@ -5,6 +5,7 @@
 
 use std::error::Error as _;
 
+use bytes::BytesMut;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use tidegate::StoreError;
@@ -51,10 +52,7 @@ pub(super) fn reply_to(
     ReplyFormat { of_denial, is_held }: ReplyFormat,
 ) -> Reply {
     reply::written(|out| {
-        if let Some(binding) = admission.binding() {
-            let others: Vec<_> = admission.limits().skip(1).map(status).collect();
-            put_fields_on(out, headers, engine.settings().headers, status(binding), &others);
-        }
+        put_status(out, headers, admission, engine);
         if admission.is_allowed() {
             let permits = Permits::of(admission);
             let mut fields = DecisionFields::from(admission);
@@ -76,6 +74,19 @@ pub(super) fn reply_to(
         };
         Reply::new(code, PROBLEM, out.split().freeze())
     })
+}
+
+/// Writes the header fields of all limits that decided, and `Retry-After` of a denial.
+pub(super) fn put_status(
+    out: &mut BytesMut,
+    headers: &mut HeaderMap,
+    admission: &Admission,
+    engine: &Engine,
+) {
+    if let Some(binding) = admission.binding() {
+        let others: Vec<_> = admission.limits().skip(1).map(status).collect();
+        put_fields_on(out, headers, engine.settings().headers, status(binding), &others);
+    }
 }
 
 /// Reports why a request would be allowed or denied.

@@ -1,7 +1,7 @@
 //! The verbs of a store over HTTP.
 //!
-//! Each verb reads a body, asks the engine, and writes the decision fields. Keys and limits come with the request;
-//! rules are not involved.
+//! Each verb reads a body, asks the engine, and writes the decision fields. Keys and limits come with the request; a
+//! body that names a rule is for the module `rule_key`.
 
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
@@ -14,6 +14,7 @@ use super::json::{self, AdjustBody, PermitBody, ResetBody, TakeBody};
 use super::limits::{self, ADHOC, KnownLimit};
 use super::problem::Problem;
 use super::reply::{self, PROBLEM, Reply};
+use super::rule_key;
 use crate::decision_fields;
 use crate::engine::{Decided, Engine, not_available};
 use crate::permit::{Lease, Permits};
@@ -64,6 +65,9 @@ fn status<'a>(known: &'a KnownLimit, decision: &'a Decision) -> LimitStatus<'a> 
 ///
 /// Replies 200 also for a denial, since nothing was denied yet.
 pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
+    if rule_key::names_a_rule(body) {
+        return rule_key::peek(body, headers, engine).await;
+    }
     let asked: TakeBody<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
     let known = limits::known(engine, &asked.limit)?;
@@ -81,6 +85,9 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
 ///
 /// The decision fields describe an ask of cost 1 after the adjustment.
 pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    if rule_key::names_a_rule(body) {
+        return rule_key::adjust(body, engine).await;
+    }
     let asked: AdjustBody<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
     let known = limits::known(engine, &asked.limit)?;
@@ -99,6 +106,9 @@ pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Proble
 ///
 /// The reply says if there was any state.
 pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    if rule_key::names_a_rule(body) {
+        return rule_key::reset(body, engine).await;
+    }
     let asked: ResetBody<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
     let key = Key::new(json::key(&asked.key)?);
     let reset = match &asked.limit {
@@ -139,6 +149,6 @@ fn permits(body: &[u8]) -> Result<Permits, Problem> {
 }
 
 /// Returns an object of one boolean member.
-fn word(word: &str, is_so: bool) -> Reply {
+pub(super) fn word(word: &str, is_so: bool) -> Reply {
     Reply::json(format!("{{\"{word}\":{is_so}}}"))
 }

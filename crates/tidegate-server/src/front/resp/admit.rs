@@ -26,7 +26,7 @@ use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 /// copy of them; for a remote store they are copied.
 pub(super) fn admit(call: &mut Call<'_, '_>) -> CommandResult {
     let mut attributes: Attributes<'_> = mem::take(call.attributes);
-    let limits = read(call.words, &mut attributes)?;
+    let limits = read(call.words.from(1), &mut attributes)?;
     // If the reply is ready, the attributes need not outlive this call.
     if let Some(admission) = call.worker.engine.rules().admit_at_once(&attributes) {
         let permits = fields::admission(&mut call.replies, &admission, limits);
@@ -50,12 +50,15 @@ fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>, limits:
     );
 }
 
-/// Reads the options and attributes after the name of the command.
+/// Reads options and attributes.
 ///
 /// An attribute whose name is `ALL`, `COST` or `MAXWAIT` can only follow another attribute. Names and values have at
 /// most [`MAX_KEY_BYTES`] bytes together.
-fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Result<ReplyLimits, String> {
-    let (mut at, mut limits) = (1, ReplyLimits::Binding);
+pub(super) fn read<'a>(
+    words: Words<'a>,
+    attributes: &mut Attributes<'a>,
+) -> Result<ReplyLimits, String> {
+    let (mut at, mut limits) = (0, ReplyLimits::Binding);
     // Options come first. After the first attribute the same words are names of attributes.
     while let Some(option) = words.get(at) {
         if option.eq_ignore_ascii_case(b"ALL") {
@@ -78,11 +81,20 @@ fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Result<ReplyLi
         }
         at += 2;
     }
-    let (words, mut bytes) = (words.from(at), 0);
-    if words.len() > 2 * MAX_ATTRIBUTES {
+    put_all(words.from(at), words.len() - at, attributes)?;
+    Ok(limits)
+}
+
+/// Reads attributes from the first `count` words: names and values in turn.
+pub(super) fn put_all<'a>(
+    words: Words<'a>,
+    count: usize,
+    attributes: &mut Attributes<'a>,
+) -> CommandResult {
+    if count > 2 * MAX_ATTRIBUTES {
         return Err(format!("ERR a request has at most {MAX_ATTRIBUTES} attributes"));
     }
-    let mut rest = words.iter();
+    let (mut rest, mut bytes) = (words.iter().take(count), 0);
     while let Some(name) = rest.next() {
         let Some(value) = rest.next() else {
             return Err(format!(
@@ -99,7 +111,7 @@ fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Result<ReplyLi
         let put = attribute::name(name).and_then(|text| attribute::add(attributes, text, value));
         put.map_err(|wrong| not_put(name, value, wrong))?;
     }
-    Ok(limits)
+    Ok(())
 }
 
 /// Returns the error about an attribute. An invalid address is repeated, shortened and escaped.

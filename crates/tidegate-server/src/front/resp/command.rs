@@ -95,10 +95,11 @@ pub(super) const COMMANDS: [Spec; 25] = [
     )
     .usage(throttle::USAGE),
     spec(Run::Here(greet::ping), "ping", -1, Keys::None, "Replies PONG"),
-    spec(Run::Alone(ask::peek), "tg.peek", -4, Keys::First, "Decides like TG.TAKE without spending")
-        .usage("key LIMIT text [COST n] [MAXWAIT ms]"),
-    spec(Run::Alone(ask::adjust), "tg.adjust", 5, Keys::First, "Charges or refunds units afterwards")
-        .usage("key LIMIT text n"),
+    spec(Run::Alone(ask::peek), "tg.peek", -3, Keys::First, "Decides like TG.TAKE without spending").usage(
+        "key LIMIT text [COST n] [MAXWAIT ms], or RULE name [COST n] [MAXWAIT ms] attribute value ...",
+    ),
+    spec(Run::Alone(ask::adjust), "tg.adjust", -4, Keys::First, "Charges or refunds units afterwards")
+        .usage("key LIMIT text n, or RULE name attribute value ... n"),
     spec(
         Run::Together(several::take_all),
         "tg.takeall",
@@ -124,7 +125,7 @@ pub(super) const COMMANDS: [Spec; 25] = [
     )
     .usage("permit"),
     spec(Run::Alone(ask::reset), "tg.reset", -2, Keys::First, "Resets a key under one limit, or under all")
-        .usage("key [LIMIT text]"),
+        .usage("key [LIMIT text], or RULE name attribute value ..."),
     spec(Run::Alone(ask::delete), "del", -2, Keys::All, "Resets keys under all limits"),
     spec(Run::Here(greet::echo), "echo", 2, Keys::None, "Replies the message"),
     spec(Run::Connection(greet::hello), "hello", -1, Keys::None, "Selects the protocol, and authenticates")

@@ -34,6 +34,7 @@ mod greet;
 mod parse;
 mod pending;
 mod reply;
+mod rule_key;
 mod session;
 mod several;
 mod stretch;
