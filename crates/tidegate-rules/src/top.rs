@@ -33,13 +33,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use tidegate_core::{Key, Ticks, Timestamp};
+use tidegate_core::{Ticks, Timestamp};
 
 use count_table::{CountTable, KeyCount, Tally};
 use pace::Pace;
 
 /// The length of one sketch's window. A report covers two windows.
 const WINDOW: Ticks = Ticks::saturating_from(Duration::from_secs(60));
+
+/// The name under which keys of limits that come with requests are counted. No rule has it.
+pub(crate) const DYNAMIC: &str = "";
 
 /// The maximum number of keys counted at once, for each outcome and window.
 const MAX_KEYS: usize = 1024;
@@ -81,11 +84,11 @@ impl Top {
     ///
     /// The clock may jump in both directions. Counts from a time far from the current one are dropped.
     #[inline]
-    pub(crate) fn note(&self, now: impl FnOnce() -> Timestamp, rule: &str, key: &Key, outcome: TopOutcome) {
+    pub(crate) fn note(&self, now: impl FnOnce() -> Timestamp, rule: &str, key: &[u8], outcome: TopOutcome) {
         if let Some(weight) = self.pace.weight(outcome) {
             let now = now();
             self.pace.noted(outcome, now);
-            self.record(now, (rule, key.as_bytes()), outcome, weight);
+            self.record(now, (rule, key), outcome, weight);
         }
     }
 
@@ -149,9 +152,9 @@ pub(crate) enum TopOutcome {
 #[doc(alias = "heavy hitter")]
 #[doc(alias = "top talker")]
 pub struct HotKey {
-    /// The rule that decided.
-    pub rule: String,
-    /// The parts of the key as text. Unprintable characters are escaped. A long key ends in `…` and eight hexadecimal
+    /// The rule that decided; `None` for a limit that came with the request.
+    pub rule: Option<String>,
+    /// The parts of the key as text; a key of a limit that came with the request has one. Unprintable characters are escaped. A long key ends in `…` and eight hexadecimal
     /// digits of its hash, which distinguish keys with the same beginning.
     pub key: Vec<String>,
     /// The approximate number of requests. A report sorted by denials may miss allowed requests.
@@ -178,7 +181,7 @@ impl HotKey {
             TopOutcome::Denied => (denied, allowed.own() + denied.count, denied.count),
         };
         sorted.is_telling().then(|| HotKey {
-            rule: place.rule.clone(),
+            rule: (place.rule != DYNAMIC).then(|| place.rule.clone()),
             key: shown::parts(place),
             asked,
             denied,

@@ -141,7 +141,8 @@ impl Admission {
     #[doc(alias = "RateLimit")]
     pub fn limits(&self) -> impl ExactSizeIterator<Item = &Binding> + Clone {
         let binding = self.binding().map_or(&[][..], std::slice::from_ref);
-        (0..binding.len() + self.others.len()).map(move |at| binding.get(at).unwrap_or_else(|| &self.others[at - binding.len()]))
+        (0..binding.len() + self.others.len())
+            .map(move |at| binding.get(at).unwrap_or_else(|| &self.others[at - binding.len()]))
     }
 
     /// Returns true if a rule always denies such a request. Retrying cannot succeed.

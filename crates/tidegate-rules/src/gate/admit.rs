@@ -416,7 +416,7 @@ impl Gate {
             return;
         }
         let asking = if decided.is_allowed() { Asking::Allowed } else { Asking::Denied };
-        self.inner.top.note(|| self.inner.now(), &asked.rule.name, &asked.key, asking);
+        self.inner.top.note(|| self.inner.now(), &asked.rule.name, asked.key.as_bytes(), asking);
     }
 }
 
@@ -472,7 +472,12 @@ fn binding<'v, 'p, 'd>(
 
 /// Returns the limit of a rule with its decision, as an admission reports it.
 #[inline]
-fn report(Decided { decision, by }: Decided<'_>, asked: &Asked<'_>, delay: Ticks, is_allowed: bool) -> Binding {
+fn report(
+    Decided { decision, by }: Decided<'_>,
+    asked: &Asked<'_>,
+    delay: Ticks,
+    is_allowed: bool,
+) -> Binding {
     Binding {
         rule: asked.rule.name.clone(),
         limit: *asked.limit.limit_of(by),

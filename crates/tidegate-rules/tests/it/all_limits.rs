@@ -80,12 +80,20 @@ fn after_a_denial_each_limit_is_as_it_was_before() {
         let all = [("hour", 0, false), ("day", 97, true), ("everybody", 997, true)];
         assert_eq!(listed(&denied), expected(&all), "{kind}");
         for limit in denied.limits() {
-            assert_eq!(limit.decision.remaining(), remaining(&gate, &limit.rule, &ana()), "{kind}: {}", limit.rule);
+            assert_eq!(
+                limit.decision.remaining(),
+                remaining(&gate, &limit.rule, &ana()),
+                "{kind}: {}",
+                limit.rule
+            );
         }
         let never = admit(&gate, &ana().cost(Cost::of(101)));
         let verdicts: Vec<_> = never.limits().map(|limit| (&*limit.rule, limit.decision.verdict())).collect();
         assert_eq!(verdicts.len(), 3);
-        assert!(verdicts.contains(&("day", Verdict::Impossible)) && verdicts.contains(&("hour", Verdict::Impossible)));
+        assert!(
+            verdicts.contains(&("day", Verdict::Impossible))
+                && verdicts.contains(&("hour", Verdict::Impossible))
+        );
     }
 }
 
@@ -96,7 +104,11 @@ fn without_the_request_for_all_it_is_the_binding_one_alone() {
         let request = Attributes::new().set("user", "ana");
         assert_eq!(listed(&admit(&gate, &request)), expected(&[("hour", 2, true)]));
         let cleared = ana().cleared().set("user", "ana");
-        assert_eq!(admit(&gate, &cleared).limits().len(), 1, "the next request of a connection asks by itself");
+        assert_eq!(
+            admit(&gate, &cleared).limits().len(),
+            1,
+            "the next request of a connection asks by itself"
+        );
         assert_eq!(admit(&gate, &ana().into_owned()).limits().len(), 3);
     }
 }
@@ -130,7 +142,9 @@ fn each_request_of_a_batch_lists_its_own_limits() {
 #[test]
 fn a_rule_that_is_open_while_the_store_is_down_has_no_numbers_and_is_left_out() {
     let rule = |name: &str, on_failure: &str| {
-        format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '9/h'\non_store_failure = '{on_failure}'\n")
+        format!(
+            "[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '9/h'\non_store_failure = '{on_failure}'\n"
+        )
     };
     let text = [rule("open", "open"), rule("local", "local"), rule("closed", "closed")].concat();
     let node = one_of(&text, 3);
@@ -139,5 +153,9 @@ fn a_rule_that_is_open_while_the_store_is_down_has_no_numbers_and_is_left_out() 
     let answer = admit(&node.gate, &ana());
     let rules: Vec<_> = answer.limits().map(|limit| &*limit.rule).collect();
     assert_eq!(rules, ["closed", "local"]);
-    assert_eq!(answer.limits().nth(1).map(|limit| limit.limit.to_string()).as_deref(), Some("3/h"), "the share");
+    assert_eq!(
+        answer.limits().nth(1).map(|limit| limit.limit.to_string()).as_deref(),
+        Some("3/h"),
+        "the share"
+    );
 }

@@ -145,7 +145,10 @@ fn an_override_that_decides_by_itself_is_what_a_peek_reports() {
     for (instead, is_allowed) in [(Instead::Deny, false), (Instead::Allow, true)] {
         gate.put_override("login", &key, instead, i64::MAX).expect("there is such a rule");
         let seen = peek(&gate, "login", &key);
-        assert_eq!((seen.is_allowed(), seen.rule(), seen.binding().is_none()), (is_allowed, Some("login"), true));
+        assert_eq!(
+            (seen.is_allowed(), seen.rule(), seen.binding().is_none()),
+            (is_allowed, Some("login"), true)
+        );
         assert_eq!(adjust(&gate, "login", &key, 1), Adjusted::Whole);
         assert!(reset(&gate, "login", &key), "the counts of the rule, while the override decides");
         assert!(gate.remove_override("login", &key).expect("there is such a rule"));
@@ -190,8 +193,16 @@ fn what_names_no_key_of_an_enforced_rule_is_an_error_with_a_remedy() {
         ("lgoin", &whole, "rule \"lgoin\": there is no rule of this name; did you mean \"login\"?"),
         ("nothing-like-it", &whole, "there is no rule of this name; name one that is in force"),
         ("office", &whole, "rule \"office\": has a decision in place of a limit, so it counts nothing"),
-        ("tighter", &whole, "rule \"tighter\": is a candidate, which decides nothing; name the rule that decides, \"login\""),
-        ("measured", &whole, "rule \"measured\": is in shadow mode now and decides nothing; explain a request"),
+        (
+            "tighter",
+            &whole,
+            "rule \"tighter\": is a candidate, which decides nothing; name the rule that decides, \"login\"",
+        ),
+        (
+            "measured",
+            &whole,
+            "rule \"measured\": is in shadow mode now and decides nothing; explain a request",
+        ),
         ("login", &no_ip, "key: \"ip\" is a part of the key of rule \"login\" and missing; send its value"),
     ] {
         let error = gate.rule_key(name, key).map(|_| ()).expect_err(said);
@@ -210,7 +221,8 @@ fn a_rule_that_a_window_puts_in_shadow_mode_is_one_only_then() {
                 schedule = [{ from = '12:00', to = '13:00', mode = 'shadow' }]\n";
     let calendar = Arc::new(ManualCalendar::at(43_200));
     let [(_, store, _), _] = stores();
-    let gate = Gate::builder(policy(text), store).calendar(calendar.clone()).build().expect("it is supported");
+    let gate =
+        Gate::builder(policy(text), store).calendar(calendar.clone()).build().expect("it is supported");
     assert!(matches!(gate.rule_key("a", &ana()), Err(RuleKeyError::Shadow(rule)) if rule == "a"));
     calendar.set(43_200 + 3600);
     assert_eq!(left(&peek(&gate, "a", &ana())), 5);

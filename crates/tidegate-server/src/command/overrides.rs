@@ -100,7 +100,9 @@ impl Overrides {
                 let mut body = key.body()?;
                 instead.add_to(&mut body);
                 let ends = [("for", span), ("until", until)];
-                body.extend(ends.into_iter().filter_map(|(name, end)| Some((name.to_owned(), end.clone()?.into()))));
+                body.extend(
+                    ends.into_iter().filter_map(|(name, end)| Some((name.to_owned(), end.clone()?.into()))),
+                );
                 put(server, &Value::Object(body), *replace, *json)
             }
             Some(Change::Remove { key, server, json }) => remove(server, &Value::Object(key.body()?), *json),

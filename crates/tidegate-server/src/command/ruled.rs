@@ -88,7 +88,10 @@ mod tests {
                 json!({"allowed": true, "limit": 3, "remaining": 2, "delay_ms": 500, "rule": "q", "permit": "1f.x"}),
                 "allowed after a wait of 500 ms under rule \"q\", 2 of 3 left\npermit 1f.x",
             ),
-            (json!({"allowed": true, "limit": null, "rule": null, "limits": []}), "allowed, no limit counts it"),
+            (
+                json!({"allowed": true, "limit": null, "rule": null, "limits": []}),
+                "allowed, no limit counts it",
+            ),
             (
                 json!({"allowed": true, "limit": null, "rule": "office", "limits": []}),
                 "allowed by rule \"office\", no limit counts it",

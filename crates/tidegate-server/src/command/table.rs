@@ -22,7 +22,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
 impl<const COLUMNS: usize> fmt::Display for Table<COLUMNS> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let characters = |cell: &String| cell.chars().count();
-        let width = |column: usize| self.rows.iter().map(|row| characters(&row[column])).max().unwrap_or_default();
+        let width =
+            |column: usize| self.rows.iter().map(|row| characters(&row[column])).max().unwrap_or_default();
         let widths: [usize; COLUMNS] = std::array::from_fn(width);
         for (nth, row) in self.rows.iter().enumerate() {
             if nth > 0 {

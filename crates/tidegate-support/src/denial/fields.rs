@@ -374,7 +374,8 @@ mod tests {
         let decisions: Vec<_> =
             limits.iter().map(|limit| limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE)).collect();
         let made = policy_value("b", &limits[1]);
-        let policies = [PolicyHeader::Of(&limits[0]), PolicyHeader::Made(&made), PolicyHeader::Of(&limits[2])];
+        let policies =
+            [PolicyHeader::Of(&limits[0]), PolicyHeader::Made(&made), PolicyHeader::Of(&limits[2])];
         let names = ["a", "b", "c"];
         let each = names.iter().zip(policies).zip(&decisions);
         let all: Vec<_> =
@@ -382,9 +383,9 @@ mod tests {
         let mut headers = HeaderMap::new();
         put_fields(&mut headers, Dialect::Ietf, all[1], &[]);
         put_fields(&mut headers, Dialect::Ietf, all[0], &all[1..]);
-        let lines = |name| headers.get_all(name).iter().map(|line| line.to_str().unwrap()).collect::<Vec<_>>();
-        let policies =
-            "\"a\";q=1;w=60, \"b\";q=15;w=30, \"c\";q=8;qu=\"concurrent-requests\";w=30";
+        let lines =
+            |name| headers.get_all(name).iter().map(|line| line.to_str().unwrap()).collect::<Vec<_>>();
+        let policies = "\"a\";q=1;w=60, \"b\";q=15;w=30, \"c\";q=8;qu=\"concurrent-requests\";w=30";
         assert_eq!(lines(POLICY), ["\"b\";q=15;w=30", policies]);
         assert_eq!(lines(RATE_LIMIT), ["\"b\";r=15;t=0", "\"a\";r=1;t=0, \"b\";r=15;t=0, \"c\";r=8;t=0"]);
         for older in [Dialect::Draft07, Dialect::Draft03, Dialect::XRateLimit, Dialect::None] {

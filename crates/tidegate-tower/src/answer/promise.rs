@@ -65,7 +65,10 @@ impl Promises {
     }
 
     /// Returns the promises of several limits, each with its name.
-    pub(crate) fn of_each<'l>(&self, limits: impl Iterator<Item = (&'l str, &'l Limit)>) -> Vec<Arc<Promise>> {
+    pub(crate) fn of_each<'l>(
+        &self,
+        limits: impl Iterator<Item = (&'l str, &'l Limit)>,
+    ) -> Vec<Arc<Promise>> {
         let mut recent = self.lock();
         limits.map(|(name, limit)| find(&mut recent, name, limit)).collect()
     }

@@ -29,7 +29,10 @@ pub(in crate::command) fn object(words: &[OsString]) -> Result<Map<String, Value
     let mut object = Map::new();
     for word in words {
         let text = word.to_str().ok_or_else(|| {
-            Failure::misused(format!("{:?}: has a value that is no text; a server takes text only", word.display()))
+            Failure::misused(format!(
+                "{:?}: has a value that is no text; a server takes text only",
+                word.display()
+            ))
         })?;
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         match object.get_mut(name) {

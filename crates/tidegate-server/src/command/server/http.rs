@@ -81,7 +81,11 @@ pub(super) fn call(
         _ => {
             let detail = json["detail"].as_str().unwrap_or(&text);
             let message = format!("{server} says: {detail}");
-            Err(if matches!(status, 400 | 404) { Failure::misused(message) } else { Failure::failed(message) })
+            Err(if matches!(status, 400 | 404) {
+                Failure::misused(message)
+            } else {
+                Failure::failed(message)
+            })
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn take(
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
     let known = limits::known(&worker.engine, &asked.limit)?;
     let decided = worker.engine.take(key.as_bytes(), &known.limit, ask).await?;
-    worker.meter().decided(&decided.decision);
+    worker.decided(key.as_bytes(), &decided);
     let dialect = worker.engine.settings().headers;
     Ok(reply::written(|out| {
         let Decided { decision, by } = decided;

@@ -54,10 +54,7 @@ fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>, limits:
 ///
 /// An attribute whose name is `ALL`, `COST` or `MAXWAIT` can only follow another attribute. Names and values have at
 /// most [`MAX_KEY_BYTES`] bytes together.
-pub(super) fn read<'a>(
-    words: Words<'a>,
-    attributes: &mut Attributes<'a>,
-) -> Result<ReplyLimits, String> {
+pub(super) fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Result<ReplyLimits, String> {
     let (mut at, mut limits) = (0, ReplyLimits::Binding);
     // Options come first. After the first attribute the same words are names of attributes.
     while let Some(option) = words.get(at) {
@@ -86,11 +83,7 @@ pub(super) fn read<'a>(
 }
 
 /// Reads attributes from the first `count` words: names and values in turn.
-pub(super) fn put_all<'a>(
-    words: Words<'a>,
-    count: usize,
-    attributes: &mut Attributes<'a>,
-) -> CommandResult {
+pub(super) fn put_all<'a>(words: Words<'a>, count: usize, attributes: &mut Attributes<'a>) -> CommandResult {
     if count > 2 * MAX_ATTRIBUTES {
         return Err(format!("ERR a request has at most {MAX_ATTRIBUTES} attributes"));
     }

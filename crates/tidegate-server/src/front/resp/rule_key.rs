@@ -21,7 +21,8 @@ use super::{admit, ask};
 /// Returns true if a command is about a rule: its first argument is `RULE`, and the second is not `LIMIT`, which follows
 /// a key of this name.
 pub(super) fn names_a_rule(words: Words<'_>) -> bool {
-    let is = |at: usize, name: &str| words.get(at).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+    let is =
+        |at: usize, name: &str| words.get(at).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
     words.len() > 2 && is(1, "RULE") && !is(2, "LIMIT")
 }
 
@@ -72,8 +73,9 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
 /// Returns the key of the rule in the second argument that these attributes name.
 fn key(call: &Call<'_, '_>, attributes: &Attributes<'_>) -> Result<RuleKey, String> {
     let name = call.words.get(2).unwrap_or_default();
-    let rule = std::str::from_utf8(name)
-        .map_err(|_| format!("ERR rule '{}': the name of a rule is text; name one that is in force", echo(name)))?;
+    let rule = std::str::from_utf8(name).map_err(|_| {
+        format!("ERR rule '{}': the name of a rule is text; name one that is in force", echo(name))
+    })?;
     call.worker.engine.gate().rule_key(rule, attributes).map_err(|error| format!("ERR {error}"))
 }
 

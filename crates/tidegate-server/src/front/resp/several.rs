@@ -12,6 +12,7 @@ use super::reply::{Replies, UNDECIDED, echo};
 use super::session::{Call, CommandResult};
 use crate::engine::{Decided, TakeRequest};
 use crate::meter::Meter;
+use crate::worker::WorkerContext;
 
 /// The maximum number of limits of one command. A map locks the shards of all of their keys at once.
 pub(super) const MAX_TOGETHER: usize = 64;
@@ -31,9 +32,10 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> CommandResult {
     let worker = call.worker.clone();
     call.ask(
         CommandOrder::Together,
-        |worker| async move { worker.engine.take_all(&asks).await },
-        move |replies, decisions| {
+        |worker| async move { worker.engine.take_all(&asks).await.map(|decisions| (asks, decisions)) },
+        move |replies, (asks, decisions)| {
             tell(replies, &decisions, worker.meter());
+            count(&asks, &decisions, &worker);
             None
         },
     );
@@ -51,6 +53,17 @@ fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
             binding(replies, decided.into(), index);
         }
         None => replies.error(UNDECIDED),
+    }
+}
+
+/// Counts the keys of a request: all of them if it was allowed, else those that denied it.
+fn count(asks: &[TakeRequest], decisions: &Decisions, worker: &WorkerContext) {
+    for (at, asked) in asks.iter().enumerate() {
+        let decided = Decided::at(at, decisions);
+        let is_counted = |decided: &Decided| decisions.is_allowed() || !decided.decision.is_allowed();
+        if let Some(decided) = decided.filter(is_counted) {
+            worker.count_key(asked.key.as_bytes(), &decided);
+        }
     }
 }
 

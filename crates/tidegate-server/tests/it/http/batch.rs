@@ -81,7 +81,8 @@ fn all_are_allowed_or_nothing_is_spent() {
     assert_eq!(members(&answer, "allowed"), [json!(false), json!(false), json!(false)]);
     assert_eq!(members(&answer, "delay_ms"), [Value::Null, Value::Null, Value::Null]);
     assert_eq!(members(&answer, "retry_after_ms"), [json!(30_000), json!(30_000), json!(0)]);
-    let eve = json!([{"name": "api", "limit": 2, "remaining": 2, "retry_after_ms": null, "reset_after_ms": 0}]);
+    let eve =
+        json!([{"name": "api", "limit": 2, "remaining": 2, "retry_after_ms": null, "reset_after_ms": 0}]);
     assert_eq!(members(&answer, "limits")[2], eve, "the limit itself denies her nothing");
 
     // Nothing was spent: the remaining quota is unchanged.

@@ -60,14 +60,26 @@ fn users_and_addresses_are_limited_together_all_or_none() {
         (response.status().as_u16(), field(&response, "ratelimit").unwrap().to_owned())
     };
     let expected = |status: u16, field: &str| (status, field.to_owned());
-    assert_eq!(reply("ana", "192.0.2.1"), expected(200, "\"per-user\";r=2;t=1200, \"per-address\";r=4;t=720"));
+    assert_eq!(
+        reply("ana", "192.0.2.1"),
+        expected(200, "\"per-user\";r=2;t=1200, \"per-address\";r=4;t=720")
+    );
     assert_eq!(reply("ana", "192.0.2.1").0, 200);
     assert_eq!(reply("ana", "192.0.2.1").0, 200);
-    assert_eq!(reply("ana", "192.0.2.1"), expected(429, "\"per-user\";r=0;t=1200, \"per-address\";r=2;t=2160"));
+    assert_eq!(
+        reply("ana", "192.0.2.1"),
+        expected(429, "\"per-user\";r=0;t=1200, \"per-address\";r=2;t=2160")
+    );
     // A denial by one rule has cost the address nothing: two are left.
     assert_eq!(reply("bob", "192.0.2.1").0, 200);
-    assert_eq!(reply("bob", "192.0.2.1"), expected(200, "\"per-address\";r=0;t=3600, \"per-user\";r=1;t=2400"));
-    assert_eq!(reply("bob", "192.0.2.1"), expected(429, "\"per-address\";r=0;t=720, \"per-user\";r=1;t=2400"));
+    assert_eq!(
+        reply("bob", "192.0.2.1"),
+        expected(200, "\"per-address\";r=0;t=3600, \"per-user\";r=1;t=2400")
+    );
+    assert_eq!(
+        reply("bob", "192.0.2.1"),
+        expected(429, "\"per-address\";r=0;t=720, \"per-user\";r=1;t=2400")
+    );
     assert_eq!(reply("bob", "192.0.2.2").0, 200, "and a refusal of the address has cost bob nothing");
     assert_eq!(counting.asked(), 6);
     let free = now(&mut service, from("ana", "192.0.2.1", "/else"));
@@ -90,7 +102,10 @@ fn a_refusal_names_the_rule_and_what_a_rule_always_refuses_is_forbidden() {
     let refused = now(&mut service, from("ana", "192.0.2.1", "/api/x"));
     let problem: serde_json::Value = serde_json::from_slice(refused.body()).unwrap();
     assert_eq!(problem["violated-policies"], serde_json::json!(["per-user"]));
-    assert_eq!(field(&refused, "ratelimit-policy"), Some("\"per-user\";q=3;w=3600, \"per-address\";q=5;w=3600"));
+    assert_eq!(
+        field(&refused, "ratelimit-policy"),
+        Some("\"per-user\";q=3;w=3600, \"per-address\";q=5;w=3600")
+    );
 }
 
 #[test]

@@ -195,7 +195,8 @@ fn a_denied_request_gets_no_permit_even_if_a_candidate_has_one() {
 fn limits(map: &str, each: &[(&str, [i64; 4])]) -> String {
     let numbers = ["limit", "remaining", "retry_after", "reset_after"];
     let each = each.iter().map(|(rule, figures)| {
-        let numbers = numbers.iter().zip(figures).map(|(name, number)| format!("{}:{number}\r\n", bulk(name)));
+        let numbers =
+            numbers.iter().zip(figures).map(|(name, number)| format!("{}:{number}\r\n", bulk(name)));
         format!("{map}\r\n{}{}{}", bulk("name"), bulk(rule), numbers.collect::<String>())
     });
     let each: Vec<_> = each.collect();
@@ -228,7 +229,10 @@ fn all_lists_nothing_where_no_limit_decided() {
     let (_running, mut talk) = running().with_raw();
     for request in [&["ip", "10.1.2.3"][..], &["header.user-agent", "BadBot"], &["user", "ana"], &[]] {
         let reply = talk.ask(&[&["TG.ADMIT", "ALL"], request].concat());
-        assert!(reply.starts_with("*18") && reply.ends_with("$6\r\nlimits\r\n*0\r\n"), "{request:?}: {reply}");
+        assert!(
+            reply.starts_with("*18") && reply.ends_with("$6\r\nlimits\r\n*0\r\n"),
+            "{request:?}: {reply}"
+        );
     }
 }
 

@@ -5,6 +5,7 @@ mod forget;
 mod one_key;
 mod permits;
 mod refused;
+mod rule_key;
 mod several;
 mod take;
 mod throttle;
