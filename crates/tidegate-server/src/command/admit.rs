@@ -12,7 +12,7 @@ use tidegate_support::{ceil_ms, duration};
 use super::explain::object;
 use super::failure::Failure;
 use super::ruled::print_decision;
-use super::server::{Method, Server};
+use super::server::{CalledServer, Method};
 
 /// The long help text.
 const ABOUT: &str = "\
@@ -39,7 +39,7 @@ pub(super) struct Admit {
     #[command(flatten)]
     ask: AskOfRule,
     #[command(flatten)]
-    server: Server,
+    server: CalledServer,
     /// Print the reply as JSON, like `POST /v1/admit`
     #[arg(long)]
     json: bool,

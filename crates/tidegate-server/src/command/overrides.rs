@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::failure::Failure;
 use super::output::{print_line, say};
-use super::server::{KeyOfRule, Method, Server};
+use super::server::{CalledServer, KeyOfRule, Method};
 use super::table::Table;
 
 /// The path of overrides.
@@ -35,7 +35,7 @@ pub(super) struct Overrides {
     #[command(subcommand)]
     change: Option<Change>,
     #[command(flatten)]
-    server: Server,
+    server: CalledServer,
     /// Print the reply as JSON, like `/v1/overrides`
     #[arg(long)]
     json: bool,
@@ -59,7 +59,7 @@ enum Change {
         #[arg(long)]
         replace: bool,
         #[command(flatten)]
-        server: Server,
+        server: CalledServer,
         /// Print the reply as JSON
         #[arg(long)]
         json: bool,
@@ -69,14 +69,14 @@ enum Change {
         #[command(flatten)]
         key: KeyOfRule,
         #[command(flatten)]
-        server: Server,
+        server: CalledServer,
         /// Print the reply as JSON
         #[arg(long)]
         json: bool,
     },
 }
 
-/// What an override puts in place of the rule's limit.
+/// The limit or decision in place of the rule's limit.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct Instead {
@@ -124,7 +124,7 @@ impl Instead {
 }
 
 /// Prints all overrides in force.
-fn list(server: &Server, is_json: bool) -> Result<(), Failure> {
+fn list(server: &CalledServer, is_json: bool) -> Result<(), Failure> {
     let reply = server.call(Method::Get, PATH, None, false)?;
     if is_json {
         print_line(&reply.text);
@@ -144,7 +144,7 @@ fn list(server: &Server, is_json: bool) -> Result<(), Failure> {
 }
 
 /// Puts an override in force. Warnings of the server are messages.
-fn put(server: &Server, body: &Value, replace: bool, is_json: bool) -> Result<(), Failure> {
+fn put(server: &CalledServer, body: &Value, replace: bool, is_json: bool) -> Result<(), Failure> {
     let reply = server.call(Method::Put, PATH, Some(body), replace)?;
     let warnings = reply.json["warnings"].as_array().map_or(&[][..], Vec::as_slice);
     warnings.iter().for_each(|warning| say(format_args!("warning: {}", text(warning))));
@@ -157,7 +157,7 @@ fn put(server: &Server, body: &Value, replace: bool, is_json: bool) -> Result<()
 }
 
 /// Removes an override.
-fn remove(server: &Server, body: &Value, is_json: bool) -> Result<(), Failure> {
+fn remove(server: &CalledServer, body: &Value, is_json: bool) -> Result<(), Failure> {
     let reply = server.call(Method::Delete, PATH, Some(body), false)?;
     print_line(match (is_json, reply.json["removed"] == true) {
         (true, _) => &reply.text,

@@ -7,7 +7,7 @@ use clap::Args;
 use super::admit::AskOfRule;
 use super::failure::Failure;
 use super::ruled::print_decision;
-use super::server::{KeyOfRule, Method, Server};
+use super::server::{CalledServer, KeyOfRule, Method};
 
 /// The long help text.
 const ABOUT: &str = "\
@@ -31,7 +31,7 @@ pub(super) struct Peek {
     #[command(flatten)]
     ask: AskOfRule,
     #[command(flatten)]
-    server: Server,
+    server: CalledServer,
     /// Print the reply as JSON, like `POST /v1/peek`
     #[arg(long)]
     json: bool,

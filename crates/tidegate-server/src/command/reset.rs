@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::output::print_line;
-use super::server::{KeyOfRule, Method, Server};
+use super::server::{CalledServer, KeyOfRule, Method};
 
 /// The long help text.
 const ABOUT: &str = "\
@@ -30,7 +30,7 @@ pub(super) struct Reset {
     #[command(flatten)]
     key: KeyOfRule,
     #[command(flatten)]
-    server: Server,
+    server: CalledServer,
     /// Print the reply as JSON, like `POST /v1/reset`
     #[arg(long)]
     json: bool,

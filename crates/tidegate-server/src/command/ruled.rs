@@ -24,17 +24,17 @@ pub(super) fn print_decision(reply: &ServerReply, is_json: bool) -> ExitCode {
     if is_json {
         print_line(&reply.text);
     } else {
-        print_line(Decision(&reply.json));
+        print_line(RuledDecision(&reply.json));
     }
     if reply.json["allowed"] == true { ExitCode::SUCCESS } else { ExitCode::from(DENIED) }
 }
 
 /// A decision as the HTTP interface sends it.
-struct Decision<'a>(&'a Value);
+struct RuledDecision<'a>(&'a Value);
 
-impl fmt::Display for Decision<'_> {
+impl fmt::Display for RuledDecision<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Decision(decision) = self;
+        let RuledDecision(decision) = self;
         let number = |name: &str| decision[name].as_u64();
         let rule = decision["rule"].as_str();
         let of_rule = |word: &str| rule.map_or(String::new(), |rule| format!(" {word} rule {rule:?}"));
@@ -109,7 +109,7 @@ mod tests {
                 "denied by rule \"robots\", which always denies it",
             ),
         ] {
-            assert_eq!(Decision(&decision).to_string(), expected);
+            assert_eq!(RuledDecision(&decision).to_string(), expected);
         }
     }
 }

@@ -13,7 +13,7 @@ use tidegate_support::positive;
 
 use super::failure::Failure;
 use super::output::{print, print_line};
-use super::server::{Method, Server};
+use super::server::{CalledServer, Method};
 use super::table::Table;
 
 /// The long help text.
@@ -44,7 +44,7 @@ pub(super) struct Top {
     rule: Option<String>,
     /// Number to sort by
     #[arg(long, value_name = "NUMBER", default_value = "denied")]
-    by: Order,
+    by: SortBy,
     /// Number of keys, up to 100
     #[arg(short, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100))]
     n: u64,
@@ -58,12 +58,12 @@ pub(super) struct Top {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: Server,
+    server: CalledServer,
 }
 
 /// The number that the list is sorted by.
 #[derive(Clone, Copy, ValueEnum)]
-enum Order {
+enum SortBy {
     /// Denials
     Denied,
     /// Requests
@@ -91,8 +91,8 @@ impl Top {
     /// Returns the path with its query.
     fn path(&self) -> String {
         let by = match self.by {
-            Order::Denied => "denied",
-            Order::Asked => "asked",
+            SortBy::Denied => "denied",
+            SortBy::Asked => "asked",
         };
         let rule = self.rule.as_deref().map_or(String::new(), |rule| format!("&rule={}", encoded(rule)));
         format!("/v1/top?n={}&by={by}{rule}", self.n)

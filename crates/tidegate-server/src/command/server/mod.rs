@@ -19,7 +19,7 @@ const DEFAULT_SERVER: &str = "127.0.0.1:8380";
 
 /// The server that a command calls.
 #[derive(Args)]
-pub(super) struct Server {
+pub(super) struct CalledServer {
     /// HTTP address of the server
     #[arg(long, value_name = "ADDRESS", env = "TIDEGATE_HTTP", hide_env_values = true, default_value = DEFAULT_SERVER)]
     server: String,
@@ -28,7 +28,7 @@ pub(super) struct Server {
     token_file: Option<PathBuf>,
 }
 
-impl Server {
+impl CalledServer {
     /// Sends one request. `replaces` adds `If-Match: *`, so that the change replaces whatever is there.
     pub(super) fn call(
         &self,

@@ -41,7 +41,7 @@ struct HasRule {
 /// The body of `/v1/peek`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PeekBody<'a> {
+struct RulePeekBody<'a> {
     #[serde(borrow)]
     rule: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -59,7 +59,7 @@ struct PeekBody<'a> {
 /// The body of `/v1/adjust`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AdjustBody<'a> {
+struct RuleAdjustBody<'a> {
     #[serde(borrow)]
     rule: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -73,7 +73,7 @@ struct AdjustBody<'a> {
 /// The body of `/v1/reset`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ResetBody<'a> {
+struct RuleResetBody<'a> {
     #[serde(borrow)]
     rule: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -93,7 +93,7 @@ pub(super) fn names_a_rule(body: &[u8]) -> bool {
 ///
 /// Replies 200 also for a denial, since nothing was denied yet.
 pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
-    let PeekBody { rule, attributes, key, cost, max_wait_ms } = json::read_like(EXAMPLE, body)?;
+    let RulePeekBody { rule, attributes, key, cost, max_wait_ms } = json::read_like(EXAMPLE, body)?;
     let mut of = OfKey { rule, attributes, key }.attributes(engine)?;
     of.1.0 = std::mem::take(&mut of.1.0).cost(cost.0);
     if let Some(longest) = max_wait_ms {
@@ -114,7 +114,7 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
 ///
 /// The decision fields describe a request of cost 1 after the adjustment.
 pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let AdjustBody { rule, attributes, key, amount } = json::read_like(EXAMPLE, body)?;
+    let RuleAdjustBody { rule, attributes, key, amount } = json::read_like(EXAMPLE, body)?;
     let key = may_change(engine, OfKey { rule, attributes, key })?;
     let (adjusted, left): (_, Admission) = engine.adjust_rule_key(&key, amount.0).await?;
     Ok(reply::written(|out| {
@@ -131,7 +131,7 @@ pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Proble
 ///
 /// The reply says if there were any.
 pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let ResetBody { rule, attributes, key } = json::read_like(EXAMPLE, body)?;
+    let RuleResetBody { rule, attributes, key } = json::read_like(EXAMPLE, body)?;
     let key = may_change(engine, OfKey { rule, attributes, key })?;
     key.reset().await.map(|reset| verbs::word("reset", reset)).map_err(not_reset)
 }

@@ -9,7 +9,7 @@ use tidegate_support::nearest;
 use super::pending::CommandOrder;
 use super::session::{Call, CommandResult};
 use super::throttle::ThrottleDialect;
-use super::{about, admit, ask, catalogue, greet, several, throttle, transaction};
+use super::{about, admit, ask, catalogue, greet, lists, several, throttle, transaction};
 use crate::permit::Lease;
 
 /// The longest name for which a similar command is searched, in bytes. It is longer than any command's name.
@@ -68,7 +68,7 @@ pub(super) enum Keys {
 }
 
 /// All commands, the most frequent first.
-pub(super) const COMMANDS: [Spec; 25] = [
+pub(super) const COMMANDS: [Spec; 27] = [
     spec(
         Run::Throttle(ThrottleDialect::RedisCell),
         "cl.throttle",
@@ -126,6 +126,10 @@ pub(super) const COMMANDS: [Spec; 25] = [
     .usage("permit"),
     spec(Run::Alone(ask::reset), "tg.reset", -2, Keys::First, "Resets a key under one limit, or under all")
         .usage("key [LIMIT text], or RULE name attribute value ..."),
+    spec(Run::Connection(lists::top), "tg.top", -1, Keys::None, "Lists the heaviest keys")
+        .usage("[RULE name] [COUNT n] [BY denied|asked]"),
+    spec(Run::Connection(lists::overrides), "tg.overrides", -1, Keys::None, "Lists the overrides in force")
+        .usage("[RULE name]"),
     spec(Run::Alone(ask::delete), "del", -2, Keys::All, "Resets keys under all limits"),
     spec(Run::Here(greet::echo), "echo", 2, Keys::None, "Replies the message"),
     spec(Run::Connection(greet::hello), "hello", -1, Keys::None, "Selects the protocol, and authenticates")

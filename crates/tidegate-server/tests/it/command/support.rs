@@ -104,7 +104,7 @@ fn overrides_are_put_listed_replaced_and_removed() {
 }
 
 #[test]
-fn the_heaviest_keys_are_listed_once_where_nobody_watches() {
+fn the_heaviest_keys_are_listed_once_without_a_terminal() {
     let desk = Desk::new("support_top");
     assert_eq!(desk.run("top"), ended(0, "no requests in the last minute"));
     for _ in 0..5 {

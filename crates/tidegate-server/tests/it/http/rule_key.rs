@@ -99,8 +99,7 @@ fn a_peek_reports_the_next_decision_of_the_rule_alone_and_changes_nothing() {
     assert_eq!(peek.field("ratelimit"), Some("\"login\";r=0;t=20"));
     assert_eq!((peek.field("retry-after"), desk.login()), (None, 429));
     // The attributes of a request name the same key, whatever else they have.
-    let request =
-        json!({"user": "ana", "ip": "192.0.2.7", "path": "/elsewhere", "header.accept": ["a", "b"]});
+    let request = json!({"user": "ana", "ip": "192.0.2.7", "path": "/other", "header.accept": ["a", "b"]});
     let peek = desk.post("/v1/peek", &json!({"rule": "login", "attributes": request, "cost": 4}));
     assert_eq!((&peek.json()["allowed"], &peek.json()["retry_after_ms"]), (&json!(false), &Value::Null));
     let site = desk.post("/v1/peek", &json!({"rule": "site"}));

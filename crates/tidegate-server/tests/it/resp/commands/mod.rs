@@ -2,6 +2,7 @@
 
 mod admit;
 mod forget;
+mod lists;
 mod one_key;
 mod permits;
 mod refused;
