@@ -59,6 +59,9 @@ const ALLOWED_ONE_IN: u64 = 16;
 /// The sampling interval for denied requests once many were counted within a minute.
 const REFUSED_ONE_IN: u64 = 4;
 
+/// The same intervals for limits that come with requests: a take is cheaper than a decision by rules.
+const DYNAMIC_ONE_IN: [u64; 2] = [64, 16];
+
 /// Counts of allowed and denied requests by key, of all rules together. Shared by all threads.
 pub(crate) struct Top {
     /// Random hash keys, so that no client can choose keys that share a shelf or a hash.
@@ -73,6 +76,11 @@ impl Top {
     /// Creates empty counts.
     pub(crate) fn new() -> Top {
         Top::with_pace(Pace::new([ALLOWED_ONE_IN, REFUSED_ONE_IN]))
+    }
+
+    /// Creates empty counts of keys of limits that come with requests.
+    pub(crate) fn of_dynamic() -> Top {
+        Top::with_pace(Pace::new(DYNAMIC_ONE_IN))
     }
 
     fn with_pace(pace: Pace) -> Top {
@@ -125,9 +133,7 @@ impl Top {
             let keys = places.chunk_by(|(_, one), (_, other)| one.id == other.id);
             found.extend(keys.filter_map(|places| HotKey::sum(places, by)));
         }
-        found.sort_unstable_by(|one, other| one.rank(by).cmp(&other.rank(by)));
-        found.truncate(at_most);
-        found
+        HotKey::sorted(found, by, at_most)
     }
 }
 
@@ -187,6 +193,13 @@ impl HotKey {
             denied,
             error: sorted.error(),
         })
+    }
+
+    /// Returns the keys with the most denials or requests in descending order.
+    pub(crate) fn sorted(mut keys: Vec<HotKey>, by: TopOutcome, at_most: usize) -> Vec<HotKey> {
+        keys.sort_unstable_by(|one, other| one.rank(by).cmp(&other.rank(by)));
+        keys.truncate(at_most);
+        keys
     }
 
     fn rank(&self, by: TopOutcome) -> impl Ord {

@@ -97,7 +97,10 @@ struct Inner {
     overrides: Overrides,
     calendar: Arc<dyn WallClock>,
     clock: CounterClock,
+    /// The most active keys of rules.
     top: Top,
+    /// The same of limits that come with requests, apart: a flood of such keys takes no place of a rule's key.
+    dynamic_top: Top,
     /// The number of requests to which no rule applied.
     free: AtomicU64,
     /// The names of rules of replaced policies whose limits dropped counts, until they are collected.
@@ -198,6 +201,7 @@ impl GateBuilder {
             calendar,
             clock: CounterClock::new(),
             top: Top::new(),
+            dynamic_top: Top::of_dynamic(),
             free: AtomicU64::new(0),
             dropped_counts: Mutex::default(),
         };
@@ -379,15 +383,26 @@ impl Gate {
     #[doc(alias = "top talkers")]
     #[doc(alias = "hot keys")]
     pub fn top(&self, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
-        self.inner.top.turn_to(self.inner.now());
-        self.inner.top.most(Asking::Denied, rule, at_most)
+        self.most(Asking::Denied, rule, at_most)
     }
 
     /// Returns the keys with the most requests in the last one to two minutes, in other respects like [`Gate::top`].
     #[doc(alias = "heavy hitters")]
     pub fn top_by_requests(&self, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
-        self.inner.top.turn_to(self.inner.now());
-        self.inner.top.most(Asking::Allowed, rule, at_most)
+        self.most(Asking::Allowed, rule, at_most)
+    }
+
+    fn most(&self, by: Asking, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
+        let Inner { top, dynamic_top, .. } = &*self.inner;
+        let now = self.inner.now();
+        let most = |top: &Top| {
+            top.turn_to(now);
+            top.most(by, rule, at_most)
+        };
+        match rule {
+            Some(_) => most(top),
+            None => HotKey::sorted([most(top), most(dynamic_top)].concat(), by, at_most),
+        }
     }
 
     /// Counts a decision about a key of a limit that came with its request, for [`Gate::top`]. Such a key has no rule.
@@ -408,7 +423,7 @@ impl Gate {
     #[inline]
     pub fn count_dynamic(&self, key: &[u8], is_allowed: bool) {
         let asking = if is_allowed { Asking::Allowed } else { Asking::Denied };
-        self.inner.top.note(|| self.inner.now(), DYNAMIC, key, asking);
+        self.inner.dynamic_top.note(|| self.inner.now(), DYNAMIC, key, asking);
     }
 
     /// Returns the date that schedules and overrides use, in seconds since 1970.

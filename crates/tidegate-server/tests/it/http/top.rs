@@ -59,7 +59,7 @@ fn keys_of_limits_that_came_with_requests_are_counted_over_every_front() {
         talk.post("/throttle", r#"{"key":"ana","max_burst":1,"count_per_period":1,"period":9}"#);
         client.say("TG.TAKE ana LIMIT 1/d");
         client.say("CL.THROTTLE ana 0 1 60");
-        client.say("TG.TAKEALL 2 ana LIMIT 1/m bob LIMIT 9/m");
+        client.say("TG.TAKEALL 2 ana LIMIT 1/2h bob LIMIT 9/m");
     }
     talk.post("/v1/admit", r#"{"attributes":{"user":"ana"}}"#);
     let key = |key: &str, asked, denied| json!({"rule": null, "key": [key], "asked": asked, "denied": denied, "error": 0});
