@@ -12,7 +12,7 @@ use tidegate_support::{ceil_ms, duration};
 use super::explain::object;
 use super::failure::Failure;
 use super::ruled::print_decision;
-use super::server::{CalledServer, Method};
+use super::server::{CalledServer, Method, ServerRequest};
 
 /// The long help text.
 const ABOUT: &str = "\
@@ -73,7 +73,7 @@ impl Admit {
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let attributes = Value::Object(object(&self.attributes)?);
         let body = self.ask.add_to(Map::from_iter([("attributes".to_owned(), attributes)]))?;
-        let reply = self.server.call(Method::Post, "/v1/admit", Some(&body), false)?;
+        let reply = self.server.call(ServerRequest::with(Method::Post, "/v1/admit", &body))?;
         Ok(print_decision(&reply, self.json))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::failure::Failure;
 use super::output::{print_line, say};
-use super::server::{CalledServer, KeyOfRule, Method};
+use super::server::{CalledServer, KeyOfRule, Method, ServerRequest};
 use super::table::Table;
 
 /// The path of overrides.
@@ -125,7 +125,7 @@ impl Instead {
 
 /// Prints all overrides in force.
 fn list(server: &CalledServer, is_json: bool) -> Result<(), Failure> {
-    let reply = server.call(Method::Get, PATH, None, false)?;
+    let reply = server.call(ServerRequest::get(PATH))?;
     if is_json {
         print_line(&reply.text);
         return Ok(());
@@ -145,7 +145,8 @@ fn list(server: &CalledServer, is_json: bool) -> Result<(), Failure> {
 
 /// Puts an override in force. Warnings of the server are messages.
 fn put(server: &CalledServer, body: &Value, replace: bool, is_json: bool) -> Result<(), Failure> {
-    let reply = server.call(Method::Put, PATH, Some(body), replace)?;
+    let reply =
+        server.call(ServerRequest { replaces: replace, ..ServerRequest::with(Method::Put, PATH, body) })?;
     let warnings = reply.json["warnings"].as_array().map_or(&[][..], Vec::as_slice);
     warnings.iter().for_each(|warning| say(format_args!("warning: {}", text(warning))));
     let one = &reply.json;
@@ -158,7 +159,7 @@ fn put(server: &CalledServer, body: &Value, replace: bool, is_json: bool) -> Res
 
 /// Removes an override.
 fn remove(server: &CalledServer, body: &Value, is_json: bool) -> Result<(), Failure> {
-    let reply = server.call(Method::Delete, PATH, Some(body), false)?;
+    let reply = server.call(ServerRequest::with(Method::Delete, PATH, body))?;
     print_line(match (is_json, reply.json["removed"] == true) {
         (true, _) => &reply.text,
         (false, true) => "removed: the rule applies to the key again",

@@ -7,7 +7,7 @@ use clap::Args;
 use super::admit::AskOfRule;
 use super::failure::Failure;
 use super::ruled::print_decision;
-use super::server::{CalledServer, KeyOfRule, Method};
+use super::server::{CalledServer, KeyOfRule, Method, ServerRequest};
 
 /// The long help text.
 const ABOUT: &str = "\
@@ -41,7 +41,7 @@ impl Peek {
     /// Runs the command. A denial is not an error: it has an exit code of its own.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let body = self.ask.add_to(self.key.body()?)?;
-        let reply = self.server.call(Method::Post, "/v1/peek", Some(&body), false)?;
+        let reply = self.server.call(ServerRequest::with(Method::Post, "/v1/peek", &body))?;
         Ok(print_decision(&reply, self.json))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::output::print_line;
-use super::server::{CalledServer, KeyOfRule, Method};
+use super::server::{CalledServer, KeyOfRule, Method, ServerRequest};
 
 /// The long help text.
 const ABOUT: &str = "\
@@ -40,7 +40,7 @@ impl Reset {
     /// Runs the command.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let body = Value::Object(self.key.body()?);
-        let reply = self.server.call(Method::Post, "/v1/reset", Some(&body), false)?;
+        let reply = self.server.call(ServerRequest::with(Method::Post, "/v1/reset", &body))?;
         print_line(match (self.json, reply.json["reset"] == true) {
             (true, _) => &reply.text,
             (false, true) => "reset: the key has its whole limit again",

@@ -13,7 +13,7 @@ use tidegate_support::positive;
 
 use super::failure::Failure;
 use super::output::{print, print_line};
-use super::server::{CalledServer, Method};
+use super::server::{CalledServer, ServerRequest};
 use super::table::Table;
 
 /// The long help text.
@@ -77,12 +77,12 @@ impl Top {
             .map_err(|what| Failure::misused(format!("--every {:?}: {what}", self.every)))?;
         let path = self.path();
         if self.once || self.json || !stdout().is_terminal() {
-            let reply = self.server.call(Method::Get, &path, None, false)?;
+            let reply = self.server.call(ServerRequest::get(&path))?;
             print_line(if self.json { reply.text } else { shown(&reply.json) });
             return Ok(ExitCode::SUCCESS);
         }
         loop {
-            let reply = self.server.call(Method::Get, &path, None, false)?;
+            let reply = self.server.call(ServerRequest::get(&path))?;
             print(format!("{CLEAR}{}\n", shown(&reply.json)).as_bytes());
             pause(every);
         }

@@ -31,30 +31,51 @@ pub(in crate::command) struct ServerReply {
     pub(in crate::command) json: Value,
 }
 
-/// Returns the bytes of a request to a path of this host.
-pub(super) fn request(
-    method: Method,
-    (path, host): (&str, &str),
-    body: Option<&Value>,
-    replaces: bool,
-) -> impl Fn(Option<&str>) -> Vec<u8> {
-    let method = match method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-        Method::Put => "PUT",
-        Method::Delete => "DELETE",
-    };
-    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n");
-    if replaces {
-        head += "if-match: *\r\n";
+/// A request to a server.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::command) struct ServerRequest<'a> {
+    /// The method.
+    pub(in crate::command) method: Method,
+    /// The path, with its query.
+    pub(in crate::command) path: &'a str,
+    /// The body; `None` for a request without one.
+    pub(in crate::command) body: Option<&'a Value>,
+    /// True if the change replaces whatever is there: `If-Match: *`.
+    pub(in crate::command) replaces: bool,
+}
+
+impl<'a> ServerRequest<'a> {
+    /// Creates a request for a path.
+    pub(in crate::command) fn get(path: &'a str) -> ServerRequest<'a> {
+        ServerRequest { method: Method::Get, path, body: None, replaces: false }
     }
-    let body = body.map(Value::to_string).unwrap_or_default();
-    if !body.is_empty() {
-        head += &format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+
+    /// Creates a request with a body.
+    pub(in crate::command) fn with(method: Method, path: &'a str, body: &'a Value) -> ServerRequest<'a> {
+        ServerRequest { method, path, body: Some(body), replaces: false }
     }
-    move |token| {
-        let token = token.map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
-        format!("{head}{token}\r\n{body}").into_bytes()
+
+    /// Returns the bytes of the request to this host.
+    fn bytes(&self, host: &str, token: Option<&str>) -> Vec<u8> {
+        let ServerRequest { method, path, body, replaces } = self;
+        let method = match method {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+        };
+        let mut text = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n");
+        if *replaces {
+            text += "if-match: *\r\n";
+        }
+        if let Some(token) = token {
+            text += &format!("authorization: Bearer {token}\r\n");
+        }
+        let body = body.map(Value::to_string);
+        if let Some(body) = &body {
+            text += &format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+        }
+        (text + "\r\n" + &body.unwrap_or_default()).into_bytes()
     }
 }
 
@@ -64,11 +85,11 @@ pub(super) fn request(
 pub(super) fn call(
     server: &str,
     token: Option<&str>,
-    request: &impl Fn(Option<&str>) -> Vec<u8>,
+    request: ServerRequest<'_>,
 ) -> Result<ServerReply, Failure> {
     let mut stream = connect(server, 8380)?;
     let no_answer = |error| no_answer(server, "HTTP", &error);
-    stream.write_all(&request(token)).map_err(no_answer)?;
+    stream.write_all(&request.bytes(server, token)).map_err(no_answer)?;
     let mut bytes = Vec::new();
     stream.take(MAX_REPLY_BYTES).read_to_end(&mut bytes).map_err(no_answer)?;
     let (status, text) = read(&bytes).map_err(no_answer)?;
@@ -124,15 +145,16 @@ mod tests {
     #[test]
     fn a_request_has_its_length_and_its_token() {
         let body = json!({"rule": "login"});
-        let put = request(Method::Put, ("/v1/overrides", "127.0.0.1:1"), Some(&body), true);
+        let put =
+            ServerRequest { replaces: true, ..ServerRequest::with(Method::Put, "/v1/overrides", &body) };
         assert_eq!(
-            String::from_utf8(put(Some("sesame"))).unwrap(),
+            String::from_utf8(put.bytes("127.0.0.1:1", Some("sesame"))).unwrap(),
             "PUT /v1/overrides HTTP/1.1\r\nhost: 127.0.0.1:1\r\nconnection: close\r\nif-match: *\r\n\
-             content-type: application/json\r\ncontent-length: 16\r\nauthorization: Bearer sesame\r\n\r\n\
+             authorization: Bearer sesame\r\ncontent-type: application/json\r\ncontent-length: 16\r\n\r\n\
              {\"rule\":\"login\"}"
         );
-        let get = request(Method::Get, ("/v1/top", "h"), None, false);
-        assert_eq!(get(None), b"GET /v1/top HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
+        let get = ServerRequest::get("/v1/top").bytes("h", None);
+        assert_eq!(get, b"GET /v1/top HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
     }
 
     #[test]

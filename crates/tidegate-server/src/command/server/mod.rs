@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::explain::object;
 use super::failure::Failure;
-pub(super) use http::{Method, ServerReply};
+pub(super) use http::{Method, ServerReply, ServerRequest};
 
 /// The HTTP address that `tidegate serve` listens on by default.
 const DEFAULT_SERVER: &str = "127.0.0.1:8380";
@@ -29,17 +29,11 @@ pub(super) struct CalledServer {
 }
 
 impl CalledServer {
-    /// Sends one request. `replaces` adds `If-Match: *`, so that the change replaces whatever is there.
-    pub(super) fn call(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-        replaces: bool,
-    ) -> Result<ServerReply, Failure> {
+    /// Sends one request.
+    pub(super) fn call(&self, request: ServerRequest<'_>) -> Result<ServerReply, Failure> {
         let token = token::read(self.token_file.clone())?;
         let address = if self.server.is_empty() { DEFAULT_SERVER } else { &self.server };
-        http::call(address, token.as_deref(), &http::request(method, (path, address), body, replaces))
+        http::call(address, token.as_deref(), request)
     }
 }
 
