@@ -1,6 +1,8 @@
 use std::net::Ipv4Addr;
 use std::thread;
 
+use tidegate_core::Key;
+
 use super::*;
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
