@@ -152,7 +152,7 @@ fn few_are_counted_exactly_and_sorted_by_number_then_by_name() {
     note("api", "bob", TopOutcome::Denied, 5);
 
     let heavy = |rule: &str, key: &str, asked, denied| HotKey {
-        rule: rule.into(),
+        rule: Some(rule.into()),
         key: vec![key.into()],
         asked,
         denied,
