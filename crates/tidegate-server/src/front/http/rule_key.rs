@@ -86,7 +86,9 @@ struct RuleResetBody<'a> {
 ///
 /// Anything else, also what is not JSON, is read as a body with a key and a limit.
 pub(super) fn names_a_rule(body: &[u8]) -> bool {
-    serde_json::from_slice::<HasRule>(body).is_ok_and(|body| body.rule.is_some())
+    // serde would also accept an array of the values.
+    body.trim_ascii_start().first() == Some(&b'{')
+        && serde_json::from_slice::<HasRule>(body).is_ok_and(|body| body.rule.is_some())
 }
 
 /// Returns the decision of the rule alone about a request of the key, and spends nothing.

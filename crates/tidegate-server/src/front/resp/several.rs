@@ -21,6 +21,7 @@ pub(super) const MAX_TOGETHER: usize = 64;
 /// limits, since its reply has no permits.
 pub(super) fn take_all(call: &mut Call<'_, '_>) -> CommandResult {
     let asks = read(call)?;
+    let keys: Vec<_> = asks.iter().map(|asked| asked.key.to_vec()).collect();
     let mut prepare = |asked: &ask::ParsedAsk<'_>| {
         let limit = call.takes.limit_of_text(asked.text, &call.worker.engine)?.clone();
         Ok(TakeRequest { key: Key::new(asked.key), limit, ask: asked.ask })
@@ -32,10 +33,10 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> CommandResult {
     let worker = call.worker.clone();
     call.ask(
         CommandOrder::Together,
-        |worker| async move { worker.engine.take_all(&asks).await.map(|decisions| (asks, decisions)) },
-        move |replies, (asks, decisions)| {
+        |worker| async move { worker.engine.take_all(&asks).await },
+        move |replies, decisions| {
             tell(replies, &decisions, worker.meter());
-            count(&asks, &decisions, &worker);
+            count(&keys, &decisions, &worker);
             None
         },
     );
@@ -57,12 +58,12 @@ fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
 }
 
 /// Counts the keys of a request: all of them if it was allowed, else those that denied it.
-fn count(asks: &[TakeRequest], decisions: &Decisions, worker: &WorkerContext) {
-    for (at, asked) in asks.iter().enumerate() {
+fn count(keys: &[Vec<u8>], decisions: &Decisions, worker: &WorkerContext) {
+    for (at, key) in keys.iter().enumerate() {
         let decided = Decided::at(at, decisions);
         let is_counted = |decided: &Decided| decisions.is_allowed() || !decided.decision.is_allowed();
         if let Some(decided) = decided.filter(is_counted) {
-            worker.count_key(asked.key.as_bytes(), &decided);
+            worker.count_key(key, &decided);
         }
     }
 }

@@ -175,7 +175,7 @@ fn another_protocol_and_a_closed_port_are_named() {
     let address = stranger.local_addr().unwrap().to_string();
     thread::spawn(move || {
         let (mut stream, _) = stranger.accept().unwrap();
-        let _ = stream.read(&mut [0; 64]);
+        let _ = stream.read(&mut [0; 4096]);
         stream.write_all(b"-ERR unknown command\r\n").unwrap();
     });
     let call = Call::from("support_other");

@@ -200,7 +200,7 @@ fn a_permit_under_rules_is_released_and_renewed_like_any_other() {
     let first = ask(&mut talk, &json!({"user": "ana"}));
     assert_eq!(
         first.field("ratelimit-policy"),
-        Some("\"uploads\";q=1;qu=\"concurrent-requests\";w=30"),
+        Some("\"uploads\";q=1;qu=\"concurrent-requests\";w=30, \"all\";q=2;qu=\"concurrent-requests\";w=30"),
         "{first:?}"
     );
     let permit = first.json()["permit"].as_str().expect("a permit").to_owned();
