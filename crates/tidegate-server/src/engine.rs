@@ -225,7 +225,7 @@ impl Engine {
         adjustment: Adjustment,
     ) -> Result<(Adjusted, Decided), StoreError> {
         let adjusted = self.store.adjust(limit.subject(key), adjustment).await?;
-        Ok((adjusted, self.peek(key, limit, Ask::ONE).await.map_err(not_seen)?))
+        Ok((adjusted, self.peek(key, limit, Ask::ONE).await.map_err(|error| not_seen(&error))?))
     }
 
     /// Charges more units under a rule, or returns some. Returns the outcome and the state afterwards.
@@ -237,7 +237,7 @@ impl Engine {
         adjustment: Adjustment,
     ) -> Result<(Adjusted, Admission), StoreError> {
         let adjusted = key.adjust(adjustment).await?;
-        Ok((adjusted, key.peek().await.map_err(not_seen)?))
+        Ok((adjusted, key.peek().await.map_err(|error| not_seen(&error))?))
     }
 
     /// Returns an error if the server has no token: it does not know which client may change what holds for others.
@@ -379,7 +379,7 @@ fn with_fallback(redis: &RedisStore, shared: &SharedSettings, zone: &Zone) -> Fa
 
 /// Returns the error of a peek after an adjustment. The adjustment is done, so the error must not be retryable.
 #[cold]
-fn not_seen(error: StoreError) -> StoreError {
+fn not_seen(error: &StoreError) -> StoreError {
     let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     StoreError::outcome_unknown(format!("it is done, and what is left could not be seen: {why}"))
 }
