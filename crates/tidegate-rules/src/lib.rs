@@ -56,8 +56,8 @@ pub use differences::differences;
 pub use gate::{
     Admission, Batch, Binding, Charges, Explanation, Gate, GateBuilder, GateStore, HeldPermit, Instead,
     MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
-    OverrideWarning, PinnedPolicy, Prepared, PutOverride, RuleCounts, RuleExplained, ShadowCounts, Stretch,
-    SystemCalendar, UnsupportedPolicy, WallClock,
+    OverrideWarning, PinnedPolicy, Prepared, PutOverride, RuleCounts, RuleExplained, RuleKey, RuleKeyError,
+    ShadowCounts, Stretch, SystemCalendar, UnsupportedPolicy, WallClock,
 };
 #[cfg(feature = "http")]
 pub use http_parts::HttpParts;

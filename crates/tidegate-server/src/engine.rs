@@ -16,12 +16,16 @@ use tidegate::{
     StoreFuture, StoreMeter, Subject, Timestamp, Zone,
 };
 use tidegate_redis::{OpenError, RedisStore};
-use tidegate_rules::{Gate, UnsupportedPolicy};
+use tidegate_rules::{Admission, Gate, RuleKey, UnsupportedPolicy};
 
 use crate::meter::Meters;
 use crate::rules::Rules;
 use crate::settings::{Settings, SharedSettings, Token};
 use crate::unfinished::Unfinished;
+
+/// The error of a change on a server without a token: any local process could make it.
+const NO_TOKEN: &str = "this changes what holds for others, and the server has no token to know who may; \
+    start it with TIDEGATE_TOKEN or --token-file";
 
 /// The namespace of limits that come with requests.
 const NAMESPACE: &str = "";
@@ -221,12 +225,24 @@ impl Engine {
         adjustment: Adjustment,
     ) -> Result<(Adjusted, Decided), StoreError> {
         let adjusted = self.store.adjust(limit.subject(key), adjustment).await?;
-        // The adjustment is done, so the error must not be retryable.
-        let left = self.peek(key, limit, Ask::ONE).await.map_err(|error| {
-            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-            StoreError::outcome_unknown(format!("it is done, and what is left could not be seen: {why}"))
-        })?;
-        Ok((adjusted, left))
+        Ok((adjusted, self.peek(key, limit, Ask::ONE).await.map_err(|error| not_seen(&error))?))
+    }
+
+    /// Charges more units under a rule, or returns some. Returns the outcome and the state afterwards.
+    ///
+    /// Costs two store requests, as [`Engine::adjust`] does.
+    pub(crate) async fn adjust_rule_key(
+        &self,
+        key: &RuleKey,
+        adjustment: Adjustment,
+    ) -> Result<(Adjusted, Admission), StoreError> {
+        let adjusted = key.adjust(adjustment).await?;
+        Ok((adjusted, key.peek().await.map_err(|error| not_seen(&error))?))
+    }
+
+    /// Returns an error if the server has no token: it does not know which client may change what holds for others.
+    pub(crate) fn may_change(&self) -> Result<(), &'static str> {
+        if self.token().is_some() { Ok(()) } else { Err(NO_TOKEN) }
     }
 
     /// Resets a key under every limit. Returns true if the store had state of it. Returns an error while the store has
@@ -359,6 +375,13 @@ fn with_fallback(redis: &RedisStore, shared: &SharedSettings, zone: &Zone) -> Fa
     let nodes = NonZeroU64::try_from(shared.nodes).unwrap_or(NonZeroU64::MAX);
     let store = FallbackStore::new(Arc::new(redis.clone()), zone);
     store.nodes(nodes).on_store_failure(shared.on_store_failure)
+}
+
+/// Returns the error of a peek after an adjustment. The adjustment is done, so the error must not be retryable.
+#[cold]
+fn not_seen(error: &StoreError) -> StoreError {
+    let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    StoreError::outcome_unknown(format!("it is done, and what is left could not be seen: {why}"))
 }
 
 /// Returns the error text for a caller whose store request failed.

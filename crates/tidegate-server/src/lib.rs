@@ -32,6 +32,7 @@ mod reload;
 mod rules;
 mod server;
 pub mod settings;
+mod top_keys;
 mod unfinished;
 mod worker;
 

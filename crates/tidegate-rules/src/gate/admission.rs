@@ -13,6 +13,8 @@ pub struct Admission {
     pub(crate) outcome: Outcome,
     pub(crate) decided_by: DecidedBy,
     pub(crate) permits: Vec<HeldPermit>,
+    /// The other limits that decided, in the order of the file, if the request asked for them.
+    pub(crate) others: Vec<Binding>,
 }
 
 /// The reason for the decision.
@@ -31,7 +33,7 @@ pub(crate) enum Outcome {
     Limited(Binding),
 }
 
-/// The limit that a decision reports.
+/// A limit with its decision about a request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Binding {
@@ -132,6 +134,19 @@ impl Admission {
             Outcome::Limited(binding) => Some(binding),
             Outcome::Free | Outcome::Unmatched | Outcome::Fixed { .. } | Outcome::Open { .. } => None,
         }
+    }
+
+    /// Returns the limits of the enforced rules that decided: the binding one first, the others in the order of the
+    /// file.
+    ///
+    /// All of them are there only if the request asked for [all limits](crate::Attributes::all_limits); otherwise it is
+    /// the binding one alone. Rules that counted nothing are left out: those with a static decision, and those that
+    /// allowed because the store failed.
+    #[doc(alias = "RateLimit")]
+    pub fn limits(&self) -> impl ExactSizeIterator<Item = &Binding> + Clone {
+        let binding = self.binding().map_or(&[][..], std::slice::from_ref);
+        (0..binding.len() + self.others.len())
+            .map(move |at| binding.get(at).unwrap_or_else(|| &self.others[at - binding.len()]))
     }
 
     /// Returns true if a rule always denies such a request, or if it is [denied as unmatched](Self::is_unmatched).

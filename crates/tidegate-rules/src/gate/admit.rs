@@ -330,6 +330,11 @@ impl Gate {
         let (binding, delay) = binding(visit, own);
         let decided_by = binding.map_or(DecidedBy::Open, |(decided, _)| decided.by);
         let is_allowed = own.iter().all(Decided::is_allowed);
+        let report = |decided: Decided<'_>, asked: &Asked<'_>| report(decided, asked, delay, is_allowed);
+        let others = match binding {
+            Some((_, binding)) if request.attributes.all_limits => others(visit, own, binding, report),
+            _ => Vec::new(),
+        };
         // An allowed request of a denied unit does not count as a decision of the fallback.
         let is_counted = happens || !is_allowed || !decided_by.is_fallback();
         if let Some(meter) = force.store.store().meter().filter(|_| is_counted) {
@@ -338,17 +343,11 @@ impl Gate {
         Admission {
             outcome: match binding {
                 None => Outcome::Open { rule: visit.enforced[0].rule.name.clone(), delay },
-                Some((Decided { decision, by }, asked)) => Outcome::Limited(Binding {
-                    rule: asked.rule.name.clone(),
-                    limit: *asked.limit.limit_of(by),
-                    cost: asked.ask.cost.get(),
-                    decision: *decision,
-                    delay,
-                    is_allowed,
-                }),
+                Some((decided, asked)) => Outcome::Limited(report(decided, asked)),
             },
             decided_by,
             permits: std::mem::take(&mut measured.permits),
+            others,
         }
     }
 
@@ -445,7 +444,7 @@ impl Gate {
             return;
         }
         let asking = if decided.is_allowed() { Asking::Allowed } else { Asking::Denied };
-        self.inner.top.note(|| self.inner.now(), &asked.rule.name, &asked.key, asking);
+        self.inner.top.note(|| self.inner.now(), &asked.rule.name, asked.key.as_bytes(), asking);
     }
 }
 
@@ -457,8 +456,8 @@ fn only(mut admissions: Vec<Admission>) -> Admission {
 
 impl Admission {
     /// Creates an admission without permits that no store has decided.
-    fn without_limits(outcome: Outcome) -> Admission {
-        Admission { outcome, decided_by: DecidedBy::Memory, permits: Vec::new() }
+    pub(super) fn without_limits(outcome: Outcome) -> Admission {
+        Admission { outcome, decided_by: DecidedBy::Memory, permits: Vec::new(), others: Vec::new() }
     }
 }
 
@@ -480,6 +479,38 @@ fn binding<'v, 'p, 'd>(
     let binding = Decisions::binding_of(counted().map(|(decided, _)| decided.decision));
     let binding = binding.and_then(|place| counted().nth(place)).map(|(decided, asked)| (*decided, asked));
     (binding, delays.max().unwrap_or(Ticks::ZERO))
+}
+
+/// Returns the limit of a rule with its decision, as an admission reports it.
+#[inline]
+fn report(
+    Decided { decision, by }: Decided<'_>,
+    asked: &Asked<'_>,
+    delay: Ticks,
+    is_allowed: bool,
+) -> Binding {
+    Binding {
+        rule: asked.rule.name.clone(),
+        limit: *asked.limit.limit_of(by),
+        cost: asked.ask.cost.get(),
+        decision: *decision,
+        delay,
+        is_allowed,
+    }
+}
+
+/// Returns the limits beside the binding one, without those that counted nothing.
+#[cold]
+fn others<'d>(
+    visit: &MatchedRules<'_>,
+    own: &[Decided<'d>],
+    binding: &Asked<'_>,
+    report: impl Fn(Decided<'d>, &Asked<'_>) -> Binding,
+) -> Vec<Binding> {
+    let each = own.iter().zip(&visit.enforced);
+    each.filter(|(decided, asked)| !decided.is_uncounted() && !std::ptr::eq(*asked, binding))
+        .map(|(decided, asked)| report(*decided, asked))
+        .collect()
 }
 
 /// Returns the concurrency permit that was acquired, if any.

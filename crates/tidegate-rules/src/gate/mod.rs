@@ -26,6 +26,7 @@ mod overrides;
 mod overriding;
 mod permits;
 mod pinned;
+mod rule_key;
 mod store;
 mod together;
 mod unknown_attributes;
@@ -51,6 +52,7 @@ pub use meter::{RuleCounts, ShadowCounts};
 pub use override_warning::{OverrideWarning, PutOverride};
 pub use overrides::{Instead, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, Override, OverrideError};
 pub use pinned::PinnedPolicy;
+pub use rule_key::{RuleKey, RuleKeyError};
 pub use store::GateStore;
 pub use unsupported::{NoMemory, UnsupportedPolicy};
 pub use wall_clock::{ManualCalendar, SystemCalendar, WallClock};
@@ -58,7 +60,7 @@ pub use wall_clock::{ManualCalendar, SystemCalendar, WallClock};
 use crate::index::RuleId;
 use crate::policy::Policy;
 use crate::rule::Rule;
-use crate::top::{HotKey, Top, TopOutcome as Asking};
+use crate::top::{DYNAMIC, HotKey, Top, TopOutcome as Asking};
 use limits::RuleLimit;
 use meter::RuleMeter;
 use overrides::Overrides;
@@ -97,7 +99,10 @@ struct Inner {
     overrides: Overrides,
     calendar: Arc<dyn WallClock>,
     clock: CounterClock,
+    /// The most active keys of rules.
     top: Top,
+    /// The same of limits that come with requests, apart: a flood of such keys takes no place of a rule's key.
+    dynamic_top: Top,
     /// The number of requests to which no rule applied.
     free: AtomicU64,
     /// The number of requests that were denied because no enforced rule applied.
@@ -201,6 +206,7 @@ impl GateBuilder {
             calendar,
             clock: CounterClock::new(),
             top: Top::new(),
+            dynamic_top: Top::of_dynamic(),
             free: AtomicU64::new(0),
             denied_unmatched: AtomicU64::new(0),
             unknown: UnknownAttributes::default(),
@@ -407,13 +413,52 @@ impl Gate {
     /// Returns the keys with the most denials in the last one to two minutes.
     ///
     /// The counts are estimates with a bounded error, from a sketch of constant size. `None` as the rule means all
-    /// rules.
+    /// rules, and the keys of [dynamic limits](Gate::count_dynamic).
     #[doc(alias = "heavy hitters")]
     #[doc(alias = "top talkers")]
     #[doc(alias = "hot keys")]
     pub fn top(&self, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
-        self.inner.top.turn_to(self.inner.now());
-        self.inner.top.most(Asking::Denied, rule, at_most)
+        self.most(Asking::Denied, rule, at_most)
+    }
+
+    /// Returns the keys with the most requests in the last one to two minutes, in other respects like [`Gate::top`].
+    #[doc(alias = "heavy hitters")]
+    pub fn top_by_requests(&self, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
+        self.most(Asking::Allowed, rule, at_most)
+    }
+
+    fn most(&self, by: Asking, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
+        let Inner { top, dynamic_top, .. } = &*self.inner;
+        let now = self.inner.now();
+        let most = |top: &Top| {
+            top.turn_to(now);
+            top.most(by, rule, at_most)
+        };
+        match rule {
+            Some(_) => most(top),
+            None => HotKey::sorted([most(top), most(dynamic_top)].concat(), by, at_most),
+        }
+    }
+
+    /// Counts a decision about a key of a limit that came with its request, for [`Gate::top`]. Such a key has no rule.
+    ///
+    /// It is for a server that decides under such limits beside those of the gate. The gate itself counts the keys of its
+    /// rules.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate::rules::{Gate, Policy};
+    ///
+    /// let gate = Gate::new(Policy::default(), Zone::new(1 << 20))?;
+    /// gate.count_dynamic(b"user123", false);
+    /// let top = gate.top(None, 10);
+    /// assert_eq!((&top[0].rule, &top[0].key[..], top[0].denied), (&None, &["user123".to_owned()][..], 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn count_dynamic(&self, key: &[u8], is_allowed: bool) {
+        let asking = if is_allowed { Asking::Allowed } else { Asking::Denied };
+        self.inner.dynamic_top.note(|| self.inner.now(), DYNAMIC, key, asking);
     }
 
     /// Returns the date that schedules and overrides use, in seconds since 1970.

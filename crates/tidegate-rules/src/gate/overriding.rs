@@ -1,14 +1,9 @@
 //! The override methods of a gate.
 
-use std::sync::Arc;
-
-use tidegate_core::Key;
-
+use super::Gate;
 use super::override_warning::{OverrideWarning, PutOverride};
 use super::overrides::{Instead, Override, OverrideError};
-use super::{Gate, InForce};
 use crate::attributes::Attributes;
-use crate::key::Keyed;
 
 impl Gate {
     /// Overrides a rule for one of its keys, until a time in seconds since 1970. The attributes name the key as those
@@ -60,7 +55,7 @@ impl Gate {
         may_replace: impl FnOnce(Option<&Override>, &Override) -> Result<(), E>,
     ) -> Result<PutOverride, E> {
         let force = self.inner.force.load();
-        let named = force.key_of(rule, key)?;
+        let named = force.named_key(rule, key).map_err(OverrideError::from)?;
         if let Instead::Limit(limit) = instead {
             let unsupported = |reason| OverrideError::Unsupported { limit: limit.to_string(), reason };
             force.store.store().supports(&limit).map_err(unsupported)?;
@@ -86,7 +81,7 @@ impl Gate {
         may_remove: impl FnOnce(Option<&Override>) -> Result<(), E>,
     ) -> Result<bool, E> {
         let force = self.inner.force.load();
-        let named = force.key_of(rule, key)?;
+        let named = force.named_key(rule, key).map_err(OverrideError::from)?;
         let now = self.inner.calendar.now();
         let was_there = self.inner.overrides.remove(&named.rule, &named.key, now, may_remove)?;
         force.store.store().forget_refusals();
@@ -96,35 +91,5 @@ impl Gate {
     /// Returns all overrides that have not ended, by rule and end.
     pub fn overrides(&self) -> Vec<Override> {
         self.inner.overrides.list(self.inner.calendar.now())
-    }
-}
-
-/// A key of a rule, with its parts by name.
-struct NamedKey {
-    rule: Arc<str>,
-    key: Key,
-    parts: Vec<(String, String)>,
-}
-
-impl InForce {
-    /// Returns the key that these attributes name under a rule.
-    fn key_of(&self, rule: &str, attributes: &Attributes<'_>) -> Result<NamedKey, OverrideError> {
-        let known = self.policy.named(rule);
-        let limited = known.and_then(|rule| Some((rule, rule.limited()?)));
-        let limited = limited.filter(|(_, limited)| limited.candidate_for.is_none());
-        let (rule, limited) = limited.ok_or_else(|| OverrideError::NoSuchRule(rule.to_owned()))?;
-        let seen = self.policy.see(attributes);
-        let mut parts = Vec::new();
-        for (name, value) in limited.key.named(&seen) {
-            let value = value.ok_or_else(|| OverrideError::MissingPart(name.to_owned()))?;
-            parts.push((name.to_owned(), value));
-        }
-        if let Some(part) = limited.key.repeated(&seen).next() {
-            return Err(OverrideError::RepeatedPart(part.to_owned()));
-        }
-        let Keyed::By(key) = limited.key.key(&seen) else {
-            return Err(OverrideError::MissingPart(String::new()));
-        };
-        Ok(NamedKey { rule: rule.name.clone(), key, parts })
     }
 }

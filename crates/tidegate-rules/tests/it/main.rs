@@ -4,6 +4,7 @@
 
 mod accepted;
 mod adjusting;
+mod all_limits;
 mod all_or_none;
 mod batches;
 mod candidates;
@@ -23,6 +24,7 @@ mod random;
 mod reload;
 mod reload_under_load;
 mod requests;
+mod rule_keys;
 mod schedules;
 mod spelling;
 mod spoofing;

@@ -85,6 +85,8 @@ pub struct DeniedRequest<'a> {
     reason: Reason,
     promise: Option<&'a Promise>,
     decision: Option<Decision>,
+    /// The other limits that decided, for the header fields.
+    others: &'a [LimitStatus<'a>],
     retry_after: Option<Duration>,
 }
 
@@ -92,19 +94,26 @@ impl<'a> DeniedRequest<'a> {
     /// Returns a denial by a decision of a limit.
     #[inline]
     pub(crate) fn by_limit(head: Head<'a>, promise: &'a Promise, decision: Decision) -> DeniedRequest<'a> {
-        let retry_after = decision.retry_after();
         let reason = if decision.is_store_full() { Reason::StoreFull } else { Reason::Quota };
-        DeniedRequest { head, reason, promise: Some(promise), decision: Some(decision), retry_after }
+        DeniedRequest::in_handler(head, Some(promise), decision, reason)
     }
 
     /// Returns a denial in a handler, which may not know the limit and its name.
+    #[inline]
     pub(super) fn in_handler(
         head: Head<'a>,
         promise: Option<&'a Promise>,
         decision: Decision,
         reason: Reason,
     ) -> DeniedRequest<'a> {
-        DeniedRequest { head, reason, promise, decision: Some(decision), retry_after: decision.retry_after() }
+        let retry_after = decision.retry_after();
+        let decision = Some(decision);
+        DeniedRequest { promise, decision, retry_after, ..DeniedRequest::because(head, reason) }
+    }
+
+    /// Returns the same denial with the other limits that decided about the request.
+    pub(crate) fn beside(self, others: &'a [LimitStatus<'a>]) -> DeniedRequest<'a> {
+        DeniedRequest { others, ..self }
     }
 
     /// Returns the same denial with another reason.
@@ -114,12 +123,12 @@ impl<'a> DeniedRequest<'a> {
 
     /// Returns a denial for lack of capacity, which may pass after this wait.
     pub(crate) fn for_want_of_room(head: Head<'a>, retry_after: Option<Duration>) -> DeniedRequest<'a> {
-        DeniedRequest { head, reason: Reason::Capacity, promise: None, decision: None, retry_after }
+        DeniedRequest { retry_after, ..DeniedRequest::because(head, Reason::Capacity) }
     }
 
     /// Returns a denial for any other reason.
     pub(crate) fn because(head: Head<'a>, reason: Reason) -> DeniedRequest<'a> {
-        DeniedRequest { head, reason, promise: None, decision: None, retry_after: None }
+        DeniedRequest { head, reason, promise: None, decision: None, others: &[], retry_after: None }
     }
 
     /// Returns the head of the request.
@@ -166,6 +175,11 @@ impl<'a> DeniedRequest<'a> {
     /// Returns the decision as header fields report it.
     pub(crate) fn limit_status(&self) -> Option<LimitStatus<'_>> {
         Some(self.promise?.status(self.decision.as_ref()?))
+    }
+
+    /// Returns the other limits that decided, as header fields report them.
+    pub(crate) fn other_limits(&self) -> &[LimitStatus<'a>] {
+        self.others
     }
 
     /// Returns the advice to a gRPC client, which may retry by itself.

@@ -52,6 +52,7 @@ mod ready;
 mod reply;
 mod request;
 mod route;
+mod rule_key;
 mod rules;
 mod service;
 mod throttle;

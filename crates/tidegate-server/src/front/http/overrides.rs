@@ -179,7 +179,7 @@ impl Put<'_> {
 }
 
 /// Rejects a key with a part that is not in the rule's key, since it would have no effect.
-fn has_these_parts(rule: &str, key: &Named<'_>, engine: &Engine) -> Result<(), Problem> {
+pub(super) fn has_these_parts(rule: &str, key: &Named<'_>, engine: &Engine) -> Result<(), Problem> {
     let odd = engine.gate().with_policy(|policy| {
         let rule = policy.rules().iter().find(|known| known.name() == rule)?;
         key.0.names().find(|name| rule.key().all(|part| part != *name)).map(str::to_owned)

@@ -37,9 +37,6 @@ pub(super) const MAX_FIELDS: usize = 64;
 /// The value of `Connection` in the last response.
 pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
-/// The error of a change on a server without a token: any local process could make it.
-const NO_TOKEN: &str = "this changes what holds for others, and the server has no token to know who may; \
-    start it with TIDEGATE_TOKEN or --token-file";
 /// The error of a foreign `Host`: by DNS rebinding a malicious page could read the responses through a browser.
 const OTHER_HOST: &str = "this server has no token, so it is asked by its address or as localhost only, and Host says \
     something else; use the address, or start the server with TIDEGATE_TOKEN or --token-file";
@@ -169,8 +166,8 @@ fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
     let path = head.uri.path();
     let place = Route::of(path).ok_or_else(|| no_such_route(path))?;
     let route = place.by(&head.method).ok_or_else(|| not_taken(place, head))?;
-    if route.needs_admin() && engine.token().is_none() {
-        return Err(Problem::new(StatusCode::FORBIDDEN, NO_TOKEN));
+    if route.needs_admin() {
+        engine.may_change().map_err(|why| Problem::new(StatusCode::FORBIDDEN, why))?;
     }
     if route.is_guarded() && engine.token().is_none() && !host::is_of_this_machine(head) {
         return Err(Problem::new(StatusCode::FORBIDDEN, OTHER_HOST));

@@ -196,13 +196,13 @@ impl Takes {
         if self.pending.is_empty() {
             return;
         }
-        let (limits, meter) = (&self.limits, worker.meter());
+        let limits = &self.limits;
         let key = |take: &Pending| &input[take.key.clone()];
         let asks = self.pending.iter().map(|take| DynamicAsk::new(key(take), &limits[take.limit], take.ask));
         let mut rest = self.pending.iter();
         let is_decided = worker.engine.take_each(asks, |decided| {
             if let Some(take) = rest.next() {
-                meter.decided(&decided.decision);
+                worker.decided(key(take), &decided);
                 let permits = take.style.write(replies, &decided, limits[take.limit].limit(), key(take));
                 session.unsent.note(permits, &worker.engine);
             }
@@ -216,7 +216,7 @@ impl Takes {
                 session.answer_when_known(replies, CommandOrder::Together, async move {
                     let decided = worker.engine.take(&key, &limit, ask).await;
                     PendingReply::new(decided, protocol, &worker.engine, |replies, decided| {
-                        worker.meter().decided(&decided.decision);
+                        worker.decided(&key, &decided);
                         style.write(replies, &decided, limit.limit(), &key)
                     })
                 });

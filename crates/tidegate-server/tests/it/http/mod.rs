@@ -14,6 +14,7 @@ mod overrides;
 mod pages;
 mod problems;
 mod put_rules;
+pub(crate) mod rule_key;
 mod rule_metrics;
 mod rules;
 mod slow;
