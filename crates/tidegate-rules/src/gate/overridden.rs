@@ -34,17 +34,12 @@ impl Overridden {
     /// Creates an override that follows the last one of its key.
     pub(super) fn new(one: Override, last: Option<&Overridden>) -> Overridden {
         let last_used = last.and_then(|last| last.last_used.load_full());
-        Overridden { end: one.until, one, last_used: ArcSwapOption::new(last_used) }
+        Overridden { end: one.until.unwrap_or(i64::MAX), one, last_used: ArcSwapOption::new(last_used) }
     }
 
     /// Returns the override as removed at this time.
     pub(super) fn ended_at(&self, now: i64) -> Overridden {
         Overridden { end: now, ..Overridden::new(self.one.clone(), Some(self)) }
-    }
-
-    /// Returns the override without a last used limit, as before its first request.
-    pub(super) fn without_counts(&self) -> Overridden {
-        Overridden { end: self.end, ..Overridden::new(self.one.clone(), None) }
     }
 
     /// Returns the override.
