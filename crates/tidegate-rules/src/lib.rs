@@ -55,7 +55,7 @@ pub use config::{PolicyBuilder, PolicyError, RuleBuilder, ScheduleWindow};
 pub use differences::differences;
 pub use gate::{
     Admission, Batch, Binding, Charges, Explanation, Gate, GateBuilder, GateStore, HeldPermit, IdleOverride,
-    Instead, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
+    Instead, LimitSource, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
     OverrideId, OverrideSet, OverrideWarning, PinnedPolicy, Prepared, PutOverride, RuleCounts, RuleExplained,
     ShadowCounts, Stretch, SystemCalendar, UnsupportedPolicy, WallClock,
 };

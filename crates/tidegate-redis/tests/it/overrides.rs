@@ -1,6 +1,6 @@
 //! Tests of the table of overrides on a real server.
 
-use testbed::Redis;
+use testbed::{Cluster, Flavour, Redis, Sentinels};
 use tidegate_redis::{OverrideTable, TableChange, TableRead};
 
 use crate::setup::{open, options, redis, store, wait};
@@ -139,4 +139,22 @@ fn a_server_without_memory_changes_nothing() {
     assert_eq!(read(&table), known);
     redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
     assert!(change(&table, known.version, &removes));
+}
+
+#[test]
+fn a_cluster_has_one_table_and_a_failover_keeps_it() {
+    let cluster = Cluster::start(Flavour::Redis7);
+    let [one, other] = [(); 2].map(|()| store(&cluster_url(&cluster)).overrides());
+    assert!(change(&one, 0, &set(&["1:a", "1:b"])));
+    assert_eq!(names(&read(&other)), ["1:a", "1:b"]);
+    let sentinels = Sentinels::start(Flavour::Redis7);
+    let table = store(&sentinel_url(&sentinels)).overrides();
+    assert!(change(&table, 0, &set(&["1:a"])));
+    let known = read(&table);
+    sentinels.wait_until_whole();
+    let old = sentinels.kill_primary();
+    sentinels.wait_for_failover(old);
+    // The replica has the change, or has lost it as any replica may lose the last writes.
+    let after = eventually("the new primary answers", || wait(table.read(100)).ok());
+    assert!(after == known || after.version == 0, "{after:?}");
 }

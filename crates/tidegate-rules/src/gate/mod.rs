@@ -46,7 +46,7 @@ use tidegate_core::{
 pub use admission::{Admission, Binding, HeldPermit};
 pub use batch::{Batch, Stretch};
 pub use charges::Charges;
-pub use explain::{Explanation, Match, RuleExplained};
+pub use explain::{Explanation, LimitSource, Match, RuleExplained};
 pub use meter::{RuleCounts, ShadowCounts};
 pub use override_set::{OverrideId, OverrideSet};
 pub use override_warning::{OverrideWarning, PutOverride};
@@ -201,6 +201,9 @@ impl GateBuilder {
             free: AtomicU64::new(0),
             dropped_counts: Mutex::default(),
         };
+        // The first policy has no predecessor; its limits of single values come into force with it.
+        let force = inner.force.load_full();
+        inner.overrides.follow(&Policy::default(), &force, inner.calendar.now(), || ());
         Ok(Gate { inner: Arc::new(inner) })
     }
 }

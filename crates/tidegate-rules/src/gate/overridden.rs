@@ -71,6 +71,15 @@ impl Overridden {
         (!self.has_ended(now)).then_some(self.one.instead)
     }
 
+    /// Returns the limit in force: that of the override or, after its end, the one that it replaced.
+    pub(super) fn in_place_of<'p>(&self, usual: LimitInUse<'p>, now: i64) -> LimitInUse<'p> {
+        let limit = match self.instead(now) {
+            Some(Instead::Limit(limit)) => limit,
+            Some(Instead::Allow | Instead::Deny) | None => *usual.limit(),
+        };
+        self.limit(&limit, usual, now)
+    }
+
     /// Returns the prepared form of this limit: that of the override or, after its end, that of the rule. Counts are
     /// carried over from the previous limit.
     pub(super) fn limit<'p>(&self, limit: &Limit, of_rule: LimitInUse<'p>, now: i64) -> LimitInUse<'p> {

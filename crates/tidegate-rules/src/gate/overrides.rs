@@ -189,6 +189,8 @@ struct Table {
     keyed: All,
     /// Those without an effect.
     idle: Vec<IdleOverride>,
+    /// The limits of single values in the policy, as overrides that no one can change, or ended less than one refill ago.
+    values: Arc<All>,
 }
 
 impl Table {
@@ -242,8 +244,12 @@ impl Overrides {
     /// Returns the override of a key, if it still matters. Reads the date only if there is an override.
     pub(crate) fn of(&self, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
         let all = self.all.load();
-        let found = all.keyed.get(rule.name())?.get(key)?;
-        (found.one().is_about(rule) && found.matters_at(now())).then(|| Arc::clone(found))
+        find(&all.keyed, rule, key, now)
+    }
+
+    /// Returns the limit of a single value in the policy, if the key has one or had one less than one refill ago.
+    pub(crate) fn of_value(&self, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
+        find(&self.all.load().values, rule, key, now)
     }
 
     /// Returns true if an override denies one of the values of a repeated part. So a client cannot evade the denial by
@@ -283,7 +289,10 @@ impl Overrides {
         let changed = change(&mut set)?;
         set.remove_ended(now);
         let force = force();
-        self.store(&old, &set, now, |one| force.key_of_override(one), |_| true);
+        self.store(Table {
+            values: Arc::clone(&old.values),
+            ..next_table(&old, &set, now, |one| force.key_of_override(one), |_| true)
+        });
         Ok(changed)
     }
 
@@ -293,58 +302,19 @@ impl Overrides {
     pub(super) fn follow(&self, old: &Policy, new: &InForce, now: i64, put_in_force: impl FnOnce()) {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let all = self.all.load();
-        if !all.keyed.is_empty() || !all.idle.is_empty() {
-            let zone =
-                |policy: &Policy, rule: &str| policy.named(rule).and_then(Rule::zone).map(str::to_owned);
+        let has_values = new.policy.rules().iter().any(|rule| rule.limit_for().next().is_some());
+        if has_values || !all.keyed.is_empty() || !all.idle.is_empty() || !all.values.is_empty() {
+            let zone = |policy: &Policy, rule: &str| policy.named(rule).and_then(Rule::zone).map(str::to_owned);
             let is_in_place = |rule: &str| zone(old, rule) == zone(&new.policy, rule);
-            self.store(&all, &all.set(now), now, |one| new.key_of_override(one), is_in_place);
+            let key_of = |one: &Override| new.key_of_override(one);
+            let next = next_table(&all, &all.set(now), now, key_of, is_in_place);
+            self.store(Table { values: Arc::new(values_of(&all.values, new, now, is_in_place)), ..next });
         }
         put_in_force();
     }
 
-    /// Replaces the table by one with these overrides. Counts of the rules for which `is_in_place` is false are not
-    /// carried over.
-    fn store(
-        &self,
-        old: &Table,
-        set: &OverrideSet,
-        now: i64,
-        key_of: impl Fn(&Override) -> Result<Key, String>,
-        is_in_place: impl Fn(&str) -> bool,
-    ) {
-        let mut next = Table::default();
-        for one in set.iter() {
-            let key = match key_of(one) {
-                Ok(key) => key,
-                Err(why) => {
-                    next.idle.push(IdleOverride { one: one.clone(), why });
-                    continue;
-                }
-            };
-            let before = old.keyed.get(&one.rule).and_then(|of_rule| of_rule.get(&key));
-            let before = before.filter(|_| is_in_place(&one.rule));
-            let found = match before.filter(|found| found.one() == one && !found.has_ended(now)) {
-                Some(same) => Arc::clone(same),
-                None => Arc::new(Overridden::new(one.clone(), before.map(|before| &**before))),
-            };
-            next.insert(key, found);
-        }
-        let mut ended = Vec::new();
-        for (rule, of_rule) in old.keyed.iter().filter(|(rule, _)| is_in_place(rule)) {
-            for (key, found) in of_rule {
-                let goes_on = next.keyed.get(rule).is_some_and(|of_rule| of_rule.contains_key(key));
-                if goes_on || key_of(found.one()).as_ref() != Ok(key) {
-                    continue;
-                }
-                let is_over = found.has_ended(now);
-                let found = if is_over { Arc::clone(found) } else { Arc::new(found.ended_at(now)) };
-                if found.matters_at(now) {
-                    ended.push((key.clone(), found));
-                }
-            }
-        }
-        next.keep_ended(ended, set);
-        let has_any = !next.keyed.is_empty();
+    fn store(&self, next: Table) {
+        let has_any = !next.keyed.is_empty() || !next.values.is_empty();
         self.all.store(Arc::new(next));
         self.has_any.store(has_any, Ordering::Release);
     }
@@ -358,6 +328,94 @@ impl Overrides {
     pub(crate) fn idle(&self, now: i64) -> Vec<IdleOverride> {
         self.all.load().idle.iter().filter(|idle| !idle.one.has_ended(now)).cloned().collect()
     }
+}
+
+/// Returns the entry of a key, if it still matters. Reads the date only if there is one.
+fn find(all: &All, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
+    let found = all.get(rule.name())?.get(key)?;
+    (found.one().is_about(rule) && found.matters_at(now())).then(|| Arc::clone(found))
+}
+
+/// Returns the entry of a key that goes on: the one before it if that is the same override, or else a new one with its
+/// counts.
+fn going_on(before: Option<&Arc<Overridden>>, one: &Override, now: i64) -> Arc<Overridden> {
+    match before.filter(|found| found.one() == one && !found.has_ended(now)) {
+        Some(same) => Arc::clone(same),
+        None => Arc::new(Overridden::new(one.clone(), before.map(|before| &**before))),
+    }
+}
+
+/// Returns the entries of `old` whose keys are not in `next`, as ended, as long as their counts matter.
+fn ended(
+    old: &All,
+    next: &All,
+    now: i64,
+    key_of: impl Fn(&Override) -> Result<Key, String>,
+) -> Vec<(Key, Arc<Overridden>)> {
+    let mut ended = Vec::new();
+    for (rule, of_rule) in old {
+        for (key, found) in of_rule {
+            let goes_on = next.get(rule).is_some_and(|of_rule| of_rule.contains_key(key));
+            if goes_on || key_of(found.one()).as_ref() != Ok(key) {
+                continue;
+            }
+            let is_over = found.has_ended(now);
+            let found = if is_over { Arc::clone(found) } else { Arc::new(found.ended_at(now)) };
+            if found.matters_at(now) {
+                ended.push((key.clone(), found));
+            }
+        }
+    }
+    ended
+}
+
+/// Returns the table with these overrides. Counts of the rules for which `is_in_place` is false are not carried over.
+fn next_table(
+    old: &Table,
+    set: &OverrideSet,
+    now: i64,
+    key_of: impl Fn(&Override) -> Result<Key, String>,
+    is_in_place: impl Fn(&str) -> bool,
+) -> Table {
+    let mut next = Table::default();
+    for one in set.iter() {
+        match key_of(one) {
+            Ok(key) => {
+                let before = old.keyed.get(&one.rule).and_then(|of_rule| of_rule.get(&key));
+                next.insert(key, going_on(before.filter(|_| is_in_place(&one.rule)), one, now));
+            }
+            Err(why) => next.idle.push(IdleOverride { one: one.clone(), why }),
+        }
+    }
+    let mut ended = ended(&old.keyed, &next.keyed, now, key_of);
+    ended.retain(|(_, found)| is_in_place(&found.one().rule));
+    next.keep_ended(ended, set);
+    next
+}
+
+/// Returns the limits of single values in a policy. Counts are carried over from those before, as for changed numbers of
+/// a rule.
+fn values_of(old: &All, new: &InForce, now: i64, is_in_place: impl Fn(&str) -> bool) -> All {
+    let mut next = All::new();
+    for rule in new.policy.rules() {
+        let Some(limited) = rule.limited() else { continue };
+        let part = rule.key().next().unwrap_or_default();
+        for (value, limit) in rule.limit_for() {
+            let named = vec![(part.to_owned(), value.to_owned())];
+            // Validation has compared the spelling with that of the key.
+            let Some(key) = limited.key.key_of_named(&named) else { continue };
+            let one = Override::new(rule.name.clone(), named, Instead::Limit(*limit));
+            let before = old.get(&rule.name).and_then(|of_rule| of_rule.get(&key));
+            let found = going_on(before.filter(|_| is_in_place(rule.name())), &one, now);
+            next.entry(rule.name.clone()).or_default().insert(key, found);
+        }
+    }
+    for (key, found) in ended(old, &next, now, |one| new.key_of_override(one)) {
+        if is_in_place(&found.one().rule) {
+            next.entry(found.one().rule.clone()).or_default().insert(key, found);
+        }
+    }
+    next
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod changes;
 mod conformance;
 mod faulty;
 mod in_code;
+mod limit_for;
 mod keys;
 mod matching;
 mod permits;

@@ -15,19 +15,25 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::process::geteuid;
-use serde::{Deserialize, Serialize};
-use tidegate_rules::OverrideSet;
+use serde::de::{self, Deserialize, Deserializer};
+use tidegate_rules::{Override, OverrideSet};
 
 use super::record::{OverrideRecord, set_of};
-use super::{AuditRecord, Known, NotKept};
+use super::{AuditRecord, KnownOverrides, NotKept};
 use crate::engine::Engine;
 use crate::reload::{Look, replace_whole};
 
 /// The maximum size of the file. All keys within their bound, escaped, take half of it.
 const MAX_FILE_BYTES: u64 = 64 << 20;
+/// The maximum number of attempts to lock the file, and the pause between two of them. A process that is stopped while it
+/// has the lock must not block the callers of others for ever.
+const MAX_ATTEMPTS: usize = 500;
+const PAUSE: Duration = Duration::from_millis(10);
 /// The version of the format.
 const FORMAT: u32 = 1;
 
@@ -39,15 +45,24 @@ pub(super) struct OverridesFile {
 
 /// The metadata of the file at the last read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen(Look);
+pub(super) struct SeenFile(Look);
 
 /// The content of the file.
-#[derive(Serialize, Deserialize)]
+#[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
+struct FileContent {
     #[serde(rename = "tidegate_overrides")]
     format: u32,
-    overrides: Vec<OverrideRecord>,
+    overrides: Vec<KeptOverride>,
+}
+
+/// An override that is valid by itself, so that its error has a line.
+struct KeptOverride(Override);
+
+impl<'de> Deserialize<'de> for KeptOverride {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<KeptOverride, D::Error> {
+        OverrideRecord::deserialize(from)?.into_override().map(KeptOverride).map_err(de::Error::custom)
+    }
 }
 
 impl OverridesFile {
@@ -57,8 +72,8 @@ impl OverridesFile {
 
     /// Reads the file; `None` if there is none. The metadata is that of the file before the read, so that a file that is
     /// replaced meanwhile is read again.
-    pub(super) fn read(&self) -> Result<(Seen, Option<OverrideSet>), NotKept> {
-        let seen = Seen(Look::at(&self.path));
+    pub(super) fn read(&self) -> Result<(SeenFile, Option<OverrideSet>), NotKept> {
+        let seen = SeenFile(Look::at(&self.path));
         let now = jiff::Timestamp::now().as_second();
         match open_own(&self.path, OFlags::RDONLY | OFlags::NONBLOCK).and_then(text_of) {
             Ok(text) => {
@@ -75,13 +90,13 @@ impl OverridesFile {
     }
 
     /// Returns true if the metadata of the file is another one than at the last read.
-    pub(super) fn has_changed(&self, known: Option<&Seen>) -> bool {
-        known != Some(&Seen(Look::at(&self.path)))
+    pub(super) fn has_changed(&self, known: Option<&SeenFile>) -> bool {
+        known != Some(&SeenFile(Look::at(&self.path)))
     }
 
     /// Reads the file, and puts its overrides in force. A file that is gone is an error if there were overrides in it: an
     /// unmounted folder must not end them.
-    pub(super) fn look(&self, engine: &Engine, known: &mut Known) -> Result<(), NotKept> {
+    pub(super) fn look(&self, engine: &Engine, known: &mut KnownOverrides) -> Result<(), NotKept> {
         let (seen, found) = self.read()?;
         match found {
             Some(found) => engine.gate().replace_overrides(found),
@@ -101,7 +116,7 @@ impl OverridesFile {
     pub(super) fn change<T, E: From<NotKept>>(
         &self,
         engine: &Engine,
-        known: &mut Known,
+        known: &mut KnownOverrides,
         audit: &AuditRecord,
         apply: impl Fn(&mut OverrideSet) -> Result<T, E>,
     ) -> Result<T, E> {
@@ -127,8 +142,13 @@ impl OverridesFile {
         path.push(".lock");
         let path = PathBuf::from(path);
         let locked = open_own(&path, OFlags::RDWR | OFlags::CREATE).and_then(|file| {
-            flock(&file, FlockOperation::LockExclusive)?;
-            Ok(file)
+            for _ in 0..MAX_ATTEMPTS {
+                match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                    Err(error) if error == rustix::io::Errno::WOULDBLOCK => thread::sleep(PAUSE),
+                    locked => return locked.map(|()| file).map_err(io::Error::from),
+                }
+            }
+            Err(io::Error::other("another server has had the lock for too long; end it"))
         });
         locked.map_err(|error| {
             NotKept(format!(
@@ -162,14 +182,14 @@ impl OverridesFile {
 
 /// Parses the text of the file. The error has the line.
 fn parsed(text: &str, now: i64) -> Result<OverrideSet, String> {
-    let content: Content = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let content: FileContent = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if content.format != FORMAT {
         return Err(format!(
             "line 1: tidegate_overrides is {}, and this version reads {FORMAT}",
             content.format
         ));
     }
-    set_of(content.overrides.into_iter().map(OverrideRecord::into_override), now)
+    set_of(content.overrides.into_iter().map(|KeptOverride(one)| Ok(one)), now)
 }
 
 /// Opens a file of this user. It is created with mode 0600 if the flags say so. The file of another user, or one that

@@ -26,12 +26,12 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 pub(crate) use audit::{AuditLog, AuditRecord, Author};
-pub(crate) use record::OverrideRecord;
+pub(crate) use record::{AllowOrDeny, OverrideRecord};
 
 use crate::engine::Engine;
 use crate::reload::Pace;
 use crate::settings::Settings;
-use file::{OverridesFile, Seen};
+use file::{OverridesFile, SeenFile};
 use shared::SharedOverrides;
 
 /// Timeout of the first read from Redis, which a start waits for.
@@ -40,16 +40,16 @@ const FIRST_READ: Duration = Duration::from_millis(500);
 /// The overrides of a server, and the place where they are kept.
 #[derive(Debug)]
 pub(crate) struct OverrideKeeper {
-    place: Place,
+    place: OverridePlace,
     /// Serializes reads and changes of the place, and what this server knows of it.
-    turn: Arc<TurnMutex<Known>>,
+    turn: Arc<TurnMutex<KnownOverrides>>,
     /// The state of the place, for reports and replies.
     status: Mutex<PlaceStatus>,
 }
 
 /// The place where overrides are kept.
 #[derive(Debug)]
-enum Place {
+enum OverridePlace {
     /// The memory of this server. They end with it.
     Memory,
     /// A file, which servers on one machine may share.
@@ -60,9 +60,9 @@ enum Place {
 
 /// The content of the place at the last read.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownOverrides {
     /// The metadata of the file.
-    file: Option<Seen>,
+    file: Option<SeenFile>,
     /// The version in Redis.
     version: Option<u64>,
 }
@@ -98,17 +98,17 @@ impl OverrideKeeper {
         redis: Option<&RedisStore>,
         gate: &Gate,
     ) -> Result<OverrideKeeper, NotKept> {
-        let mut known = Known::default();
+        let mut known = KnownOverrides::default();
         let place = match (redis, &settings.overrides_file) {
-            (Some(redis), _) => Place::Shared(SharedOverrides::new(redis)),
+            (Some(redis), _) => OverridePlace::Shared(SharedOverrides::new(redis)),
             (None, Some(path)) => {
                 let file = OverridesFile::new(path.clone());
                 let (seen, found) = file.read()?;
                 gate.replace_overrides(found.unwrap_or_default());
                 known.file = Some(seen);
-                Place::File(Arc::new(file))
+                OverridePlace::File(Arc::new(file))
             }
-            (None, None) => Place::Memory,
+            (None, None) => OverridePlace::Memory,
         };
         Ok(OverrideKeeper { place, turn: Arc::new(TurnMutex::new(known)), status: Mutex::default() })
     }
@@ -116,9 +116,9 @@ impl OverrideKeeper {
     /// Returns the name of the place, for replies.
     pub(crate) fn kept_in(&self) -> &'static str {
         match self.place {
-            Place::Memory => "memory",
-            Place::File(_) => "file",
-            Place::Shared(_) => "redis",
+            OverridePlace::Memory => "memory",
+            OverridePlace::File(_) => "file",
+            OverridePlace::Shared(_) => "redis",
         }
     }
 
@@ -150,18 +150,18 @@ where
     let mut known = keeper.turn.clone().lock_owned().await;
     let stopped = |_| E::from(NotKept("the change was interrupted; look before trying again".to_owned()));
     match &keeper.place {
-        Place::Shared(_) => {
+        OverridePlace::Shared(_) => {
             let task = tokio::spawn(async move {
-                let Place::Shared(shared) = &engine.overrides().place else { return Err(interrupted()) };
+                let OverridePlace::Shared(shared) = &engine.overrides().place else { return Err(interrupted()) };
                 shared.change(&engine, &mut known, &audit, apply).await
             });
             task.await.map_err(stopped)?
         }
-        Place::File(file) => {
+        OverridePlace::File(file) => {
             let file = file.clone();
             spawn_blocking(move || file.change(&engine, &mut known, &audit, apply)).await.map_err(stopped)?
         }
-        Place::Memory => {
+        OverridePlace::Memory => {
             let task = spawn_blocking(move || {
                 let _turn = known;
                 engine.gate().change_overrides(|set| {
@@ -187,9 +187,9 @@ fn interrupted<E: From<NotKept>>() -> E {
 pub(crate) async fn look(engine: &Arc<Engine>) {
     let keeper = engine.overrides();
     let looked = match &keeper.place {
-        Place::Memory => Ok(()),
-        Place::Shared(shared) => shared.look(engine, &mut *keeper.turn.lock().await).await,
-        Place::File(file) => {
+        OverridePlace::Memory => Ok(()),
+        OverridePlace::Shared(shared) => shared.look(engine, &mut *keeper.turn.lock().await).await,
+        OverridePlace::File(file) => {
             let mut known = keeper.turn.clone().lock_owned().await;
             match file.has_changed(known.file.as_ref()) {
                 false => Ok(()),

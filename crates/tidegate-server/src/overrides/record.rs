@@ -28,22 +28,22 @@ pub(crate) struct OverrideRecord {
     limit: Option<LimitText>,
     /// The decision in place of the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    decision: Option<Word>,
+    decision: Option<AllowOrDeny>,
     /// The end; without it, the override does not end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    until: Option<Date>,
+    until: Option<KeptDate>,
     /// The author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     /// The time at which it was put.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    at: Option<Date>,
+    at: Option<KeptDate>,
 }
 
 /// The words for a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Word {
+pub(crate) enum AllowOrDeny {
     Allow,
     Deny,
 }
@@ -58,7 +58,7 @@ struct LimitText(Limit);
 
 /// A date in seconds since 1970, serialized as RFC 3339 text. A date that no calendar has is its number of seconds.
 #[derive(Clone, Copy, Debug)]
-struct Date(i64);
+struct KeptDate(i64);
 
 impl OverrideRecord {
     /// Parses the JSON of one override. The error has the line, the fault and a remedy.
@@ -71,8 +71,8 @@ impl OverrideRecord {
     pub(super) fn into_override(self) -> Result<Override, String> {
         let instead = match (self.limit, self.decision) {
             (Some(LimitText(limit)), None) => Instead::Limit(limit),
-            (None, Some(Word::Allow)) => Instead::Allow,
-            (None, Some(Word::Deny)) => Instead::Deny,
+            (None, Some(AllowOrDeny::Allow)) => Instead::Allow,
+            (None, Some(AllowOrDeny::Deny)) => Instead::Deny,
             _ => {
                 return Err(format!(
                     "override of {}: has not exactly one of limit and decision; keep one of them",
@@ -81,9 +81,9 @@ impl OverrideRecord {
             }
         };
         let mut one = Override::new(self.rule, self.key.0, instead);
-        one.until = self.until.map(|Date(until)| until);
+        one.until = self.until.map(|KeptDate(until)| until);
         one.by = self.by;
-        one.at = self.at.map_or(0, |Date(at)| at);
+        one.at = self.at.map_or(0, |KeptDate(at)| at);
         Ok(one)
     }
 
@@ -102,11 +102,11 @@ impl OverrideRecord {
     pub(crate) fn named_key(json: &[u8]) -> Option<OverrideId> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Named {
+        struct NamedKey {
             rule: String,
             key: RecordKey,
         }
-        let Named { rule, key } = serde_json::from_slice(json).ok()?;
+        let NamedKey { rule, key } = serde_json::from_slice(json).ok()?;
         Some(OverrideId::new(rule, key.0))
     }
 
@@ -121,17 +121,17 @@ impl From<&Override> for OverrideRecord {
     fn from(one: &Override) -> OverrideRecord {
         let (limit, decision) = match one.instead {
             Instead::Limit(limit) => (Some(LimitText(limit)), None),
-            Instead::Allow => (None, Some(Word::Allow)),
-            Instead::Deny => (None, Some(Word::Deny)),
+            Instead::Allow => (None, Some(AllowOrDeny::Allow)),
+            Instead::Deny => (None, Some(AllowOrDeny::Deny)),
         };
         OverrideRecord {
             rule: one.rule.to_string(),
             key: RecordKey(one.key.clone()),
             limit,
             decision,
-            until: one.until.map(Date),
+            until: one.until.map(KeptDate),
             by: one.by.clone(),
-            at: Some(Date(one.at)),
+            at: Some(KeptDate(one.at)),
         }
     }
 }
@@ -168,7 +168,7 @@ impl Serialize for LimitText {
     }
 }
 
-impl Serialize for Date {
+impl Serialize for KeptDate {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match date::read(&date::written(self.0)) {
             Some(_) => to.serialize_str(&date::written(self.0)),
@@ -216,27 +216,27 @@ impl<'de> Deserialize<'de> for RecordKey {
 struct DateVisitor;
 
 impl Visitor<'_> for DateVisitor {
-    type Value = Date;
+    type Value = KeptDate;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("a date such as \"2026-11-15T12:00:00Z\", or whole seconds since 1970")
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Date, E> {
-        date::read(text).map(Date).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<KeptDate, E> {
+        date::read(text).map(KeptDate).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
     }
 
-    fn visit_i64<E: de::Error>(self, seconds: i64) -> Result<Date, E> {
-        Ok(Date(seconds))
+    fn visit_i64<E: de::Error>(self, seconds: i64) -> Result<KeptDate, E> {
+        Ok(KeptDate(seconds))
     }
 
-    fn visit_u64<E: de::Error>(self, seconds: u64) -> Result<Date, E> {
-        Ok(Date(seconds.try_into().unwrap_or(i64::MAX)))
+    fn visit_u64<E: de::Error>(self, seconds: u64) -> Result<KeptDate, E> {
+        Ok(KeptDate(seconds.try_into().unwrap_or(i64::MAX)))
     }
 }
 
-impl<'de> Deserialize<'de> for Date {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Date, D::Error> {
+impl<'de> Deserialize<'de> for KeptDate {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<KeptDate, D::Error> {
         from.deserialize_any(DateVisitor)
     }
 }

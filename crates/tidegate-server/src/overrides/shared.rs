@@ -4,7 +4,7 @@ use tidegate_redis::{OverrideTable, RedisStore, TableChange, TableRead};
 use tidegate_rules::{MAX_OVERRIDES, OverrideSet};
 
 use super::record::{OverrideRecord, set_of};
-use super::{AuditRecord, Known, NotKept};
+use super::{AuditRecord, KnownOverrides, NotKept};
 use crate::engine::{Engine, not_available};
 
 /// The maximum number of attempts of a change. Each fails only if another server has changed an override meanwhile.
@@ -33,7 +33,7 @@ impl SharedOverrides {
     }
 
     /// Puts the overrides in Redis in force if there is another version than the known one.
-    pub(super) async fn look(&self, engine: &Engine, known: &mut Known) -> Result<(), NotKept> {
+    pub(super) async fn look(&self, engine: &Engine, known: &mut KnownOverrides) -> Result<(), NotKept> {
         let version = self.table.version().await.map_err(|error| self.away(&not_available(&error)))?;
         if known.version == Some(version) {
             return Ok(());
@@ -58,7 +58,7 @@ impl SharedOverrides {
     pub(super) async fn change<T, E: From<NotKept>>(
         &self,
         engine: &Engine,
-        known: &mut Known,
+        known: &mut KnownOverrides,
         audit: &AuditRecord,
         apply: impl Fn(&mut OverrideSet) -> Result<T, E>,
     ) -> Result<T, E> {

@@ -17,11 +17,12 @@ const fn field(name: &'static str, example: &'static str) -> Field {
 }
 
 /// The fields of a table `[[rule]]`. Only `name` is required, with one of `limit` and `decision`.
-pub(super) const RULE: [Field; 18] = [
+pub(super) const RULE: [Field; 19] = [
     field("name", "\"login\""),
     field("when", "{ path = \"/api/{*rest}\" }"),
     field("key", "[\"ip\"]"),
     field("limit", "\"10/s burst 20\""),
+    field("limit_for", "{ \"ana\" = \"50/m\" }"),
     field("mode", "\"shadow\""),
     field("candidate_for", "\"login\""),
     field("decision", "\"allow\""),

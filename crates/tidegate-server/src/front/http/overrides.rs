@@ -32,7 +32,7 @@ use super::{json, limits};
 use crate::date;
 use crate::engine::Engine;
 use crate::explained::Parts;
-use crate::overrides::{self, AuditRecord, NotKept, OverrideRecord};
+use crate::overrides::{self, AllowOrDeny, AuditRecord, NotKept, OverrideRecord};
 use crate::precondition::{Tag, Unmet};
 
 /// The farthest end of an override, in seconds from now.
@@ -56,7 +56,7 @@ struct Put<'a> {
     limit: Option<Cow<'a, str>>,
     /// The static verdict in place of the rule's limit.
     #[serde(default)]
-    decision: Option<Word>,
+    decision: Option<AllowOrDeny>,
     /// The length, as in `2h`; either this or `until`.
     #[serde(default, borrow, rename = "for")]
     span: Option<Cow<'a, str>>,
@@ -75,14 +75,6 @@ struct Delete<'a> {
     key: Named<'a>,
 }
 
-/// The words for a static verdict.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Word {
-    Allow,
-    Deny,
-}
-
 /// The end of an override.
 #[derive(Clone, Copy, Debug)]
 enum Until {
@@ -94,7 +86,7 @@ enum Until {
 
 /// The list of overrides.
 #[derive(serde::Serialize)]
-struct List<'a> {
+struct OverrideList<'a> {
     /// The place where they are kept: `file`, `redis` or `memory`.
     kept_in: &'static str,
     /// The reason why that place could not be read at the last look; those that were read before it are in force then.
@@ -108,7 +100,7 @@ pub(super) fn list(engine: &Engine) -> Reply {
     let idle: BTreeSet<_> = engine.gate().idle_overrides().into_iter().map(|idle| idle.one.id()).collect();
     let shown = |one| Shown { in_effect: Some(!idle.contains(&Override::id(one))), ..tagged(one) };
     let overrides = all.iter().map(shown).collect();
-    Reply::of(&List { kept_in: keeper.kept_in(), wrong: keeper.wrong(), overrides })
+    Reply::of(&OverrideList { kept_in: keeper.kept_in(), wrong: keeper.wrong(), overrides })
 }
 
 /// Keeps an override and puts it in force, or replaces one. Warnings are in the reply and in the log.
@@ -236,8 +228,8 @@ impl Put<'_> {
     fn instead(&self) -> Result<Instead, Problem> {
         match (&self.limit, self.decision) {
             (Some(limit), None) => limits::parsed(limit).map(Instead::Limit),
-            (None, Some(Word::Allow)) => Ok(Instead::Allow),
-            (None, Some(Word::Deny)) => Ok(Instead::Deny),
+            (None, Some(AllowOrDeny::Allow)) => Ok(Instead::Allow),
+            (None, Some(AllowOrDeny::Deny)) => Ok(Instead::Deny),
             _ => Err(Problem::bad_request(
                 "what holds instead is either a limit or a decision; send one of them, as in \"limit\":\"100/s\"",
             )),

@@ -86,7 +86,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     let replied = match (asked, decided) {
         (_, Some(decided)) => Box::pin(auth::reply(decided, &mut headers, link)).await,
         (Ok((route, body)), _) if route.needs_admin() => {
-            operator::change(route, body, named, &mut headers, &link.worker.engine).await
+            Box::pin(operator::change(route, body, named, &mut headers, &link.worker.engine)).await
         }
         (Ok((route, body)), _) if route.is_awaited(&link.worker.engine) => {
             // Its future is much larger; boxed, it does not enlarge that of replies from memory.
