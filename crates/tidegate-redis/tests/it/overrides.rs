@@ -3,7 +3,7 @@
 use testbed::{Cluster, Flavour, Redis, Sentinels};
 use tidegate_redis::{OverrideTable, TableChange, TableRead};
 
-use crate::setup::{open, options, redis, store, wait};
+use crate::setup::{cluster_url, eventually, open, options, redis, sentinel_url, store, wait};
 
 fn read(table: &OverrideTable) -> TableRead {
     wait(table.read(100)).expect("the server answers")

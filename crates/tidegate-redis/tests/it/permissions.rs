@@ -54,7 +54,8 @@ fn what_is_published_is_enough_to_look_after_tables() {
 fn what_is_published_is_enough_for_overrides() {
     let redis = guarded();
     let table = store(&format!("redis://tidegate:PASSWORD@{}", redis.address())).overrides();
-    let set = |until| TableChange { set: vec![(b"1:a".to_vec(), b"{}".to_vec())], until, ..TableChange::default() };
+    let set =
+        |until| TableChange { set: vec![(b"1:a".to_vec(), b"{}".to_vec())], until, ..TableChange::default() };
     for until in [None, Some(4_000_000_000), None] {
         let version = wait(table.version()).expect("it may read");
         assert!(wait(table.change(version, &set(until))).expect("it may write"));

@@ -191,10 +191,12 @@ pub(super) fn part<'p>(
         Some(_) => None,
     };
     let mut of_rule = force.limit(id).now(&terms.limit)?;
-    if limited.candidate_for.is_none() && !around.overrides.is_empty() {
-        if let Some(value) = around.overrides.of_value(rule, &key, || (around.now)()) {
-            of_rule = value.in_place_of(of_rule, (around.now)());
-        }
+    let value = match limited.candidate_for {
+        None if !around.overrides.is_empty() => around.overrides.of_value(rule, &key, || (around.now)()),
+        _ => None,
+    };
+    if let Some(value) = value {
+        of_rule = value.in_place_of(of_rule, (around.now)());
     }
     let limit = match found {
         None => of_rule,

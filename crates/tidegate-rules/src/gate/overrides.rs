@@ -248,7 +248,12 @@ impl Overrides {
     }
 
     /// Returns the limit of a single value in the policy, if the key has one or had one less than one refill ago.
-    pub(crate) fn of_value(&self, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
+    pub(crate) fn of_value(
+        &self,
+        rule: &Rule,
+        key: &Key,
+        now: impl FnOnce() -> i64,
+    ) -> Option<Arc<Overridden>> {
         find(&self.all.load().values, rule, key, now)
     }
 
@@ -304,7 +309,8 @@ impl Overrides {
         let all = self.all.load();
         let has_values = new.policy.rules().iter().any(|rule| rule.limit_for().next().is_some());
         if has_values || !all.keyed.is_empty() || !all.idle.is_empty() || !all.values.is_empty() {
-            let zone = |policy: &Policy, rule: &str| policy.named(rule).and_then(Rule::zone).map(str::to_owned);
+            let zone =
+                |policy: &Policy, rule: &str| policy.named(rule).and_then(Rule::zone).map(str::to_owned);
             let is_in_place = |rule: &str| zone(old, rule) == zone(&new.policy, rule);
             let key_of = |one: &Override| new.key_of_override(one);
             let next = next_table(&all, &all.set(now), now, key_of, is_in_place);

@@ -37,7 +37,8 @@ fn a_value_with_a_limit_of_its_own_has_it_and_others_have_that_of_the_rule() {
 
 #[test]
 fn an_override_comes_before_a_value_and_a_value_before_the_schedule() {
-    let schedule = "schedule = [{ from = '09:00', to = '17:00', timezone = 'UTC', limit = '7/d', cost = 2 }]\n";
+    let schedule =
+        "schedule = [{ from = '09:00', to = '17:00', timezone = 'UTC', limit = '7/d', cost = 2 }]\n";
     let calendar = Arc::new(ManualCalendar::at(10 * 3600));
     let gate = |text: &str| {
         let store = crate::requests::still_zone().0;
@@ -53,7 +54,8 @@ fn an_override_comes_before_a_value_and_a_value_before_the_schedule() {
         assert_eq!(explained(&gate), ("9/d".to_owned(), LimitSource::LimitFor), "{hour}:00");
     }
     assert_eq!(passed(&gate, 9), 4, "the cost is that of the window");
-    gate.put_override("a", &ana(), Instead::Limit("20/d".parse().expect("a limit")), 11 * 3600).expect("there is a rule");
+    gate.put_override("a", &ana(), Instead::Limit("20/d".parse().expect("a limit")), 11 * 3600)
+        .expect("there is a rule");
     assert_eq!(explained(&gate), ("20/d".to_owned(), LimitSource::Override));
     assert_eq!(remaining(&gate, "a", &ana()), 12, "8 are used");
     assert_eq!(passed(&gate, 2), 2);
@@ -103,7 +105,13 @@ fn an_address_is_found_by_its_network() {
     let text = "[[rule]]\nname = 'a'\nkey = ['ip']\nlimit = '5/h'\n\
                 limit_for = { '2001:db8::/64' = '9/h', '192.0.2.7' = '7/h' }\n";
     let gate = still_gate(text);
-    for (ip, left) in [("2001:db8::1", 9), ("2001:db8:0:1::1", 5), ("192.0.2.7", 7), ("::ffff:192.0.2.7", 7), ("192.0.2.8", 5)] {
+    for (ip, left) in [
+        ("2001:db8::1", 9),
+        ("2001:db8:0:1::1", 5),
+        ("192.0.2.7", 7),
+        ("::ffff:192.0.2.7", 7),
+        ("192.0.2.8", 5),
+    ] {
         let request = Attributes::new().ip(ip.parse().expect("an address"));
         assert_eq!(remaining(&gate, "a", &request), left, "{ip}");
     }

@@ -152,7 +152,9 @@ where
     match &keeper.place {
         OverridePlace::Shared(_) => {
             let task = tokio::spawn(async move {
-                let OverridePlace::Shared(shared) = &engine.overrides().place else { return Err(interrupted()) };
+                let OverridePlace::Shared(shared) = &engine.overrides().place else {
+                    return Err(interrupted());
+                };
                 shared.change(&engine, &mut known, &audit, apply).await
             });
             task.await.map_err(stopped)?

@@ -40,7 +40,13 @@ impl Valid<'_> {
         for (value, limit) in text.limit_for.iter().take(MAX_VALUES) {
             if let Some(counted) = key.and_then(|key| self.counted(key, &value.value)) {
                 if counted != value.value {
-                    let what = format!("limit_for {:?}: is counted as {counted:?}; write that", shortened(&value.value));
+                    let is_ip = key.is_some_and(|key| &*key.parts[0].name == "ip");
+                    let is_network = is_ip && value.value.contains('/') && !counted.contains('/');
+                    let networks = if is_network { ", or count by networks with ipv4_prefix or ipv6_prefix" } else { "" };
+                    let what = format!(
+                        "limit_for {:?}: is counted as {counted:?}; write that{networks}",
+                        shortened(&value.value)
+                    );
                     self.complain(&value.span, what);
                 }
             } else if key.is_some_and(|key| key.parts.len() == 1) {
@@ -93,16 +99,41 @@ mod tests {
             assert_eq!(policy.rules()[0].limit_for().count(), limit_for.matches('=').count());
         }
         for (key, limit_for, said, marked) in [
-            ("'ip'", "{ '2001:db8::7' = '5/m' }", "is counted as \"2001:db8::/64\"; write that", "'2001:db8::7'"),
-            ("'ip'", "{ '192.0.2.0/24' = '5/m' }", "is counted as \"192.0.2.0\"; write that", "'192.0.2.0/24'"),
+            (
+                "'ip'",
+                "{ '2001:db8::7' = '5/m' }",
+                "is counted as \"2001:db8::/64\"; write that",
+                "'2001:db8::7'",
+            ),
+            (
+                "'ip'",
+                "{ '192.0.2.0/24' = '5/m' }",
+                "is counted as \"192.0.2.0\"; write that, or count by networks with ipv4_prefix",
+                "'192.0.2.0/24'",
+            ),
             ("'ip'", "{ ana = '5/m' }", "limit_for \"ana\": is no address; write one", "ana"),
             ("'path'", "{ '/a//b' = '5/m' }", "is counted as \"/a/b\"; write that", "'/a//b'"),
-            ("'user', 'ip'", "{ ana = '5/m' }", "for single values of a key with one part, and this key has 2", "limit_for"),
+            (
+                "'user', 'ip'",
+                "{ ana = '5/m' }",
+                "for single values of a key with one part, and this key has 2",
+                "limit_for",
+            ),
             ("", "{ ana = '5/m' }", "and this key has 0; write key = [\"user\"]", "limit_for"),
             ("'user'", "{ ana = '60/min' }", "unknown unit \"min\"", "min"),
-            ("'user'", "{ ana = 5 }", "limit_for: the limit of \"ana\" is a number; write a limit in quotes", "5"),
+            (
+                "'user'",
+                "{ ana = 5 }",
+                "limit_for: the limit of \"ana\" is a whole number; write a limit in quotes",
+                "5",
+            ),
             ("'user'", "{ a.b = '5/m' }", "write the whole value in quotes, as in \"a.x\" = \"50/m\"", "a"),
-            ("'user'", "'5/m'", "limit_for: is text and no table; write limit_for = { \"ana\" = \"50/m\" }", "'5/m'"),
+            (
+                "'user'",
+                "'5/m'",
+                "limit_for: is text and no table; write limit_for = { \"ana\" = \"50/m\" }",
+                "'5/m'",
+            ),
         ] {
             let text = rule(key, limit_for);
             let errors = read(&text, OtherTables::Any).errors;
@@ -118,7 +149,10 @@ mod tests {
     fn a_candidate_and_a_decision_have_no_limits_of_single_values() {
         let limit_for = "limit_for = { ana = '5/m' }\n";
         for (more, said) in [
-            ("[[rule]]\nname = 'b'\ncandidate_for = 'a'\nlimit = '6/h'\n", "limit_for: a candidate has that of \"a\""),
+            (
+                "[[rule]]\nname = 'b'\ncandidate_for = 'a'\nlimit = '6/h'\n",
+                "limit_for: a candidate has that of \"a\"",
+            ),
             ("[[rule]]\nname = 'b'\ndecision = 'allow'\n", "limit_for: belongs to a limit"),
         ] {
             let text = rule("'user'", "{}") + more + limit_for;

@@ -18,7 +18,9 @@
 use std::fmt;
 
 use tidegate::{Decision, Limit, Verdict};
-use tidegate_rules::{Admission, Explanation, LimitSource, Match, Mode, OnMissing, OnRepeated, RuleExplained, StaticVerdict};
+use tidegate_rules::{
+    Admission, Explanation, LimitSource, Match, Mode, OnMissing, OnRepeated, RuleExplained, StaticVerdict,
+};
 
 use super::spans::{number, span};
 use super::worst_case::WorstCaseRow;

@@ -174,7 +174,10 @@ fn an_end_is_to_come_and_not_too_far_away() {
         (json!(now + 366 * 24 * 3600 + 60), "is more than 366 days ahead"),
         (json!(u64::MAX), "is more than 366 days ahead"),
         (json!("1999-12-31T23:59:59Z"), "until 1999-12-31T23:59:59Z: is over"),
-        (json!("tomorrow"), "expected a date such as \"2026-11-15T12:00:00Z\", whole seconds since 1970, or \"never\""),
+        (
+            json!("tomorrow"),
+            "expected a date such as \"2026-11-15T12:00:00Z\", whole seconds since 1970, or \"never\"",
+        ),
         (json!("2026-11-15T12:00:00"), "expected a date such as"),
         (json!(1.5), "floating point `1.5`, expected a date"),
     ] {
@@ -209,16 +212,22 @@ fn an_override_without_an_end_says_so_and_is_listed_last() {
 fn an_override_has_its_author_and_its_key_may_be_named_as_it_is_listed() {
     let mut keeper = Keeper::new();
     let body = json!({"rule": "api", "key": {"ip": "2001:db8::7"}, "decision": "deny", "until": "never"});
-    keeper
-        .put_with("x-tidegate-by: ana@example.com\r\nx-tidegate-by: bob", &body)
-        .is_problem_of(&body, 400, "X-Tidegate-By: is no name; send one field with a text of 1 to 256 bytes");
+    keeper.put_with("x-tidegate-by: ana@example.com\r\nx-tidegate-by: bob", &body).is_problem_of(
+        &body,
+        400,
+        "X-Tidegate-By: is no name; send one field with a text of 1 to 256 bytes",
+    );
     let put = keeper.put_with("X-Tidegate-By: Ana \"the\" <ana@example.com>", &body);
     assert_eq!((put.status, &put.json()["by"]), (200, &json!("Ana \"the\" <ana@example.com>")));
     let listed = keeper.list()[0]["key"].clone();
     assert_eq!(listed, json!({"ip": "2001:db8::/64"}), "addresses of IPv6 are counted by network");
     assert_eq!(keeper.admit(&json!({"ip": "2001:db8::8"})).status, 403);
     assert_eq!(keeper.delete(&json!({"rule": "api", "key": listed})).body, r#"{"removed":true}"#);
-    keeper.delete(&json!({"rule": "api", "key": listed})).is_problem_of(&listed, 400, "attribute \"ip\" is no address");
+    keeper.delete(&json!({"rule": "api", "key": listed})).is_problem_of(
+        &listed,
+        400,
+        "attribute \"ip\" is no address",
+    );
 }
 
 /// The body, the status and the expected error.

@@ -18,7 +18,11 @@ fn lines(node: &Node) -> Vec<Value> {
 #[test]
 fn each_change_is_a_line_with_its_author_and_time() {
     let redis = redis();
-    for (place, settings) in [("file", String::new()), ("memory", "overrides_file = \"off\"\n".to_owned()), ("redis", store(&redis))] {
+    for (place, settings) in [
+        ("file", String::new()),
+        ("memory", "overrides_file = \"off\"\n".to_owned()),
+        ("redis", store(&redis)),
+    ] {
         let mut node = Node::start(&format!("audit_{place}"), &(AUDITED.to_owned() + &settings));
         assert_eq!((node.page()["kept_in"].clone(), lines(&node)), (json!(place), vec![]));
         let body = json!({"rule": "api", "key": {"user": "eve"}, "limit": "9/h", "for": "2h"});
@@ -57,7 +61,11 @@ fn each_change_is_a_line_with_its_author_and_time() {
 #[test]
 fn a_change_that_cannot_be_logged_is_not_made() {
     let redis = redis();
-    for (place, settings) in [("file", String::new()), ("memory", "overrides_file = \"off\"\n".to_owned()), ("redis", store(&redis))] {
+    for (place, settings) in [
+        ("file", String::new()),
+        ("memory", "overrides_file = \"off\"\n".to_owned()),
+        ("redis", store(&redis)),
+    ] {
         let mut node = Node::start(&format!("unlogged_{place}"), &(AUDITED.to_owned() + &settings));
         fs::remove_file(node.file("audit.log")).expect("it is there");
         fs::create_dir(node.file("audit.log")).expect("a folder can be made");
@@ -93,5 +101,9 @@ fn a_log_that_cannot_be_written_stops_the_start() {
     let call = in_folder("audit_start", "[server]\naudit_log = \"missing/audit.log\"\n");
     let ended = call.run(&["serve", "--config", "tidegate.toml", "--resp", "127.0.0.1:0", "--http", "off"]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.err.contains("audit log missing/audit.log: cannot be written: No such file"), "{}", ended.err);
+    assert!(
+        ended.err.contains("audit log missing/audit.log: cannot be written: No such file"),
+        "{}",
+        ended.err
+    );
 }

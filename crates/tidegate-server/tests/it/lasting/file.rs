@@ -26,7 +26,12 @@ fn a_file_of_overrides_is_readable_by_its_owner_only_and_has_one_in_each_line() 
     let kept = node.kept();
     let lines: Vec<_> = kept.lines().collect();
     assert_eq!((lines.len(), lines[0]), (4, "{\"tidegate_overrides\":1,\"overrides\":["), "{kept}");
-    assert!(lines[1].starts_with("{\"rule\":\"api\",\"key\":{\"user\":\"ana\"},\"limit\":\"9/h\",\"by\":\"127.0.0.1\""), "{kept}");
+    assert!(
+        lines[1].starts_with(
+            "{\"rule\":\"api\",\"key\":{\"user\":\"ana\"},\"limit\":\"9/h\",\"by\":\"127.0.0.1\""
+        ),
+        "{kept}"
+    );
     let names: Vec<_> = fs::read_dir(node.call.folder())
         .expect("there is a folder")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
@@ -51,16 +56,28 @@ fn overrides_that_have_ended_are_dropped_at_the_next_change() {
 
 /// The text in place of the file, and the expected error.
 const BROKEN: [(&str, &str); 8] = [
-    ("", "EOF while parsing a value at line 1 column 0; repair the file, or move it away to begin without overrides"),
+    (
+        "",
+        "EOF while parsing a value at line 1 column 0; repair the file, or move it away to begin without overrides",
+    ),
     ("{\"tidegate_overrides\":1,\"overrides\":[\n", "EOF while parsing a list at line 2 column 0"),
-    ("{\"tidegate_overrides\":1,\"overrides\":[\n{\"rule\":\"api\"}]}", "missing field `key` at line 2 column 14"),
+    (
+        "{\"tidegate_overrides\":1,\"overrides\":[\n{\"rule\":\"api\"}]}",
+        "missing field `key` at line 2 column 14",
+    ),
     (
         "{\"tidegate_overrides\":1,\"overrides\":[\n{\"rule\":\"api\",\"key\":{},\n\"limit\":\"60/min\"}]}",
         "limit \"60/min\": unknown unit \"min\"",
     ),
-    ("{\"tidegate_overrides\":2,\"overrides\":[]}", "line 1: tidegate_overrides is 2, and this version reads 1"),
+    (
+        "{\"tidegate_overrides\":2,\"overrides\":[]}",
+        "line 1: tidegate_overrides is 2, and this version reads 1",
+    ),
     ("{\"overrides\":[]}", "missing field `tidegate_overrides`"),
-    ("{\"tidegate_overrides\":1,\"overrides\":[{\"rule\":\"a\",\"key\":{}}]}", "has not exactly one of limit and decision; keep one of them at line 1 column 5"),
+    (
+        "{\"tidegate_overrides\":1,\"overrides\":[{\"rule\":\"a\",\"key\":{}}]}",
+        "has not exactly one of limit and decision; keep one of them at line 1 column 5",
+    ),
     ("\u{0}\u{0}\u{0}\u{0}", "expected value at line 1 column 1"),
 ];
 
@@ -75,12 +92,16 @@ fn a_broken_file_leaves_what_is_in_force_and_is_not_overwritten() {
         assert_eq!((node.admit("eve").status, node.users()), (403, vec!["eve".to_owned()]), "{broken}");
         let refused = node.put("ana", "9/h");
         assert_eq!(refused.status, 503, "{refused:?}");
-        assert!(refused.detail().contains(said) && refused.detail().contains("tidegate.toml.overrides: "), "{refused:?}");
+        assert!(
+            refused.detail().contains(said) && refused.detail().contains("tidegate.toml.overrides: "),
+            "{refused:?}"
+        );
         assert_eq!(node.delete("eve").status, 503);
         assert_eq!((node.kept(), node.admit("eve").status), (broken.to_owned(), 403));
         assert!(node.process.says("warning: ").contains("tidegate.toml.overrides: "), "{broken}");
         // A server does not start without the overrides that it cannot read.
-        let ended = node.call.run(&["serve", "--config", "tidegate.toml", "--resp", "127.0.0.1:0", "--http", "off"]);
+        let ended =
+            node.call.run(&["serve", "--config", "tidegate.toml", "--resp", "127.0.0.1:0", "--http", "off"]);
         assert!(ended.code == Some(1) && ended.err.contains(said), "{ended:?}");
         node.keep(&whole);
         node.wait_until_right();
@@ -130,9 +151,15 @@ fn more_overrides_than_the_bound_are_an_error_that_changes_nothing() {
     assert_eq!(node.users(), ["eve"]);
     node.keep(&lines(10_000));
     node.wait_until_right();
-    assert_eq!((node.users().len(), node.admit("u9999").status, node.admit("eve").status), (10_000, 403, 200));
+    assert_eq!(
+        (node.users().len(), node.admit("u9999").status, node.admit("eve").status),
+        (10_000, 403, 200)
+    );
     assert_eq!(node.put("eve", "deny").status, 409);
-    assert_eq!((node.put("u7", "deny").status, node.delete("u8").status, node.put("eve", "deny").status), (200, 200, 200));
+    assert_eq!(
+        (node.put("u7", "deny").status, node.delete("u8").status, node.put("eve", "deny").status),
+        (200, 200, 200)
+    );
 }
 
 #[test]
@@ -153,7 +180,11 @@ fn a_folder_that_cannot_be_written_is_an_error_with_a_remedy() {
     let mut node = Node::start("folder", "[server]\noverrides_file = \"missing/overrides\"\n");
     let refused = node.put("eve", "deny");
     assert_eq!(refused.status, 503, "{refused:?}");
-    let remedy = "let the server's user write it and its folder, or name another file with [server] overrides_file";
-    assert!(refused.detail().contains("cannot be locked") && refused.detail().ends_with(remedy), "{refused:?}");
+    let remedy =
+        "let the server's user write it and its folder, or name another file with [server] overrides_file";
+    assert!(
+        refused.detail().contains("cannot be locked") && refused.detail().ends_with(remedy),
+        "{refused:?}"
+    );
     assert_eq!((node.admit("eve").status, node.users()), (200, vec![]));
 }

@@ -90,7 +90,9 @@ impl Node {
 
     pub(super) fn put_rules(&mut self, text: &str) -> Answer {
         let (length, fields) = (text.len(), "content-type: application/toml\r\nif-match: *");
-        let head = format!("PUT /v1/rules HTTP/1.1\r\nhost: localhost\r\n{fields}\r\ncontent-length: {length}\r\n\r\n");
+        let head = format!(
+            "PUT /v1/rules HTTP/1.1\r\nhost: localhost\r\n{fields}\r\ncontent-length: {length}\r\n\r\n"
+        );
         self.talk.ask(by("sesame", &head) + text)
     }
 

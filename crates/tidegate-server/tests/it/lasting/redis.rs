@@ -24,7 +24,9 @@ fn while_redis_is_away_overrides_stay_in_force_and_changes_fail() {
         node.wait_until_right();
         assert_eq!((node.users(), node.admit("eve").status), (vec!["eve".to_owned()], 403));
     }
-    testbed::until("a change", super::place::TIMEOUT, || (one.put("bob", "deny").status == 200).then_some(()));
+    testbed::until("a change", super::place::TIMEOUT, || {
+        (one.put("bob", "deny").status == 200).then_some(())
+    });
     other.wait_for_users(&["bob", "eve"]);
 }
 

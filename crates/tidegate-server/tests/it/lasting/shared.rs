@@ -121,8 +121,12 @@ fn an_override_goes_on_when_its_rule_is_back() {
         assert_eq!(nodes[0].put_rules(&other).status, 200);
         assert_eq!(nodes[0].admit("eve").status, 200);
         let page = nodes[0].page();
-        assert_eq!((&page["overrides"][0]["in_effect"], nodes[0].users()), (&json!(false), vec!["eve".to_owned()]));
-        let said = nodes[0].process.says("warning: override of rule \"api\", key {\"user\":\"eve\"}: has no effect");
+        assert_eq!(
+            (&page["overrides"][0]["in_effect"], nodes[0].users()),
+            (&json!(false), vec!["eve".to_owned()])
+        );
+        let said =
+            nodes[0].process.says("warning: override of rule \"api\", key {\"user\":\"eve\"}: has no effect");
         assert!(said.contains("there is no rule of this name"), "{said}");
         // Another server may put others meanwhile, and they do not end it.
         let body = json!({"rule": "other", "key": {"user": "bob"}, "decision": "deny", "until": "never"});
