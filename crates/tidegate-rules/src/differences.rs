@@ -139,6 +139,7 @@ fn limited_changes(old: &Limited, new: &Limited) -> impl Iterator<Item = String>
         (old.zone != new.zone, "another zone: it goes on with the counts that are there, or begins anew"),
         (old.key.grouping != new.key.grouping, "addresses in other groups: their counts begin anew"),
         (old.schedule != new.schedule, "another schedule"),
+        (old.limit_for != new.limit_for, "other limits for single values"),
         (rest(old) != rest(new), "other settings"),
     ];
     changes.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned())

@@ -54,10 +54,10 @@ pub use condition::Condition;
 pub use config::{PolicyBuilder, PolicyError, RuleBuilder, ScheduleWindow};
 pub use differences::differences;
 pub use gate::{
-    Admission, Batch, Binding, Charges, Explanation, Gate, GateBuilder, GateStore, HeldPermit, Instead,
-    MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
-    OverrideWarning, PinnedPolicy, Prepared, PutOverride, RuleCounts, RuleExplained, RuleKey, RuleKeyError,
-    ShadowCounts, Stretch, SystemCalendar, UnsupportedPolicy, WallClock,
+    Admission, Batch, Binding, Charges, Explanation, Gate, GateBuilder, GateStore, HeldPermit, IdleOverride,
+    Instead, LimitSource, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override,
+    OverrideError, OverrideId, OverrideSet, OverrideWarning, PinnedPolicy, Prepared, PutOverride, RuleCounts,
+    RuleExplained, RuleKey, RuleKeyError, ShadowCounts, Stretch, SystemCalendar, UnsupportedPolicy, WallClock,
 };
 #[cfg(feature = "http")]
 pub use http_parts::HttpParts;

@@ -98,6 +98,7 @@ pub(crate) struct Limited {
     pub(crate) key: KeyParts,
     pub(crate) usual: RuleParams,
     pub(crate) schedule: Schedule,
+    pub(crate) limit_for: LimitFor,
     pub(crate) candidate_for: Option<RuleId>,
     /// The candidates: rules in the policy that would replace this one.
     pub(crate) candidates: Vec<RuleId>,
@@ -124,6 +125,15 @@ pub(crate) struct RuleParams {
 pub(crate) struct Schedule {
     pub(crate) timetable: Timetable,
     /// The parameters of each window of the timetable.
+    pub(crate) terms: Vec<RuleParams>,
+}
+
+/// The limits of single values of a key of one part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LimitFor {
+    /// The values, in the spelling in which the rule counts.
+    pub(crate) values: Vec<Box<str>>,
+    /// The parameters of each: the limit, and the others of the rule outside its schedule.
     pub(crate) terms: Vec<RuleParams>,
 }
 
@@ -257,6 +267,19 @@ impl Rule {
         })
     }
 
+    /// Returns the values of its key that have a limit of their own, in the spelling in which the rule counts.
+    pub fn limit_for(&self) -> impl Iterator<Item = (&str, &Limit)> {
+        self.limited().into_iter().flat_map(|limited| {
+            let LimitFor { values, terms } = &limited.limit_for;
+            values.iter().map(|value| &**value).zip(terms.iter().map(|terms| &terms.limit))
+        })
+    }
+
+    /// Returns all limits of the rule: that outside its schedule, then those of the windows and of single values.
+    pub fn limits(&self) -> impl Iterator<Item = &Limit> {
+        self.limited().into_iter().flat_map(|limited| limited.all_terms().map(|terms| &terms.limit))
+    }
+
     /// Returns which spellings of a request have to match the conditions. A limit or a denial applies if any spelling
     /// matches, so an ambiguous spelling cannot bypass it. An exemption requires all spellings to match.
     pub(crate) fn reading(&self) -> Spellings {
@@ -329,9 +352,9 @@ impl Limited {
         self.candidate_for.is_none() && self.all_terms().all(|terms| terms.mode == Mode::Enforce)
     }
 
-    /// Returns the parameters outside the schedule, then those of each window.
+    /// Returns the parameters outside the schedule, then those of each window, then those of each single value.
     pub(crate) fn all_terms(&self) -> impl Iterator<Item = &RuleParams> {
-        [&self.usual].into_iter().chain(&self.schedule.terms)
+        [&self.usual].into_iter().chain(&self.schedule.terms).chain(&self.limit_for.terms)
     }
 }
 

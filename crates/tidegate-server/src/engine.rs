@@ -19,6 +19,7 @@ use tidegate_redis::{OpenError, RedisStore};
 use tidegate_rules::{Admission, Gate, RuleKey, UnsupportedPolicy};
 
 use crate::meter::Meters;
+use crate::overrides::{AuditLog, NotKept, OverrideKeeper};
 use crate::rules::Rules;
 use crate::settings::{Settings, SharedSettings, Token};
 use crate::unfinished::Unfinished;
@@ -47,6 +48,10 @@ pub(crate) struct Engine {
     redis: Option<RedisStore>,
     /// The rules in force. A reload replaces them; it does not replace the settings below.
     rules: Rules,
+    /// The overrides of the rules, and the place where they are kept.
+    overrides: OverrideKeeper,
+    /// The log of changes by operators.
+    audit: AuditLog,
     /// The settings of the start. Its policy is empty: the policy is moved into `rules`.
     settings: Settings,
     /// The counters of limits that came with requests, and of connections, one set per thread.
@@ -97,16 +102,31 @@ impl Decided {
     }
 }
 
+/// The reason why an engine was not created.
+#[derive(Debug)]
+pub(crate) enum NotBuilt {
+    /// The store does not support the rules.
+    Unfit(UnsupportedPolicy),
+    /// The overrides cannot be read, or the audit log cannot be written.
+    NotKept(NotKept),
+}
+
+impl From<NotKept> for NotBuilt {
+    fn from(why: NotKept) -> NotBuilt {
+        NotBuilt::NotKept(why)
+    }
+}
+
 impl Engine {
     /// Creates an engine on the shared store of its settings, or else on this zone.
     ///
     /// Moves the policy out of `settings`. Returns an error if the store does not support a rule, for example if a
-    /// zone has no memory or a state file belongs to another process. A remote store need not be reachable.
+    /// zone has no memory or a state file belongs to another process, and if the file of overrides is broken. A remote store need not be reachable.
     pub(crate) fn new(
         mut settings: Settings,
         zone: Zone,
         redis: Option<RedisStore>,
-    ) -> Result<Arc<Engine>, UnsupportedPolicy> {
+    ) -> Result<Arc<Engine>, NotBuilt> {
         let shared = redis.as_ref().zip(settings.store.shared.as_ref());
         let shared = shared.map(|(redis, shared)| with_fallback(redis, shared, &zone));
         let (store, many): (Arc<dyn Store>, _) = match &shared {
@@ -114,9 +134,11 @@ impl Engine {
             None => (Arc::new(zone.clone()), Some(DynamicLimiter::on(&zone, NAMESPACE))),
         };
         let rules = match shared {
-            Some(shared) => Rules::new(&mut settings, shared)?,
-            None => Rules::new(&mut settings, &zone)?,
+            Some(shared) => Rules::new(&mut settings, shared).map_err(NotBuilt::Unfit)?,
+            None => Rules::new(&mut settings, &zone).map_err(NotBuilt::Unfit)?,
         };
+        let overrides = OverrideKeeper::open(&settings, redis.as_ref(), &rules.gate)?;
+        let audit = AuditLog::open(settings.audit_log.as_deref())?;
         let meters = Meters::new(settings.threads.get());
         let unfinished = Unfinished::new(settings.bounds.max_unfinished);
         let (started, stopping) = (CounterClock::new().now(), AtomicBool::new(false));
@@ -126,6 +148,8 @@ impl Engine {
             zone,
             redis,
             rules,
+            overrides,
+            audit,
             settings,
             meters,
             unfinished,
@@ -317,6 +341,16 @@ impl Engine {
     /// Returns the gate that decides by the rules.
     pub(crate) fn gate(&self) -> &Gate {
         &self.rules.gate
+    }
+
+    /// Returns the place of overrides.
+    pub(crate) fn overrides(&self) -> &OverrideKeeper {
+        &self.overrides
+    }
+
+    /// Returns the log of changes by operators.
+    pub(crate) fn audit(&self) -> &AuditLog {
+        &self.audit
     }
 
     /// Returns the settings of the start. A reload changes none of them.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::ser::{Serialize, Serializer};
 use tidegate::{Limit, WorstCase};
-use tidegate_rules::{Explanation, Match, Mode, RuleExplained, StaticVerdict};
+use tidegate_rules::{Explanation, LimitSource, Match, Mode, RuleExplained, StaticVerdict};
 use tidegate_support::{in_ms, retry_after};
 
 use crate::date;
@@ -56,6 +56,8 @@ struct RulePart<'a> {
     window: Option<&'a str>,
     /// The next date at which a schedule changes the limit.
     changes_at: Option<String>,
+    /// The source of the limit: `override`, `limit_for`, `schedule` or `limit`; `None` without a limit.
+    limit_from: Option<&'static str>,
     /// True if an override of this key replaces the limit or the decision.
     overridden: bool,
     /// The units that the request costs under this rule: the cost of the rule, multiplied by that of the request.
@@ -137,6 +139,7 @@ impl<'a> RulePart<'a> {
             limit: explained.limit.map(|limit| limit.to_string()),
             window: explained.window.as_deref(),
             changes_at: explained.changes_at.map(date::written),
+            limit_from: explained.limit_from.map(limit_from),
             overridden: explained.is_overridden,
             cost: explained.cost,
             remaining: explained.decision.map(|decision| decision.remaining()),
@@ -157,6 +160,17 @@ fn allowed(explained: &RuleExplained) -> Option<bool> {
     let decided = explained.rule.decision().map(|fixed| fixed == StaticVerdict::Allow);
     let counted = || explained.decision.is_some_and(|decision| decision.is_allowed());
     explained.applies.then(|| decided.unwrap_or_else(counted))
+}
+
+/// Returns the word for the source of a limit.
+fn limit_from(source: LimitSource) -> &'static str {
+    match source {
+        LimitSource::Override => "override",
+        LimitSource::LimitFor => "limit_for",
+        LimitSource::Schedule => "schedule",
+        // The library may get more sources.
+        _ => "limit",
+    }
 }
 
 /// Returns a condition with its result.

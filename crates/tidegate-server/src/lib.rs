@@ -26,6 +26,7 @@ mod front;
 mod memory;
 mod meter;
 mod outage;
+mod overrides;
 mod permit;
 mod precondition;
 mod reload;

@@ -404,9 +404,14 @@ impl Rules {
 
     /// Reports the warnings about an override of a rule, if there are any.
     pub(crate) fn tell_overridden(&self, rule: &str, warnings: &[String]) {
-        if let Some(tell) = self.tell.get().filter(|_| !warnings.is_empty()) {
-            tell.list(&format!("a key of rule \"{rule}\" has an override"), &[], warnings);
+        if !warnings.is_empty() {
+            self.report(&format!("a key of rule \"{rule}\" has an override"), warnings);
         }
+    }
+
+    /// Reports one line with warnings. Returns false if there is no listener yet.
+    pub(crate) fn report(&self, first: &str, warnings: &[String]) -> bool {
+        self.tell.get().map(|tell| tell.list(first, &[], warnings)).is_some()
     }
 
     /// Reports one line.

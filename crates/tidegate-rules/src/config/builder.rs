@@ -421,6 +421,22 @@ impl RuleBuilder {
         self.with("zone", |text| text.zone = Some(Written::in_code(zone.into())))
     }
 
+    /// Sets the limit of one value of the key, in place of that of the rule and of its schedule. The key has one part, and
+    /// the value is in the spelling in which the rule counts: an address by its network.
+    ///
+    /// ```
+    /// use tidegate::rules::{Policy, Rule};
+    ///
+    /// let api = Rule::builder("api").key(["user"]).limit("10/m").limit_for("ana", "50/m").limit_for("bob", "5/m");
+    /// let policy = Policy::builder().rule(api).build()?;
+    /// assert_eq!(policy.rules()[0].limit_for().map(|(value, _)| value).collect::<Vec<_>>(), ["ana", "bob"]);
+    /// # Ok::<(), tidegate::rules::PolicyError>(())
+    /// ```
+    pub fn limit_for(self, value: impl Into<String>, limit: impl fmt::Display) -> RuleBuilder {
+        let one = (Written::in_code(value.into()), Written::in_code(limit.to_string()));
+        self.with("limit_for", |text| text.limit_for.push(one))
+    }
+
     /// Counts IPv4 addresses of one network of this prefix length together; 32 by default.
     pub fn ipv4_prefix(self, bits: u8) -> RuleBuilder {
         self.with("ipv4_prefix", |text| text.ipv4_prefix = Some(Written::in_code(bits.into())))

@@ -4,10 +4,12 @@
 //! them. It answers why a request was denied, and which rules a request would meet before the policy is in force.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tidegate_core::{Ask, Decision, Limit, StoreError, StoreFuture};
 
 use super::matched_rules::{MatchedRule, Matching, part};
+use super::overridden::Overridden;
 use super::{Gate, InForce};
 use crate::attributes::Attributes;
 use crate::condition::{Condition, Spellings};
@@ -59,12 +61,28 @@ pub struct RuleExplained {
     pub changes_at: Option<i64>,
     /// True if an override is in force for this key.
     pub is_overridden: bool,
+    /// The source of the limit in force for this key; `None` without a limit.
+    pub limit_from: Option<LimitSource>,
     /// The cost of the request under this rule.
     pub cost: u64,
     /// The decision that this limit would make on its own.
     pub decision: Option<Decision>,
     /// The rule that it would replace, if it is a candidate.
     pub candidate_for: Option<String>,
+}
+
+/// The source of a limit, from the strongest to the weakest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LimitSource {
+    /// An override of the key.
+    Override,
+    /// The limit of a single value in the rule, `limit_for`.
+    LimitFor,
+    /// A window of the schedule.
+    Schedule,
+    /// The limit of the rule.
+    Limit,
 }
 
 /// A condition, and its result for a request.
@@ -145,6 +163,7 @@ impl Gate {
             window: None,
             changes_at: None,
             is_overridden: false,
+            limit_from: None,
             cost: attributes.cost.get(),
             decision: None,
             candidate_for: base.map(|base| base.name().to_owned()),
@@ -160,12 +179,21 @@ impl Gate {
         (explained.mode, explained.limit) = (terms.mode, Some(terms.limit));
         explained.cost = attributes.cost.get().saturating_mul(terms.cost);
         explained.repeated = limited.key.repeated(seen).map(str::to_owned).collect();
-        let overridden = match limited.key.key(seen) {
-            Keyed::By(key) => self.inner.overrides.of(rule, &key, || date),
-            Keyed::Skip | Keyed::Deny => None,
+        let overrides = &self.inner.overrides;
+        let (overridden, valued) = match limited.key.key(seen) {
+            Keyed::By(key) => (overrides.of(rule, &key, || date), overrides.of_value(rule, &key, || date)),
+            Keyed::Skip | Keyed::Deny => (None, None),
         };
-        explained.is_overridden =
-            base.is_none() && overridden.is_some_and(|found| found.instead(date).is_some());
+        let is_in_force = |found: Option<Arc<Overridden>>| {
+            base.is_none() && found.is_some_and(|found| found.instead(date).is_some())
+        };
+        explained.is_overridden = is_in_force(overridden);
+        explained.limit_from = Some(match &explained.window {
+            _ if explained.is_overridden => LimitSource::Override,
+            _ if is_in_force(valued) => LimitSource::LimitFor,
+            Some(_) if terms.limit != limited.usual.limit => LimitSource::Schedule,
+            _ => LimitSource::Limit,
+        });
         let now = || date;
         let around = self.circumstances(&now);
         // A rule that does not apply is explained by itself: it is not the first of its group.

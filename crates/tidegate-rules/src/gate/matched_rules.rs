@@ -246,12 +246,14 @@ pub(super) fn part<'p>(
         None => around.overrides.of(rule, &key, || (around.now)()),
         Some(_) => None,
     };
-    let of_rule = force.limit(id).now(&terms.limit)?;
+    let mut of_rule = force.limit(id).now(&terms.limit)?;
+    if limited.candidate_for.is_none() {
+        of_rule = around.overrides.limit_of_value(rule, &key, of_rule, around.now);
+    }
     let limit = match found {
         None => of_rule,
         Some(found) => match found.instead((around.now)()) {
-            None => found.limit(&terms.limit, of_rule, (around.now)()),
-            Some(Instead::Limit(limit)) => found.limit(&limit, of_rule, (around.now)()),
+            None | Some(Instead::Limit(_)) => found.in_place_of(of_rule, (around.now)()),
             Some(Instead::Allow) => return Some(MatchedRule::Exempt(terms.mode)),
             Some(Instead::Deny) => return Some(MatchedRule::Denied(terms.mode)),
         },

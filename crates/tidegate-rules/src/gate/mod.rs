@@ -21,6 +21,7 @@ mod limits;
 mod matched_rules;
 mod meter;
 mod overridden;
+mod override_set;
 mod override_warning;
 mod overrides;
 mod overriding;
@@ -47,10 +48,11 @@ use tidegate_core::{
 pub use admission::{Admission, Binding, HeldPermit};
 pub use batch::{Batch, Stretch};
 pub use charges::Charges;
-pub use explain::{Explanation, Match, RuleExplained};
+pub use explain::{Explanation, LimitSource, Match, RuleExplained};
 pub use meter::{RuleCounts, ShadowCounts};
+pub use override_set::{OverrideId, OverrideSet};
 pub use override_warning::{OverrideWarning, PutOverride};
-pub use overrides::{Instead, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, Override, OverrideError};
+pub use overrides::{IdleOverride, Instead, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, Override, OverrideError};
 pub use pinned::PinnedPolicy;
 pub use rule_key::{RuleKey, RuleKeyError};
 pub use store::GateStore;
@@ -212,6 +214,9 @@ impl GateBuilder {
             unknown: UnknownAttributes::default(),
             dropped_counts: Mutex::default(),
         };
+        // The first policy has no predecessor; its limits of single values come into force with it.
+        let force = inner.force.load_full();
+        inner.overrides.follow(&Policy::default(), &force, inner.calendar.now(), || ());
         Ok(Gate { inner: Arc::new(inner) })
     }
 }
@@ -287,9 +292,9 @@ impl Gate {
             meters.push(known.map_or_else(Arc::default, |id| Arc::clone(&old.meters[id as usize])));
         }
         let store = old.store.going_on_as(store);
-        self.inner.overrides.keep_those_of(&old.policy, &policy, self.inner.calendar.now());
         let force = Arc::new(InForce { policy, store, limits: limits.into(), meters: meters.into() });
-        self.inner.force.store(force.clone());
+        let put_in_force = || self.inner.force.store(force.clone());
+        self.inner.overrides.follow(&old.policy, &force, self.inner.calendar.now(), put_in_force);
         force.store.store().forget_refusals();
         let dropped = &self.inner.dropped_counts;
         dropped.lock().unwrap_or_else(PoisonError::into_inner).extend(old.take_dropped_counts());

@@ -18,6 +18,7 @@ mod faulty;
 mod groups;
 mod in_code;
 mod keys;
+mod limit_for;
 mod matching;
 mod permits;
 mod random;

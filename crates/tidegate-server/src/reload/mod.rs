@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-pub(crate) use file::{read_regular, write_whole};
+pub(crate) use file::{read_regular, replace_whole, write_whole};
 pub(crate) use look::{Look, Watched};
 pub(crate) use reports::ReportListener;
 

@@ -11,6 +11,7 @@
 pub(super) mod choice;
 mod forgetting;
 mod key;
+mod limit_for;
 mod params;
 mod zones;
 

@@ -46,11 +46,13 @@ impl Valid<'_> {
             mode: mode.unwrap_or_default(),
         };
         let schedule = self.schedule(&text.schedule, &usual);
+        let limit_for = self.limit_for(text, key.as_ref(), &usual);
         limit.and(cost).and(max_wait).and(mode)?;
         Some(Box::new(Limited {
             key: key?,
             usual,
             schedule: schedule?,
+            limit_for: limit_for?,
             candidate_for: None,
             candidates: Vec::new(),
             on_store_failure: on_store_failure?,

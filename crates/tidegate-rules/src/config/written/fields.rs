@@ -17,13 +17,14 @@ const fn field(name: &'static str, example: &'static str) -> Field {
 }
 
 /// The fields of a table `[[rule]]`. Only `name` is required, with one of `limit` and `decision`.
-pub(super) const RULE: [Field; 20] = [
+pub(super) const RULE: [Field; 21] = [
     field("name", "\"login\""),
     field("when", "{ path = \"/api/{*rest}\" }"),
     field("unless", "{ path = \"/healthz\" }"),
     field("group", "\"plan\""),
     field("key", "[\"ip\"]"),
     field("limit", "\"10/s burst 20\""),
+    field("limit_for", "{ \"ana\" = \"50/m\" }"),
     field("mode", "\"shadow\""),
     field("candidate_for", "\"login\""),
     field("decision", "\"allow\""),

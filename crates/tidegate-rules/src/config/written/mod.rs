@@ -44,6 +44,8 @@ pub(crate) struct RuleText {
     pub(crate) group: Option<Written<String>>,
     pub(crate) key: Option<Vec<Written<String>>>,
     pub(crate) limit: Option<Written<String>>,
+    /// Values of the key, each with its limit.
+    pub(crate) limit_for: Vec<(Written<String>, Written<String>)>,
     pub(crate) mode: Option<Written<String>>,
     pub(crate) candidate_for: Option<Written<String>>,
     pub(crate) decision: Option<Written<String>>,
@@ -95,6 +97,10 @@ impl RuleText {
         for ConditionText { attribute, any_of } in self.when.iter_mut().chain(&mut self.unless) {
             put(&mut attribute.span);
             any_of.iter_mut().for_each(|pattern| put(&mut pattern.span));
+        }
+        for (value, limit) in &mut self.limit_for {
+            put(&mut value.span);
+            put(&mut limit.span);
         }
         let lists = self.key.iter_mut().chain(&mut self.trusted).flatten();
         let texts = [

@@ -94,6 +94,7 @@ impl Reader {
                 "group" => text.group = self.text(field, value),
                 "key" => text.key = self.texts(field, value),
                 "limit" => text.limit = self.text(field, value),
+                "limit_for" => text.limit_for = self.limit_for(field, value),
                 "mode" => text.mode = self.text(field, value),
                 "candidate_for" => text.candidate_for = self.text(field, value),
                 "decision" => text.decision = self.text(field, value),
@@ -158,6 +159,37 @@ impl Reader {
             }
         }
         names
+    }
+
+    /// Reads the limits of single values of a key. A value with a dot needs quotes, as `a.b` is a table in a table.
+    fn limit_for(&mut self, field: Field, value: &TomlValue<'_>) -> Vec<(Written<String>, Written<String>)> {
+        let remedy = format!("write limit_for = {}", field.example);
+        let Some(table) = self.table(value, field.name, &remedy) else { return Vec::new() };
+        let mut each = Vec::new();
+        for (name, limit) in table {
+            let of = Written { value: name.get_ref().clone().into_owned(), span: name.span() };
+            match limit.get_ref() {
+                DeValue::String(text) => {
+                    each.push((of, Written { value: text.clone().into_owned(), span: limit.span() }));
+                }
+                DeValue::Table(_) => {
+                    let what = format!(
+                        "limit_for: {0:?} is followed by a dot; write the whole value in quotes, as in \"{0}.x\" = \"50/m\"",
+                        of.value
+                    );
+                    self.complain(of.span, what);
+                }
+                other => {
+                    let what = format!(
+                        "limit_for: the limit of {:?} is {}; write a limit in quotes, as in \"50/m\"",
+                        of.value,
+                        kind_of(other)
+                    );
+                    self.complain(limit.span(), what);
+                }
+            }
+        }
+        each
     }
 
     /// Reads the windows of a schedule, in the order of the file.

@@ -19,7 +19,7 @@ use std::fmt;
 
 use tidegate::{Decision, Limit, Verdict};
 use tidegate_rules::{
-    Admission, Explanation, Match, Mode, OnMissing, OnRepeated, RuleExplained, StaticVerdict,
+    Admission, Explanation, LimitSource, Match, Mode, OnMissing, OnRepeated, RuleExplained, StaticVerdict,
 };
 
 use super::spans::{number, span};
@@ -239,13 +239,15 @@ fn key(explained: &RuleExplained) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the end of the current limit, if a schedule changes it.
+/// Returns the source of the current limit, and its end if a schedule changes it.
 ///
 /// Empty for a rule whose limit never changes.
 fn schedule(explained: &RuleExplained) -> String {
     let until = explained.changes_at.map(|date| format!(" until {}", date::written(date)));
     let until = until.unwrap_or_default();
     match &explained.window {
+        _ if explained.limit_from == Some(LimitSource::Override) => ", by an override".to_owned(),
+        _ if explained.limit_from == Some(LimitSource::LimitFor) => ", by limit_for".to_owned(),
         Some(window) => format!("{until}, by the schedule: {window}"),
         None => until,
     }

@@ -17,6 +17,7 @@ use hyper::{Request, StatusCode, Uri};
 use tidegate_support::at_once;
 
 use super::link::Link;
+use super::operator::Conditions;
 use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
@@ -27,7 +28,6 @@ use super::{
 use crate::engine::Engine;
 use crate::front::Scope;
 use crate::permit::Lease;
-use crate::precondition::Precondition;
 
 /// The longest URI, in bytes.
 pub(super) const MAX_URI_BYTES: usize = 2 << 10;
@@ -70,8 +70,8 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     }
     let asked = asked(&head, body, link).await;
     let named = match &asked {
-        Ok((route, _)) if route.needs_admin() => operator::precondition(&head.headers),
-        _ => Ok(Precondition::default()),
+        Ok((route, _)) if route.needs_admin() => Conditions::read(&head.headers, link.peer()),
+        _ => Ok(Conditions::default()),
     };
     let decided = match &asked {
         Ok((Route::Auth, query)) => Some(auth::decide(&head.headers, query, &link.worker.engine)),
@@ -83,7 +83,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     let replied = match (asked, decided) {
         (_, Some(decided)) => Box::pin(auth::reply(decided, &mut headers, link)).await,
         (Ok((route, body)), _) if route.needs_admin() => {
-            operator::change(route, body, named, &mut headers, &link.worker.engine).await
+            Box::pin(operator::change(route, body, named, &mut headers, &link.worker.engine)).await
         }
         (Ok((route, body)), _) if route.is_awaited(&link.worker.engine) => {
             // Its future is much larger; boxed, it does not enlarge that of replies from memory.

@@ -31,7 +31,11 @@ pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     page.number("tidegate_rules_rejected_total", rejected, status.rejected);
     let wrong = "1 while the file is invalid and the previous rules are in force.";
     page.number("tidegate_rules_rejected", wrong, status.wrong.is_some().into());
-    page.number("tidegate_overrides", "Overrides in force.", gate.overrides().len() as u64);
+    page.number(
+        "tidegate_overrides",
+        "Overrides in force.",
+        (gate.overrides().len() - gate.idle_overrides().len()) as u64,
+    );
     let free = "Requests that were allowed because no rule applied.";
     page.number("tidegate_unmatched_total", free, gate.unmatched());
     let denied = "Requests that were denied because no enforced rule applied.";
