@@ -10,15 +10,20 @@
 use std::fmt;
 use std::time::Duration;
 
-use tidegate_core::{Algorithm, Ask, Cost, Limit, LimitBuilder, Ticks, WindowMode};
+use tidegate_core::{
+    Algorithm, Ask, CalendarPeriods, Cost, DAY, Limit, LimitBuilder, Ticks, Timestamp, WindowMode,
+};
 
 use super::bid::{Bid, Target};
 use super::key::letter;
 use super::pack::Pack;
-use super::{TICKS, span};
+use super::{TICKS, Time, span};
 
 /// The largest count that a script can add without loss, with room for one more of that size.
 const MOST_COUNTED: u64 = 1 << 52;
+
+/// The first microsecond after the representable time: a period that ends then admits nothing.
+const AFTER_LAST: u64 = u64::MAX / TICKS + 1;
 
 /// An error: a Redis server cannot support the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +91,9 @@ pub(crate) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
         {
             refused(Why::TooFast)
         }
-        (Algorithm::FixedWindow, [_, _, _, most, _]) if most > MOST_COUNTED => refused(Why::CountTooLarge),
+        (Algorithm::FixedWindow | Algorithm::Calendar, [_, _, _, most, _]) if most > MOST_COUNTED => {
+            refused(Why::CountTooLarge)
+        }
         (Algorithm::SlidingWindow, [amount, width, slots, _, _]) if is_too_fast(amount, width * slots) => {
             refused(Why::TooFast)
         }
@@ -101,7 +108,8 @@ pub(crate) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
             | Algorithm::SlidingLog
             | Algorithm::SlidingWindow
             | Algorithm::Pacer
-            | Algorithm::Concurrency,
+            | Algorithm::Concurrency
+            | Algorithm::Calendar,
             _,
         ) => Ok(*limit),
         _ => refused(Why::UnknownAlgorithm),
@@ -141,6 +149,8 @@ pub(crate) fn longest_use(limit: &Limit) -> Ticks {
         (Algorithm::Pacer, [interval, _, most, warm_up, _]) => {
             span(interval.saturating_add(most).saturating_add(warm_up))
         }
+        // A zone's clock is set back by less than a day, which makes a period longer.
+        (Algorithm::Calendar, _) => Ticks::saturating_from(limit.time_to_full() + DAY),
         (_, [_, period, ..]) => span(period),
     }
 }
@@ -149,7 +159,7 @@ pub(crate) fn longest_use(limit: &Limit) -> Ticks {
 ///
 /// The numbers of several debts are concatenated in one argument; the other algorithms have an argument for each ask.
 /// `others` is the argument so far; it stays empty for other algorithms than buckets.
-pub(super) fn pack_take(bid: &Bid, others: Vec<u8>) -> Vec<u8> {
+pub(super) fn pack_take(bid: &Bid, time: Time, others: Vec<u8>) -> Vec<u8> {
     let (target, limit, ask) = (&bid.target, &bid.target.limit, bid.ask);
     let (cost, max_wait, numbers) = (ask.cost.get(), ask.max_wait.get(), limit.numbers());
     let pack = match limit.algorithm() {
@@ -162,7 +172,7 @@ pub(super) fn pack_take(bid: &Bid, others: Vec<u8>) -> Vec<u8> {
             pack.text(&bid.permit_name())
         }
         // Any cost above the limit is equally too large.
-        _ => pack_counter(limit, cost.min(numbers[0] + 1)),
+        _ => pack_counter(limit, time, cost.min(numbers[0] + 1)),
     };
     pack.into_bytes()
 }
@@ -175,7 +185,7 @@ pub(super) fn holders_letter(target: &Target) -> u8 {
 
 /// Encodes an adjustment of a debt or a count. Costs beyond the largest count are capped: the result is the same for
 /// any of them.
-pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pack {
+pub(super) fn pack_adjustment(limit: &Limit, time: Time, cost: Cost, is_charge: bool) -> Pack {
     match limit.algorithm() {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => {
             let [_, interval, capacity, max_debt, _] = limit.numbers();
@@ -187,7 +197,7 @@ pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pac
         Algorithm::Pacer if is_charge => pack_pace(limit, cost.get(), 0),
         // A refund cannot exceed the largest count.
         Algorithm::Pacer => pack_priced_pace(limit, pace_price(limit, cost.get()).min(u64::MAX.into()), 0),
-        _ => pack_counter(limit, cost.get().min(2 * MOST_COUNTED)),
+        _ => pack_counter(limit, time, cost.get().min(2 * MOST_COUNTED)),
     }
 }
 
@@ -237,9 +247,12 @@ impl Debt {
     }
 }
 
-/// Encodes a window, a log or slots. The layout of each is that of `unpack` in its file. The last number is always that
-/// of the units.
-fn pack_counter(limit: &Limit, units: u64) -> Pack {
+/// Encodes a window, a calendar, a log or slots. The layout of each is that of `unpack` in its file. The last number is always that
+/// of the units, but for a calendar: it has the layout of a window and then the boundaries of its periods.
+fn pack_counter(limit: &Limit, time: Time, units: u64) -> Pack {
+    if let Some(periods) = limit.periods() {
+        return pack_calendar(limit, &periods, time, units);
+    }
     let [first, second, third, fourth, fifth] = limit.numbers();
     match limit.algorithm() {
         Algorithm::FixedWindow => {
@@ -251,6 +264,28 @@ fn pack_counter(limit: &Limit, units: u64) -> Pack {
             pack.flag(fourth == 1).number(fifth).number(units)
         }
     }
+}
+
+/// Encodes a calendar. The script chooses the period by its own clock. That clock may be a period from this one, so it
+/// gets the period before this one and two later ones.
+fn pack_calendar(limit: &Limit, periods: &CalendarPeriods, time: Time, units: u64) -> Pack {
+    let [amount, _, _, most, _] = limit.numbers();
+    let longest = periods.longest_period();
+    let pack = Pack::new(letter(limit.algorithm())).number(amount).micros(longest.get()).flag(false);
+    let pack = pack.number(most).number(units);
+    let micros = |at: Timestamp| at.ticks() / TICKS;
+    let end_of = |at: Option<Timestamp>| periods.period_at(at?).map(|period| period.end);
+    let boundaries = match periods.period_at(time.expected()) {
+        Some(present) => {
+            let before = periods.period_at(present.start.saturating_sub(span(1)));
+            let (next, later) = (end_of(Some(present.end)), end_of(end_of(Some(present.end))));
+            let [next, later] = [next, later].map(|end| end.map_or(AFTER_LAST, micros));
+            let before = before.map_or(0, |before| micros(before.start));
+            [before, micros(present.start), micros(present.end), next, later]
+        }
+        None => [0, AFTER_LAST, AFTER_LAST, AFTER_LAST, AFTER_LAST],
+    };
+    boundaries.into_iter().fold(pack, Pack::number)
 }
 
 /// Returns the price of one permit of a pacer in intervals, in the units of its savings. With warm-up it is even,

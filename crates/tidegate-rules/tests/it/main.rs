@@ -6,6 +6,7 @@ mod accepted;
 mod adjusting;
 mod all_or_none;
 mod batches;
+mod calendars;
 mod candidates;
 mod candidates_beside;
 mod changed_numbers;
