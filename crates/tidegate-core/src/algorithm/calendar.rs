@@ -51,8 +51,8 @@ impl Windows for CalendarPeriods {
     }
 
     fn whole_end_after(&self, now: Timestamp) -> Option<Timestamp> {
-        let period = self.period_at(now)?;
-        if period.start == now { Some(period.end) } else { self.end_after(period.end) }
+        let end = self.end_after(now)?;
+        if self.begins_at(now) { Some(end) } else { self.end_after(end) }
     }
 
     fn begin_of(&self, now: Timestamp) -> Timestamp {

@@ -195,9 +195,8 @@ impl LimitError {
     pub(super) fn of_numbers(draft: &LimitBuilder, problem: Problem) -> LimitError {
         let text = match draft.rate {
             WrittenRate::Per { amount, period } => format!("{amount} per {period:?} {}", draft.algorithm),
-            WrittenRate::Calendar { .. } | WrittenRate::Unlimited => {
-                format!("{} {}", draft.rate, draft.algorithm)
-            }
+            WrittenRate::Calendar { .. } => format!("{} {}", draft.rate, draft.algorithm),
+            WrittenRate::Unlimited => draft.algorithm.to_string(),
         };
         LimitError { text, place: 0..0, what: problem.as_str().to_owned() }
     }

@@ -177,7 +177,9 @@ impl<'a> Reader<'a> {
                 None if Field::OPTIONS.iter().any(|(_, name, _)| *name == word.text) => {
                     draft = self.option(draft, &word)?;
                 }
-                None if zone.is_none() => zone = Some(read_zone(&word, time_zone)?),
+                None if zone.is_none() => {
+                    zone = Some(read_zone(&word, self.words.as_slice().first(), time_zone)?);
+                }
                 None => return word.wrong(unknown_in_calendar(word.text)),
             }
         }
@@ -299,14 +301,20 @@ fn calendar_unit(text: &str) -> Option<CalendarUnit> {
     })
 }
 
-/// Reads a time zone. A word that is probably a setting is answered with that setting.
-fn read_zone(word: &Word<'_>, time_zone: &FindZone<'_>) -> Parsed<TimeZone> {
+/// Reads a time zone. A word that is probably a setting is answered with that setting, and a name in two words with the
+/// name that they make.
+fn read_zone(word: &Word<'_>, next: Option<&Word<'_>>, time_zone: &FindZone<'_>) -> Parsed<TimeZone> {
     time_zone(word.text).or_else(|what| {
         let is_near = |known: &&str| !word.text.contains('/') && distance(word.text, known) <= 2;
-        match [FROM, "max-debt"].into_iter().find(is_near) {
-            Some(_) => word.wrong(unknown_in_calendar(word.text)),
-            None => word.wrong(format!("\"{}\" {what}", word.text.escape_debug())),
+        if [FROM, "max-debt"].into_iter().any(|known| is_near(&known)) {
+            return word.wrong(unknown_in_calendar(word.text));
         }
+        let of_two = |next: &Word<'_>| time_zone(&format!("{}_{}", word.text, next.text)).ok();
+        if let Some((next, zone)) = next.and_then(|next| Some((next, of_two(next)?))) {
+            let what = format!("\"{} {}\" is no time zone; write \"{zone}\"", word.text, next.text);
+            return Err(Wrong { place: word.place.start..next.place.end, what });
+        }
+        word.wrong(format!("\"{}\" {what}", word.text.escape_debug()))
     })
 }
 

@@ -235,6 +235,13 @@ impl CalendarPeriods {
         Some(Timestamp::from_ticks(begin?)..Timestamp::from_ticks(end?))
     }
 
+    /// Returns true if a period begins at exactly this instant of a store.
+    pub(crate) fn begins_at(&self, at: Timestamp) -> bool {
+        let seconds =
+            i64::try_from(at.ticks() / PER_SECOND).map_or(i64::MAX, |seconds| seconds + STORE_EPOCH);
+        at.ticks() % PER_SECOND == 0 && self.period_of(seconds).start == seconds
+    }
+
     /// Returns the beginning of the period of a local time.
     fn start_of(&self, local: i64) -> i64 {
         let day = local.div_euclid(DAY);
@@ -468,6 +475,13 @@ mod tests {
         let first = years.from_day_of_year(7, 1).unwrap().period_at(Timestamp::EPOCH).unwrap();
         assert_eq!(first, Timestamp::EPOCH..Timestamp::from_ticks(182 * 86_400 * PER_SECOND));
         assert_eq!(years.period_at(Timestamp::LAST), None);
+        // One that began before the epoch is cut there, and does not begin there.
+        assert!(
+            years.begins_at(Timestamp::EPOCH)
+                && years.begins_at(Timestamp::from_ticks(366 * 86_400 * PER_SECOND))
+        );
+        assert!(!years.from_day_of_year(7, 1).unwrap().begins_at(Timestamp::EPOCH));
+        assert!(!years.begins_at(Timestamp::from_ticks(1)));
         let unknown = years.in_zone(TimeZone::of_digest(9));
         let now = Timestamp::from_ticks(77);
         assert_eq!(unknown.period_at(now), Some(now..now.saturating_add(years.nominal())));

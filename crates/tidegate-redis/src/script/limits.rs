@@ -10,20 +10,15 @@
 use std::fmt;
 use std::time::Duration;
 
-use tidegate_core::{
-    Algorithm, Ask, CalendarPeriods, Cost, DAY, Limit, LimitBuilder, Ticks, Timestamp, WindowMode,
-};
+use tidegate_core::{Algorithm, Ask, CalendarPeriods, Cost, DAY, Limit, LimitBuilder, Ticks, WindowMode};
 
 use super::bid::{Bid, Target};
 use super::key::letter;
 use super::pack::Pack;
-use super::{TICKS, Time, span};
+use super::{EPOCH, TICKS, Time, span};
 
 /// The largest count that a script can add without loss, with room for one more of that size.
 const MOST_COUNTED: u64 = 1 << 52;
-
-/// The first microsecond after the representable time: a period that ends then admits nothing.
-const AFTER_LAST: u64 = u64::MAX / TICKS + 1;
 
 /// An error: a Redis server cannot support the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -273,19 +268,12 @@ fn pack_calendar(limit: &Limit, periods: &CalendarPeriods, time: Time, units: u6
     let longest = periods.longest_period();
     let pack = Pack::new(letter(limit.algorithm())).number(amount).micros(longest.get()).flag(false);
     let pack = pack.number(most).number(units);
-    let micros = |at: Timestamp| at.ticks() / TICKS;
-    let end_of = |at: Option<Timestamp>| periods.period_at(at?).map(|period| period.end);
-    let boundaries = match periods.period_at(time.expected()) {
-        Some(present) => {
-            let before = periods.period_at(present.start.saturating_sub(span(1)));
-            let (next, later) = (end_of(Some(present.end)), end_of(end_of(Some(present.end))));
-            let [next, later] = [next, later].map(|end| end.map_or(AFTER_LAST, micros));
-            let before = before.map_or(0, |before| micros(before.start));
-            [before, micros(present.start), micros(present.end), next, later]
-        }
-        None => [0, AFTER_LAST, AFTER_LAST, AFTER_LAST, AFTER_LAST],
-    };
-    boundaries.into_iter().fold(pack, Pack::number)
+    // A period that began before the epoch of the script has a negative beginning.
+    let seconds = i64::try_from(time.expected().ticks() / TICKS / 1_000_000 + EPOCH).unwrap_or(i64::MAX);
+    let present = periods.period_of(seconds);
+    let (before, next) = (periods.period_of(present.start - 1), periods.period_of(present.end));
+    let boundaries = [before.start, present.start, present.end, next.end, periods.period_of(next.end).end];
+    boundaries.into_iter().fold(pack, |pack, at| pack.signed((at - EPOCH.cast_signed()) * 1_000_000))
 }
 
 /// Returns the price of one permit of a pacer in intervals, in the units of its savings. With warm-up it is even,
