@@ -43,6 +43,7 @@ mod gate;
 mod http_parts;
 mod index;
 mod key;
+mod limit_text;
 mod normalized;
 mod policy;
 mod rule;
@@ -62,6 +63,7 @@ pub use gate::{
 #[cfg(feature = "http")]
 pub use http_parts::HttpParts;
 pub use key::{Grouping, OnMissing, OnRepeated};
+pub use limit_text::parse_limit;
 #[doc(hidden)]
 pub use normalized::plain_host;
 pub use policy::{NamedZone, Policy};

@@ -381,6 +381,7 @@ pub(crate) fn fitting_a_cell(limit: &Limit) -> &'static str {
         Algorithm::FixedWindow => {
             "a token-bucket, or a fixed-window that is aligned to the epoch, of at least 3ms and less than 16777216 units"
         }
+        Algorithm::Calendar => "a token-bucket, or a calendar of less than 8388608 units",
         _ => "a token-bucket, leaky-bucket or fixed-window",
     }
 }

@@ -102,6 +102,7 @@ pub(super) const fn letter(algorithm: Algorithm) -> u8 {
         Algorithm::SlidingLog => b'g',
         Algorithm::SlidingWindow => b's',
         Algorithm::Pacer => b'p',
+        Algorithm::Calendar => b'k',
         // The library may get more algorithms; `supports` rejects them.
         _ => b'c',
     }

@@ -49,7 +49,7 @@ pub(crate) use unreadable::Unreadable;
 
 #[cfg(doc)]
 use tidegate_core::Decision;
-use tidegate_core::{Ticks, Timestamp};
+use tidegate_core::{Clock as _, SystemClock, Ticks, Timestamp};
 
 /// The number of ticks in a microsecond. A tick is a sixteenth of a nanosecond.
 const TICKS: u64 = 16_000;
@@ -82,6 +82,14 @@ pub(crate) enum Time {
 }
 
 impl Time {
+    /// Returns the time that the script will probably read, by the clock of this machine.
+    fn expected(self) -> Timestamp {
+        match self {
+            Time::Server => SystemClock::new().now(),
+            Time::Given(now) => now,
+        }
+    }
+
     /// Returns the arguments that select the clock. They are the last two arguments of a script, in the format of the
     /// reply to `TIME`. The server's clock needs none.
     fn arguments(self) -> Vec<Vec<u8>> {

@@ -63,7 +63,7 @@ pub(super) enum Job {
 pub(super) enum Kind {
     /// A time at which a debt is repaid: token bucket and leaky bucket.
     Debt,
-    /// A count with the end of its window.
+    /// A count with the end of its window: fixed window and calendar.
     Window,
     /// A sorted set of running totals by time.
     Log,
@@ -83,7 +83,7 @@ impl Kind {
     pub(super) const fn of(algorithm: Algorithm) -> Kind {
         match algorithm {
             Algorithm::TokenBucket | Algorithm::LeakyBucket => Kind::Debt,
-            Algorithm::FixedWindow => Kind::Window,
+            Algorithm::FixedWindow | Algorithm::Calendar => Kind::Window,
             Algorithm::SlidingLog => Kind::Log,
             Algorithm::SlidingWindow => Kind::Slots,
             Algorithm::Pacer => Kind::Pace,

@@ -7,6 +7,7 @@ mod adjusting;
 mod all_limits;
 mod all_or_none;
 mod batches;
+mod calendars;
 mod candidates;
 mod candidates_beside;
 mod changed_numbers;

@@ -13,6 +13,7 @@ use super::super::window::window;
 use super::super::written::{RuleText, WindowText, Written};
 use super::Valid;
 use super::choice::{FAILURES, MODES, WHEN_FULL, is_one_of};
+use crate::limit_text::parse_limit;
 use crate::policy::NamedZone;
 use crate::rule::{Limited, RuleParams, Schedule};
 use crate::schedule::{MAX_WINDOWS, Timetable};
@@ -102,9 +103,7 @@ impl Valid<'_> {
 
     /// Parses a limit. The complaint marks the part of the text that is wrong, not the whole value.
     pub(super) fn limit(&mut self, written: &Written<String>) -> Option<Limit> {
-        written
-            .value
-            .parse()
+        parse_limit(&written.value)
             .map_err(|error: LimitError| {
                 let place = error.place();
                 let span = if place.is_empty() { written.span.clone() } else { self.within(written, place) };

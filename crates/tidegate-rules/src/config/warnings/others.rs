@@ -185,8 +185,10 @@ fn is_stricter(other: &Limited, limited: &Limited) -> bool {
     match strict.algorithm() {
         // The burst, and the interval in which a token refills.
         Algorithm::TokenBucket => few[0] <= many[0] && few[1] >= many[1],
-        // The amount. The period and the alignment or slots are the same.
-        Algorithm::FixedWindow | Algorithm::SlidingLog => few[0] <= many[0] && few[1..3] == many[1..3],
+        // The amount. The period and the alignment or slots, or the unit, the first day and the zone are the same.
+        Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::Calendar => {
+            few[0] <= many[0] && few[1..3] == many[1..3]
+        }
         Algorithm::SlidingWindow => few[0] <= many[0] && few[1..4] == many[1..4],
         // The concurrency limit, and the lease after which a permit expires.
         Algorithm::Concurrency => few[0] <= many[0] && few[1] >= many[1],

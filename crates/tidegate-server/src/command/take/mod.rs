@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use tidegate::Limit;
+use tidegate_rules::parse_limit;
 use tidegate_support::{ceil_ms, duration};
 
 use super::failure::Failure;
@@ -83,7 +83,7 @@ impl Take {
 
     /// Returns the words of `TG.TAKE`. An invalid limit is rejected here, before the server is called.
     fn request(&self) -> Result<Vec<Vec<u8>>, Failure> {
-        self.limit.parse::<Limit>()?;
+        parse_limit(&self.limit)?;
         let mut words = vec![b"TG.TAKE".to_vec(), self.key.as_bytes().to_vec()];
         let mut add = |name: &str, value: &str| words.extend([name.into(), value.into()]);
         add("LIMIT", &self.limit);

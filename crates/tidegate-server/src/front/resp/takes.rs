@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::{Algorithm, Ask, DynamicAsk, Limit, LimitBuilder, PreparedLimit};
+use tidegate_rules::parse_limit;
 use tidegate_support::RecentCache;
 
 use super::fields::{decided, throttled};
@@ -243,5 +244,5 @@ fn throttle_limit([burst, count, period]: ThrottleNumbers) -> Result<Limit, Stri
 /// Parses a limit.
 fn limit_of(text: &[u8]) -> Result<Limit, String> {
     let text = std::str::from_utf8(text).map_err(|_| format!("ERR the limit is no text: {}", echo(text)))?;
-    text.parse().map_err(|error| format!("ERR {error}"))
+    parse_limit(text).map_err(|error| format!("ERR {error}"))
 }

@@ -5,6 +5,7 @@ mod admit_wrong;
 mod auth;
 mod batch;
 mod bounds;
+mod calendars;
 mod connections;
 mod dialects;
 mod explain;
