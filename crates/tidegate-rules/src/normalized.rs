@@ -143,14 +143,15 @@ impl Slots {
     pub(crate) fn see<'a>(&self, attributes: &'a Attributes<'_>) -> NormalizedRequest<'a> {
         let mut values = SmallVec::new();
         let mut last_of_several: Vec<(Slot, usize)> = Vec::new();
-        let mut has_unknown = false;
+        let mut unknown = 0;
         for (name, value) in attributes.each() {
-            let known = if self.bits & name_bit(name) == 0 { None } else { self.values.get(name) };
+            let bit = name_bit(name);
+            let known = if self.bits & bit == 0 { None } else { self.values.get(name) };
             let (slot, plain) = match known {
                 Some(KnownName::Used(slot, plain)) => (Slot::Value(*slot), plain),
                 Some(KnownName::Declared) => continue,
                 None => {
-                    has_unknown |= !is_well_known(name);
+                    unknown |= if is_well_known(name) { 0 } else { bit };
                     continue;
                 }
             };
@@ -171,7 +172,7 @@ impl Slots {
             }
         }
         let (ip, grouping) = (attributes.address(), attributes.grouping);
-        NormalizedRequest { ip, grouping, values, last_of_several, has_unknown }
+        NormalizedRequest { ip, grouping, values, last_of_several, unknown }
     }
 }
 
@@ -194,8 +195,8 @@ pub(crate) struct NormalizedRequest<'a> {
     values: SmallVec<[(Slot, Cow<'a, [u8]>); FEW]>,
     /// The index of the last value of each attribute with several values.
     last_of_several: Vec<(Slot, usize)>,
-    /// True if the request has an attribute that no rule uses, and that is neither declared nor well known.
-    has_unknown: bool,
+    /// The bits of the names that no rule uses, and that are neither declared nor well known.
+    unknown: u64,
 }
 
 /// Returns true for the attributes that frontends provide. A request may have them although no rule uses them.
@@ -217,9 +218,10 @@ impl NormalizedRequest<'_> {
         self.ip
     }
 
-    /// Returns true if the request has an attribute that no rule uses, and that is neither declared nor well known.
-    pub(crate) fn has_unknown(&self) -> bool {
-        self.has_unknown
+    /// Returns a bit for each attribute that no rule uses, and that is neither declared nor well known. Two names may share
+    /// a bit.
+    pub(crate) fn unknown(&self) -> u64 {
+        self.unknown
     }
 
     /// Returns the minimum size of the groups in which the address is counted.

@@ -5,7 +5,7 @@
 //! | `!ana` | ingress annotations, CODEOWNERS, shells | `unless = { user = "ana" }` |
 //! | `/users/:id`, `/users/<id>` | Express, Rails, Flask | `/users/{id}` |
 //! | `/api/**` | Ant patterns, gitignore | `/api/{*rest}` |
-//! | `^/api/.*`, `~ ^/api`, `(a\|b)` | nginx, Envoy, HAProxy | `/api/{*rest}`, a list |
+//! | `^/api/.*`, `~ ^/api`, `(a\|b)` | nginx, Envoy | `/api/{*rest}`, a list |
 //!
 //! Most of these would parse as patterns that match nothing, so each is an error. A backslash before a punctuation
 //! character makes it an ordinary one, for values that look like such a notation.

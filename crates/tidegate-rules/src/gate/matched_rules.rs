@@ -149,8 +149,8 @@ impl<'p> MatchedRules<'p> {
     ) {
         let policy = &force.policy;
         let seen = policy.see(attributes);
-        if seen.has_unknown() {
-            around.unknown.note(policy, attributes);
+        if seen.unknown() != 0 {
+            around.unknown.note(seen.unknown(), policy, attributes);
         }
         let applying = policy.applying(&seen);
         for id in &applying {

@@ -17,13 +17,19 @@ const MAX_NAMES: usize = u64::BITS as usize;
 /// The maximum length of a name that is kept, in bytes. Names in rules are not longer.
 const MAX_NAME_BYTES: usize = 128;
 
+/// Of so many requests whose names have bits that were seen before, one is examined: two names may share a bit.
+const EXAMINED: u64 = 64;
+
 /// The number of requests with unknown attributes, and the names of these.
 ///
 /// The names are a hash table of constant size, whose entries are written once: a request with a name that is known here
-/// takes no lock. When it is full, further names are only counted.
+/// takes no lock. When it is full, further names are only counted. Most requests cost one count and one bit test: names
+/// are compared if a bit is new, and once in [`EXAMINED`] requests.
 #[derive(Debug)]
 pub(super) struct UnknownAttributes {
     requests: AtomicU64,
+    /// The bits of all names that were examined.
+    seen: AtomicU64,
     names: [OnceLock<Box<str>>; MAX_NAMES],
     count: AtomicUsize,
     /// The entries that were reported: a bit for each.
@@ -34,6 +40,7 @@ impl Default for UnknownAttributes {
     fn default() -> UnknownAttributes {
         UnknownAttributes {
             requests: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
             names: [const { OnceLock::new() }; MAX_NAMES],
             count: AtomicUsize::new(0),
             reported: AtomicU64::new(0),
@@ -42,14 +49,23 @@ impl Default for UnknownAttributes {
 }
 
 impl UnknownAttributes {
-    /// Counts a request that has unknown attributes, and keeps their names. A policy without rules uses no attribute at
-    /// all, so nothing is counted under it.
-    #[cold]
-    pub(super) fn note(&self, policy: &Policy, attributes: &Attributes<'_>) {
+    /// Counts a request that has unknown attributes with these bits, and keeps their names. A policy without rules uses no
+    /// attribute at all, so nothing is counted under it.
+    #[inline]
+    pub(super) fn note(&self, bits: u64, policy: &Policy, attributes: &Attributes<'_>) {
         if policy.rules().is_empty() {
             return;
         }
-        self.requests.fetch_add(1, Ordering::Relaxed);
+        let before = self.requests.fetch_add(1, Ordering::Relaxed);
+        if bits & !self.seen.load(Ordering::Relaxed) != 0 || before.is_multiple_of(EXAMINED) {
+            self.examine(bits, policy, attributes);
+        }
+    }
+
+    /// Keeps the names of unknown attributes, if there is room.
+    #[cold]
+    fn examine(&self, bits: u64, policy: &Policy, attributes: &Attributes<'_>) {
+        self.seen.fetch_or(bits, Ordering::Relaxed);
         if self.count.load(Ordering::Relaxed) < MAX_NAMES {
             attributes.each().filter(|(name, _)| !policy.knows(name)).for_each(|(name, _)| self.keep(name));
         }
@@ -105,19 +121,31 @@ mod tests {
     fn each_unknown_name_is_reported_once_and_at_most_so_many_are() {
         let policy = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '1/s'\n").unwrap();
         let unknown = UnknownAttributes::default();
-        unknown.note(&Policy::default(), &Attributes::new().set("none", "x"));
+        let note = |policy: &Policy, request: &Attributes<'_>| {
+            unknown.note(policy.see(request).unknown(), policy, request);
+        };
+        note(&Policy::default(), &Attributes::new().set("none", "x"));
         for turn in 0..3 {
             for name in ["usr", "plan"] {
-                unknown.note(&policy, &Attributes::new().set(name, "x").path("/").set("header.x", "y"));
+                note(&policy, &Attributes::new().set(name, "x").path("/").set("header.x", "y"));
             }
             let expected: &[&str] = if turn == 0 { &["plan", "usr"] } else { &[] };
             assert_eq!(unknown.take(&policy), expected);
         }
         assert_eq!(unknown.requests(), 6);
-        for number in 0..1000 {
-            unknown.note(&policy, &Attributes::new().set(format!("n{number}"), "x"));
+        note(&policy, &Attributes::new().set("n".repeat(MAX_NAME_BYTES + 1), "x"));
+        assert_eq!((unknown.take(&policy).len(), unknown.requests()), (0, 7));
+        // Names of one length with one first letter have one bit, so most of them are found in examined requests.
+        for _ in 0..EXAMINED {
+            note(&policy, &Attributes::new().set("n1", "x"));
         }
-        unknown.note(&policy, &Attributes::new().set("n".repeat(MAX_NAME_BYTES + 1), "x"));
-        assert_eq!((unknown.take(&policy).len(), unknown.requests()), (MAX_NAMES - 2, 1007));
+        for _ in 0..EXAMINED {
+            note(&policy, &Attributes::new().set("n2", "x"));
+        }
+        assert_eq!(unknown.take(&policy), ["n1", "n2"]);
+        for number in 0..100 * EXAMINED {
+            note(&policy, &Attributes::new().set(format!("n{number}"), "x"));
+        }
+        assert_eq!((unknown.take(&policy).len(), unknown.requests()), (MAX_NAMES - 4, 7 + 102 * EXAMINED));
     }
 }
