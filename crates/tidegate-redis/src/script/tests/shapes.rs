@@ -268,15 +268,15 @@ fn a_calendar_period_is_chosen_by_the_clock_of_the_server_and_clocks_too_far_apa
     let mut server = Server::start(Flavour::Redis7);
     let (limit, key) = (limit("5/day calendar"), Key::new("ana"));
     let subject = Subject::new("user", &key, &limit);
-    let hours = |hours: u64| Time::Given(Timestamp::after_epoch(hours * tidegate_core::HOUR));
-    let mut ask = |client: u64, there: u64| {
+    let hours = |hours: u32| Time::Given(Timestamp::after_epoch(hours * tidegate_core::HOUR));
+    let mut ask = |client: u32, there: u32| {
         let mut call = take(bids(&[(subject, Ask::ONE)]), hours(client));
         let clock = call.arguments.len() - 2;
         call.arguments.splice(clock.., hours(there).arguments());
         let (decisions, _) = decided(server.run(&call)?, &[(subject, Ask::ONE)]).expect("a readable answer");
         Ok::<_, String>((decisions[0].remaining(), decisions[0].reset_after()))
     };
-    let left = |hours: u64| hours * tidegate_core::HOUR;
+    let left = |hours: u32| hours * tidegate_core::HOUR;
     // From the last hour of the tenth day on, by clients whose clocks are up to a day behind or ahead.
     assert_eq!(ask(239, 239), Ok((4, left(1))));
     assert_eq!(ask(240, 239), Ok((3, left(1))));
