@@ -132,7 +132,7 @@ fn request(key: &str, ask: Ask) -> Json {
 }
 
 /// Returns a body about the key of the rule, with more members.
-fn of_key(key: &str, more: Json) -> Json {
+fn of_key(key: &str, more: &Json) -> Json {
     let mut body = json!({ "rule": "judged", "key": { "user": key } });
     let more = more.as_object().cloned().unwrap_or_default();
     body.as_object_mut().expect("an object").extend(more);
@@ -156,7 +156,7 @@ impl RuleFront for RuleOverHttp {
 
     fn peek(&mut self, key: &str, ask: Ask) -> Answer {
         let more = json!({ "cost": ask.cost.get(), "max_wait_ms": ms(ask.max_wait) });
-        json_answer(&self.post("/v1/peek", &of_key(key, more))).0
+        json_answer(&self.post("/v1/peek", &of_key(key, &more))).0
     }
 
     fn adjust(&mut self, key: &str, adjustment: Adjustment) -> Adjusted {
@@ -164,12 +164,12 @@ impl RuleFront for RuleOverHttp {
             Adjustment::Charge(cost) => json!(cost.get()),
             Adjustment::Refund(cost) => Json::from(-i64::try_from(cost.get()).unwrap_or(i64::MAX)),
         };
-        let answer = self.post("/v1/adjust", &of_key(key, json!({ "amount": amount })));
+        let answer = self.post("/v1/adjust", &of_key(key, &json!({ "amount": amount })));
         adjusted(answer["adjusted"].as_str().unwrap_or_else(|| panic!("not adjusted: {answer}")))
     }
 
     fn reset(&mut self, key: &str) {
-        let answer = self.post("/v1/reset", &of_key(key, json!({})));
+        let answer = self.post("/v1/reset", &of_key(key, &json!({})));
         assert!(answer["reset"].is_boolean(), "{answer}");
     }
 

@@ -229,7 +229,7 @@ fn what_names_no_key_of_an_enforced_rule_says_what_to_send() {
         let mut with_amount = body.clone();
         with_amount["amount"] = json!(1);
         for (path, body) in [("/v1/peek", &body), ("/v1/adjust", &with_amount), ("/v1/reset", &body)] {
-            desk.post(path, body).is_problem_of(&format!("{path} {body}"), status, said);
+            desk.post(path, body).is_problem_of(format!("{path} {body}"), status, said);
         }
     }
     for (path, body, said) in [
