@@ -58,7 +58,8 @@ pub use gate::{
     Admission, Batch, Binding, Charges, Explanation, Gate, GateBuilder, GateStore, HeldPermit, IdleOverride,
     Instead, LimitSource, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override,
     OverrideError, OverrideId, OverrideSet, OverrideWarning, PinnedPolicy, Prepared, PutOverride, RuleCounts,
-    RuleExplained, RuleKey, RuleKeyError, ShadowCounts, Stretch, SystemCalendar, UnsupportedPolicy, WallClock,
+    RuleExplained, RuleKey, RuleKeyError, ShadowCounts, Stretch, SystemCalendar, UnsupportedPolicy,
+    WallClock,
 };
 #[cfg(feature = "http")]
 pub use http_parts::HttpParts;

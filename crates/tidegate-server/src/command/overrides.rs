@@ -17,7 +17,7 @@ const PATH: &str = "/v1/overrides";
 const ABOUT: &str = "\
 List and change overrides of a running server
 
-An override gives one key of a rule another limit, exempts it or denies it, until a time. Without a subcommand the overrides in force \
+An override gives one key of a rule another limit, exempts it or denies it, until a time or without an end. Without a subcommand the overrides in force \
 are listed. A change needs a server with a token, which is read from TIDEGATE_TOKEN, or from the file of --token-file.";
 
 /// The examples at the end of the help text.
@@ -26,6 +26,7 @@ Examples:
   tidegate override
   tidegate override put login user=ana --limit 50/m --for 2h
   tidegate override put api ip=192.0.2.7 --deny --for 1d
+  tidegate override put api ip=192.0.2.9 --deny --until never
   tidegate override remove login user=ana";
 
 /// List and change overrides of a running server
@@ -52,7 +53,7 @@ enum Change {
         /// Length, as in 2h
         #[arg(long = "for", value_name = "TIME", required_unless_present = "until")]
         span: Option<String>,
-        /// End, as in 2026-11-11T08:00:00Z
+        /// End, as in 2026-11-11T08:00:00Z, or never
         #[arg(long, value_name = "DATE", conflicts_with = "span")]
         until: Option<String>,
         /// Replace another override of the key
@@ -137,7 +138,7 @@ fn list(server: &CalledServer, is_json: bool) -> Result<(), Failure> {
     }
     let mut table = Table::new(["RULE", "KEY", "INSTEAD", "UNTIL"]);
     for one in all {
-        table.row([text(&one["rule"]), key(&one["key"]), instead(one), text(&one["until"])]);
+        table.row([text(&one["rule"]), key(&one["key"]), instead(one), end(one)]);
     }
     print_line(table);
     Ok(())
@@ -152,7 +153,7 @@ fn put(server: &CalledServer, body: &Value, replace: bool, is_json: bool) -> Res
     let one = &reply.json;
     print_line(match is_json {
         true => reply.text.clone(),
-        false => format!("{}: {} until {}", key(&one["key"]), instead(one), text(&one["until"])),
+        false => format!("{}: {} until {}", key(&one["key"]), instead(one), end(one)),
     });
     Ok(())
 }
@@ -178,6 +179,11 @@ fn key(parts: &Value) -> String {
     let parts = parts.as_object().into_iter().flatten();
     let parts: Vec<_> = parts.map(|(name, value)| format!("{name}={}", text(value).escape_debug())).collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(" ") }
+}
+
+/// Returns the end of an override.
+fn end(one: &Value) -> String {
+    one["until"].as_str().unwrap_or("never").to_owned()
 }
 
 /// Returns what is in place of the rule's limit.

@@ -2,6 +2,8 @@
 //!
 //! Both are arrays of maps, with the members of `/v1/top` and `/v1/overrides`.
 
+use std::collections::BTreeSet;
+
 use tidegate_rules::Instead;
 
 use super::reply::{Replies, echo, saturated};
@@ -63,10 +65,12 @@ pub(super) fn overrides(call: &mut Call<'_, '_>) -> CommandResult {
         }
         (Some(word), ..) => return Err(format!("ERR unexpected '{}'; write [RULE name]", echo(word))),
     }
+    let gate = call.worker.engine.gate();
+    let idle: BTreeSet<_> = gate.idle_overrides().into_iter().map(|idle| idle.one.id()).collect();
     let replies = &mut call.replies;
     replies.array(all.len());
     for one in all {
-        replies.map(5);
+        replies.map(8);
         replies.bulk(b"rule");
         replies.bulk(one.rule.as_bytes());
         replies.bulk(b"key");
@@ -85,7 +89,13 @@ pub(super) fn overrides(call: &mut Call<'_, '_>) -> CommandResult {
         replies.bulk(b"decision");
         text_or_null(replies, decision);
         replies.bulk(b"until");
-        replies.bulk(date::written(one.until).as_bytes());
+        text_or_null(replies, one.until.map(date::written).as_deref());
+        replies.bulk(b"by");
+        text_or_null(replies, one.by.as_deref());
+        replies.bulk(b"at");
+        replies.bulk(date::written(one.at).as_bytes());
+        replies.bulk(b"in_effect");
+        replies.integer(i64::from(!idle.contains(&one.id())));
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ fn the_overrides_are_those_over_http() {
         assert_eq!(desk.talk.ask(message).status, 200);
     };
     put(ana(&json!({"limit": "20/60s", "for": "2h"})));
-    put(json!({"rule": "site", "key": {}, "decision": "deny", "for": "1h"}));
+    put(json!({"rule": "site", "key": {}, "decision": "deny", "until": "never"}));
     let mut client = client(&desk, "3");
     let list = client.say("TG.OVERRIDES");
     let [login, site] = rows(&list) else { panic!("{list:?}") };
@@ -66,6 +66,14 @@ fn the_overrides_are_those_over_http() {
         Some(("ana".into(), "192.0.2.7".into()))
     );
     assert_eq!((site.text("decision"), site.field("limit")), ("deny".to_owned(), Some(&Value::Null)));
+    assert_eq!(
+        (login.field("in_effect"), site.field("until")),
+        (Some(&Value::Integer(1)), Some(&Value::Null))
+    );
+    assert_eq!(
+        json!([login.text("by"), login.text("at")]),
+        json!([http["overrides"][0]["by"], http["overrides"][0]["at"]])
+    );
     assert_eq!(rows(&client.say("TG.OVERRIDES RULE site")).len(), 1);
     assert_eq!(rows(&client.say("TG.OVERRIDES RULE other")).len(), 0);
 }
