@@ -83,7 +83,7 @@ impl State {
             Kind::Unseen => {}
             Kind::Tokens(clear_at) | Kind::Queue(clear_at) => put(clear_at.ticks()),
             Kind::Window(window) | Kind::Period(window) => {
-                [window.end.ticks(), window.count].into_iter().for_each(put)
+                [window.end.ticks(), window.count].into_iter().for_each(put);
             }
             Kind::Log(log) => log.each_word(put),
             Kind::Slots(slots) => slots.each_word(put),

@@ -348,8 +348,7 @@ fn read_first_day(periods: CalendarPeriods, day: &Word<'_>) -> Parsed<CalendarPe
         ),
         CalendarUnit::Week => {
             let word = day.text.to_ascii_lowercase();
-            let is_named = |name: &&str| **name == word || name[..SHORT_DAY] == word;
-            let found = DAYS_OF_WEEK.iter().position(|name| is_named(&name));
+            let found = DAYS_OF_WEEK.iter().position(|name| *name == word || name[..SHORT_DAY] == word);
             let found = found.and_then(|day| periods.from_day_of_week(u8::try_from(day).ok()?));
             (found, format!("\"{shown}\" is no day of the week; write \"monday\" to \"sunday\""))
         }
