@@ -3,7 +3,7 @@
 //! A value is compared with the key of a request, so it has to be in the spelling in which the rule counts. Another
 //! spelling would be a limit that no request has; it is an error with the right spelling as the remedy.
 
-use super::super::written::RuleText;
+use super::super::written::{RuleText, Written};
 use super::Valid;
 use super::choice::shortened;
 use crate::attributes::Attributes;
@@ -25,7 +25,9 @@ impl Valid<'_> {
         if let Some((beyond, _)) = text.limit_for.get(MAX_VALUES) {
             self.complain(&beyond.span, format!("limit_for: has more than {MAX_VALUES} values; use fewer"));
         }
-        let field = text.fields.iter().find(|field| field.value == "limit_for");
+        // A candidate has no limits of single values at all, which is reported with its other fields.
+        let is_own = |field: &&Written<&str>| field.value == "limit_for" && text.candidate_for.is_none();
+        let field = text.fields.iter().find(is_own);
         if let (Some(field), Some(key)) = (field, key.filter(|key| key.parts.len() != 1)) {
             let count = key.parts.len();
             self.complain(
