@@ -85,7 +85,7 @@ mod tests {
     use crate::{Algorithm, Ask, Cost, DAY, HOUR, Limit, LimitBuilder, Predecessor, State, Verdict};
 
     fn limit(amount: u64, periods: CalendarPeriods) -> Limit {
-        LimitBuilder::calendar(amount, periods).build().unwrap()
+        LimitBuilder::calendar(amount, periods).build().expect("a valid limit")
     }
 
     fn at(since_epoch: std::time::Duration) -> Timestamp {

@@ -64,6 +64,7 @@ pub struct IdleOverride {
 ///
 /// The conditions, cost and mode of the rule stay in force; only its limit is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a limit is a value, and an override is rarely anything else")]
 pub enum Instead {
     /// Another limit.
     Limit(Limit),

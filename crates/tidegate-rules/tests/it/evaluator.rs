@@ -124,11 +124,7 @@ fn holds(condition: &Condition, request: &Request, needs_all: bool) -> bool {
         return condition.any_of.contains(&Pattern::Missing);
     };
     let is_one = |value: &&str| condition.any_of.iter().any(|pattern| is_matched(pattern, value));
-    if needs_all {
-        values.iter().all(|value| is_one(value))
-    } else {
-        values.iter().any(|value| is_one(value))
-    }
+    if needs_all { values.iter().all(is_one) } else { values.iter().any(is_one) }
 }
 
 fn matches(rule: &Written, request: &Request) -> bool {
@@ -146,9 +142,9 @@ fn key(rule: &Written, request: &Request) -> Key {
     }
     let parts = rule.key.iter().map(|part| match (values(part), rule.on_repeated) {
         ([], _) => Counted::Missing,
-        ([only], _) => Counted::Value(*only),
-        ([first, ..], "first") => Counted::Value(*first),
-        ([.., last], "last") => Counted::Value(*last),
+        ([only], _) => Counted::Value(only),
+        ([first, ..], "first") => Counted::Value(first),
+        ([.., last], "last") => Counted::Value(last),
         _ => Counted::Repeated,
     });
     let parts: Vec<_> = parts.collect();

@@ -163,7 +163,7 @@ fn one_that_decided_matters_for_one_refill_after_its_end_and_makes_room_when_tha
         let key = api.limited().unwrap().key.key_of_named(&gate.overrides()[0].key).unwrap();
         if has_decided {
             let found = gate.inner.overrides.of(api, &key, || 0).unwrap();
-            found.limit(&limit, LimitInUse::Constant(&of_rule), 0);
+            found.in_place_of(LimitInUse::Constant(&of_rule), 0);
         }
         let matters = |now| gate.inner.overrides.of(api, &key, || now).is_some();
         assert!(matters(until - 1) && !matters(until), "{has_decided}");

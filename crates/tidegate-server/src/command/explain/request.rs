@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
 use serde_json::{Map, Value};
-use tidegate_rules::{Attributes, Policy, Rule};
+use tidegate_rules::{Attributes, Policy};
 use tidegate_support::nearest;
 
 use super::Failure;
