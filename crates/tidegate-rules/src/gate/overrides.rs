@@ -48,6 +48,10 @@ pub struct Override {
 ///
 /// The conditions, cost and mode of the rule stay in force; only its limit is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is copied once per request that is overridden, as a limit is"
+)]
 pub enum Instead {
     /// Another limit.
     Limit(Limit),
