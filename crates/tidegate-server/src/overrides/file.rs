@@ -137,6 +137,7 @@ impl OverridesFile {
     }
 
     /// Locks the file for a change. The lock ends when the result is dropped, or with the process.
+    #[expect(clippy::disallowed_methods, reason = "the system has no lock with a deadline")]
     fn lock(&self) -> Result<File, NotKept> {
         let mut path = self.path.clone().into_os_string();
         path.push(".lock");
