@@ -137,6 +137,10 @@ impl OverridesFile {
     }
 
     /// Locks the file for a change. The lock ends when the result is dropped, or with the process.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a lock of another process has no timeout, and this thread may block"
+    )]
     fn lock(&self) -> Result<File, NotKept> {
         let mut path = self.path.clone().into_os_string();
         path.push(".lock");

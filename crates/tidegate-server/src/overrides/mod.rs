@@ -198,7 +198,7 @@ pub(crate) async fn look(engine: &Arc<Engine>) {
                 true => {
                     let (file, engine) = (file.clone(), engine.clone());
                     let looked = spawn_blocking(move || file.look(&engine, &mut known)).await;
-                    looked.unwrap_or_else(|_| Ok(()))
+                    looked.unwrap_or(Ok(()))
                 }
             }
         }

@@ -128,8 +128,8 @@ impl ReadBack {
     fn change_from(&self, before: &OverrideSet) -> Result<TableChange, NotKept> {
         let field = |one: &tidegate_rules::Override| one.id().encoded().into_bytes();
         let kept: std::collections::BTreeSet<_> = self.set.iter().map(field).collect();
-        let mut change = TableChange::default();
-        change.removed = self.fields.iter().filter(|field| !kept.contains(*field)).cloned().collect();
+        let removed = self.fields.iter().filter(|field| !kept.contains(*field)).cloned().collect();
+        let mut change = TableChange { removed, ..TableChange::default() };
         for one in self.set.iter().filter(|one| before.get(&one.id()) != Some(one)) {
             let json =
                 serde_json::to_vec(&OverrideRecord::from(one)).map_err(|error| NotKept(error.to_string()))?;

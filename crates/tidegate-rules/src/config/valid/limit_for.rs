@@ -44,7 +44,11 @@ impl Valid<'_> {
                 if counted != value.value {
                     let is_ip = key.is_some_and(|key| &*key.parts[0].name == "ip");
                     let is_network = is_ip && value.value.contains('/') && !counted.contains('/');
-                    let networks = if is_network { ", or count by networks with ipv4_prefix or ipv6_prefix" } else { "" };
+                    let networks = if is_network {
+                        ", or count by networks with ipv4_prefix or ipv6_prefix"
+                    } else {
+                        ""
+                    };
                     let what = format!(
                         "limit_for {:?}: is counted as {counted:?}; write that{networks}",
                         shortened(&value.value)
