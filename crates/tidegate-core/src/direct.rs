@@ -493,3 +493,24 @@ impl fmt::Debug for DirectLimiter {
         out.debug_struct("DirectLimiter").field("limit", &self.limit()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Threads meet in the word by chance. Here they do so on every machine.
+    #[test]
+    fn a_change_during_another_one_is_counted() {
+        let (word, was_changed) = (AtomicU64::new(0), Cell::new(false));
+        let now = || {
+            if !was_changed.replace(true) {
+                word.fetch_add(5, Ordering::AcqRel);
+            }
+            Timestamp::EPOCH
+        };
+        let changed = exchange(&word, now, |state, _| *state = Timestamp::from_ticks(state.ticks() + 1));
+        assert_eq!((changed, word.load(Ordering::Acquire)), (Some(()), 6));
+    }
+}
