@@ -170,21 +170,28 @@ impl History {
         for (index, predecessor) in self.before.iter().enumerate() {
             let state = state_of(index, predecessor);
             let until = predecessor.clear_at(&state);
-            if until > now {
-                begun.carried.push(Carried { state: self.carried(index, state, terms), until });
+            let live = (until > now).then_some(state);
+            if let Some(state) = live.and_then(|state| self.carried(index, state, terms)) {
+                begun.carried.push(Carried { state, until });
             }
         }
         begun
     }
 
-    /// Carries the state of one predecessor through those after it to the limit in force.
-    fn carried(&self, from: usize, mut state: State, terms: &AlgorithmParams) -> State {
+    /// Carries the state of one predecessor through those after it to the limit in force. Returns `None` if the algorithm
+    /// has changed since, which carries nothing: the key is then as one never seen, and not one whose state is carried.
+    fn carried(&self, from: usize, mut state: State, terms: &AlgorithmParams) -> Option<State> {
         let mut old = &self.before[from];
+        let algorithm = old.algorithm();
+        let is_same = self.before[..from].iter().all(|between| between.algorithm() == algorithm);
+        if !is_same || terms.algorithm() != algorithm {
+            return None;
+        }
         for new in self.before[..from].iter().rev() {
             state = carry(old.terms(), &state, new.since, new.terms());
             old = new;
         }
-        carry(old.terms(), &state, self.since, terms)
+        Some(carry(old.terms(), &state, self.since, terms))
     }
 
     /// Returns the decision of a live state of the limit in force, as it is reported.
