@@ -52,7 +52,7 @@ fn an_unmatched_request_is_denied_alike_over_every_front() {
         json!({
             "type": "about:blank", "title": "Forbidden", "status": 403, "detail": DETAIL,
             "allowed": false, "limit": null, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
-            "delay_ms": null, "rule": null, "decided_by": "memory",
+            "delay_ms": null, "rule": null, "decided_by": "memory", "limits": [],
         })
     );
     assert_eq!((denied.status, denied.field("retry-after")), (403, None));
