@@ -24,8 +24,9 @@ const MDBOOK: &str = "0.5.4";
 /// The table of contents.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
+/// The preprocessors would rename each `README.md`, but not the links to it.
 const SETTINGS: &str = "[book]\ntitle = \"Tidegate\"\nlanguage = \"en\"\nsrc = \"source\"\n\n\
-    [output.html.playground]\nrunnable = false\n";
+    [build]\nuse-default-preprocessors = false\n\n[output.html.playground]\nrunnable = false\n";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     no_arguments("book", arguments)?;
@@ -36,6 +37,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     stage(&base)?;
     succeed(Command::new(mdbook).arg("build").arg("--dest-dir").arg("html").current_dir(&base))?;
     let html = base.join("html");
+    let start = start_page(&fs::read_to_string(base.join("source/SUMMARY.md")).map_err(Failure::at(&base))?);
+    write(&html.join("index.html"), start.as_bytes())?;
     let dead = dead_links(&html)?;
     dead.iter().for_each(|link| println!("{link}"));
     if !dead.is_empty() {
@@ -134,6 +137,16 @@ fn summary(known: &BTreeSet<String>) -> Result<String, Failure> {
     Ok(summary)
 }
 
+/// Returns a page that leads to the first page of the contents. mdbook copies that page itself to the root, where the
+/// links of a page in a folder lead nowhere.
+fn start_page(summary: &str) -> String {
+    let first = links(summary).next().map_or_else(String::new, |(_, target)| target.replace(".md", ".html"));
+    format!(
+        "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Tidegate</title>\n\
+         <meta http-equiv=\"refresh\" content=\"0; url={first}\">\n<a href=\"{first}\">Tidegate</a>\n"
+    )
+}
+
 /// Returns every relative link of the book that leads to no file, or to no element of a page.
 fn dead_links(html: &Path) -> Result<Vec<String>, Failure> {
     let mut dead = Vec::new();
@@ -189,6 +202,13 @@ mod tests {
             without_folders("docs/a.md", text, &known),
             "[a](b.md#x) [kit](../kit/README.md) and code, `code`.\n"
         );
+    }
+
+    #[test]
+    fn the_start_leads_to_the_first_page() {
+        let page =
+            start_page("# Summary\n\n[Introduction](docs/introduction.md)\n\n- [Install](docs/install.md)\n");
+        assert_eq!(targets(&page).collect::<Vec<_>>(), ["docs/introduction.html"]);
     }
 
     #[test]
