@@ -494,7 +494,7 @@ impl fmt::Debug for DirectLimiter {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use std::cell::Cell;
 
