@@ -40,6 +40,11 @@ pub fn second_allowed(promise: &Promise, then: u64, first: u64, now: u64, second
                 if first_hit { big(now) < big(then) + big(period) } else { then / period == now / period };
             (if same { sum } else { big(second) }) <= big(amount)
         }
+        Promise::Calendar { amount, calendar, .. } => {
+            let periods = calendar.boundaries();
+            let same = periods.number_of(then.into()) == periods.number_of(now.into());
+            (if same { sum } else { big(second) }) <= big(amount)
+        }
         Promise::SlidingLog { amount, period, .. } => {
             let counts = big(now) < big(then) + big(period);
             (if counts { sum } else { big(second) }) <= big(amount)

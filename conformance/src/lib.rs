@@ -2,6 +2,7 @@
 //!
 //! - [`trace`]: the text format of recorded behaviour, and a player; the files are in `traces/`.
 //! - [`promise`]: a limit as plain numbers, from which both the product and the oracle are built.
+//! - [`calendar`]: the periods of a calendar, found by walking.
 //! - [`oracle`]: judges that keep only the list of what was admitted and the written promise. They share no
 //!   code and no formula with the algorithms.
 //! - [`model`]: the textbook token bucket and funnel, to be compared step by step with the one-word form.
@@ -16,6 +17,7 @@
 
 pub mod arm;
 pub mod batch;
+pub mod calendar;
 pub mod clock;
 pub mod extreme;
 mod folder;

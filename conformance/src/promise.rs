@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tidegate::{Algorithm, Alignment, DelayAfter, Limit, LimitBuilder, Pay, WindowMode};
 
+use crate::calendar::{Calendar, PLACES};
 use crate::random::Random;
 
 /// Ticks in a microsecond, in a second and in a day, stated here a second time on purpose.
@@ -26,10 +27,11 @@ pub enum Promise {
     Steady { amount: u64, period: u64, savings: u64, own: bool },
     WarmUp { amount: u64, period: u64, warm_up: u64, cold_factor: u64, own: bool },
     Concurrency { max: u64, lease: u64 },
+    Calendar { amount: u64, calendar: Calendar, max_debt: u64 },
 }
 
 /// The kinds of promise, by name.
-pub const KINDS: [&str; 9] = [
+pub const KINDS: [&str; 10] = [
     "token-bucket",
     "leaky-bucket",
     "fixed-window",
@@ -39,6 +41,7 @@ pub const KINDS: [&str; 9] = [
     "pacer",
     "pacer-warm-up",
     "concurrency",
+    "calendar",
 ];
 
 impl Promise {
@@ -84,6 +87,9 @@ impl Promise {
                     .pay(pay(own))
             }
             Promise::Concurrency { max, lease } => draft(Algorithm::Concurrency, max, lease),
+            Promise::Calendar { amount, calendar, max_debt } => {
+                LimitBuilder::calendar(amount, calendar.periods()).max_debt(max_debt)
+            }
         }
     }
 
@@ -128,6 +134,7 @@ impl Promise {
                     own: random.percent(30),
                 }
             }
+            "calendar" => Promise::Calendar { amount, calendar: random_calendar(random), max_debt: amount },
             _ => Promise::Concurrency { max: random.sized(1, 50), lease: period },
         }
     }
@@ -173,6 +180,11 @@ impl Promise {
                 cold_factor: random.between(1, 7),
                 own: random.percent(50),
             },
+            "calendar" => Promise::Calendar {
+                amount,
+                calendar: random_calendar(random),
+                max_debt: random.between(0, 9),
+            },
             _ => Promise::Concurrency { max: amount, lease: period },
         }
     }
@@ -189,6 +201,7 @@ impl Promise {
             | Promise::Steady { period, .. }
             | Promise::WarmUp { period, .. }
             | Promise::Concurrency { lease: period, .. } => period,
+            Promise::Calendar { calendar, .. } => calendar.usual(),
         }
     }
 
@@ -200,7 +213,8 @@ impl Promise {
             Promise::FixedWindow { amount, .. }
             | Promise::SlidingLog { amount, .. }
             | Promise::SlidingWindow { amount, .. }
-            | Promise::Estimate { amount, .. } => amount,
+            | Promise::Estimate { amount, .. }
+            | Promise::Calendar { amount, .. } => amount,
             Promise::Steady { amount, period, savings, .. } => savings / interval(amount, period) + 1,
             Promise::WarmUp { .. } => 5,
             Promise::Concurrency { max, .. } => max,
@@ -224,6 +238,18 @@ fn span(ticks: u64) -> Duration {
 
 fn pay(own: bool) -> Pay {
     if own { Pay::Own } else { Pay::Next }
+}
+
+/// A calendar of any unit, first day and place.
+fn random_calendar(random: &mut Random) -> Calendar {
+    let unit = random.between(0, 4) as usize;
+    let first_day = match unit {
+        2 => random.between(0, 6),
+        3 => random.pick(&[1, 15, 28, 29, 30, 31]),
+        4 => random.pick(&[1, 6, 31]),
+        _ => 0,
+    };
+    Calendar { unit, first_day: first_day as i64, place: random.pick(&PLACES) }
 }
 
 /// A period from the shortest that this amount may have to a year.

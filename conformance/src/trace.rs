@@ -40,6 +40,7 @@ use std::fmt;
 use tidegate::{Adjustment, Ask, Cost, Limit, Ticks, Verdict};
 
 use crate::arm::Answer;
+use crate::calendar::Place;
 use crate::ticks;
 
 /// A file of steps.
@@ -196,7 +197,7 @@ fn parse_line(mut line: Line<'_>, number: usize, trace: &mut Trace) -> Result<()
     match line.word()? {
         "needs" => trace.steps.push(Step::plain(number, Action::Needs(line.word()?.to_owned()))),
         "limit" => {
-            let limit = line.rest().parse().map_err(|error| format!("{error}"))?;
+            let limit = limit_of(&line.rest())?;
             trace.steps.push(Step::plain(number, Action::Begin(limit)));
         }
         "at" => trace.steps.push(parse_step(line, number)?),
@@ -205,11 +206,17 @@ fn parse_line(mut line: Line<'_>, number: usize, trace: &mut Trace) -> Result<()
     Ok(())
 }
 
+/// Parses a limit, with the time zones of the [places](crate::calendar::Place) of the kit.
+fn limit_of(text: &str) -> Result<Limit, String> {
+    let zone = |name: &str| Place::of_name(name).map(Place::zone);
+    Limit::parse_with(text, zone).map_err(|error| error.to_string())
+}
+
 fn parse_step(mut line: Line<'_>, number: usize) -> Result<Step, String> {
     let at = parse_span(line.word()?)?;
     let verb = line.word()?;
     if verb == "limit" {
-        let action = Action::Change(line.rest().parse().map_err(|error| format!("{error}"))?);
+        let action = Action::Change(limit_of(&line.rest())?);
         return Ok(Step { line: number, at, key: "k".into(), action, expected: None });
     }
     let argument = if verb == "reset" { "" } else { line.word()? };

@@ -96,6 +96,12 @@ pub(crate) fn folders_of_the_system(name: &str) -> Vec<PathBuf> {
     folders.map(|folder| folder.join(name)).collect()
 }
 
+/// Returns a program that `cargo xtask clients` gets, by its path in their folder.
+pub fn client_program(path: &'static str) -> Result<PathBuf, Missing> {
+    let found: Vec<PathBuf> = clients().map(|folder| folder.join(path)).into_iter().collect();
+    first_of(path, &found)
+}
+
 /// Where `cargo xtask clients` leaves what it gets.
 fn clients() -> Option<PathBuf> {
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -31,7 +31,7 @@ pub use any_database::AnyDatabase;
 pub use certificates::Certificates;
 pub use cluster::{Cluster, SLOTS};
 pub use database::Database;
-pub use flavour::{Flavour, Missing};
+pub use flavour::{Flavour, Missing, client_program};
 pub use judge::{Bound, Breach, By, Decided, Judge, Seen};
 pub use mariadb::MariaDb;
 pub use postgres::Postgres;

@@ -4,6 +4,7 @@
 //! same request, to which the same two of them apply, however many there are.
 
 mod admit;
+mod groups;
 mod instructions;
 mod matching;
 mod peer;
@@ -16,8 +17,11 @@ use harness::{Section, Sections};
 
 use self::table::ROUNDS;
 
-const SECTIONS: [Section<()>; 4] = [
+const SECTIONS: [Section<()>; 5] = [
     ("matching", "finding the two rules that apply among 10 to 10,000", |()| Ok(matching::run())),
+    ("groups", "the same with limits in groups, and an admit under one of a hundred members", |()| {
+        Ok(groups::run())
+    }),
     ("admit", "a whole answer of a gate beside one take without rules", |()| Ok(admit::run())),
     ("counts", "instructions and allocations of an admit, by valgrind", |()| instructions::run()),
     ("peer", "a whole answer beside limitador's", |()| Ok(peer::run())),

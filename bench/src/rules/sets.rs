@@ -17,6 +17,8 @@ pub(super) const APPLYING: u64 = 2;
 pub(super) struct Set {
     pub(super) name: &'static str,
     pub(super) goal: &'static str,
+    /// The goal of the set with its limits in a group.
+    pub(super) grouped: &'static str,
     pub(super) what: &'static str,
     /// What is behind the name of the rule with this number, of so many.
     rule: fn(u32, u32) -> String,
@@ -34,6 +36,7 @@ pub(super) const SETS: [Set; 7] = [
     Set {
         name: "paths",
         goal: "rules/paths-1000",
+        grouped: "rules/paths-grouped",
         what: "a path pattern and a method for each",
         rule: |number, _| route(number),
         asks: |number, _| (Resource::Own(number), number),
@@ -41,6 +44,7 @@ pub(super) const SETS: [Set; 7] = [
     Set {
         name: "tenants",
         goal: "rules/tenants-1000",
+        grouped: "rules/tenants-grouped",
         what: "a tenant for each",
         rule: |number, _| counts(&format!("tenant = \"tenant{number:05}\"")),
         asks: |number, _| (Resource::Orders, number),
@@ -48,6 +52,7 @@ pub(super) const SETS: [Set; 7] = [
     Set {
         name: "networks",
         goal: "rules/networks-1000",
+        grouped: "rules/networks-grouped",
         what: "networks that are denied, none of them the request's, and one around all that counts",
         rule: |number, _| if number == 1 { counts("ip = \"10.0.0.0/8\"") } else { denied(number) },
         asks: |number, _| (Resource::Orders, number),
@@ -55,6 +60,7 @@ pub(super) const SETS: [Set; 7] = [
     Set {
         name: "prefixes",
         goal: "rules/prefixes-1000",
+        grouped: "rules/prefixes-grouped",
         what: "a prefix of a key for each",
         rule: |number, _| prefix(number),
         asks: |number, _| (Resource::Orders, number),
@@ -62,6 +68,7 @@ pub(super) const SETS: [Set; 7] = [
     Set {
         name: "same path",
         goal: "rules/same-path-1000",
+        grouped: "rules/same-path-grouped",
         what: "all for one path, a tenant for each",
         rule: |number, _| {
             counts(&format!("path = \"/api/v1/orders/{{id}}\", tenant = \"tenant{number:05}\""))
@@ -71,6 +78,7 @@ pub(super) const SETS: [Set; 7] = [
     Set {
         name: "shop",
         goal: "rules/shop-1000",
+        grouped: "rules/shop-grouped",
         what: "four in ten by path, three by tenant and path, one each denied, by prefix, by list and plan",
         rule: shop,
         // Only those by path are asked for.
@@ -79,6 +87,7 @@ pub(super) const SETS: [Set; 7] = [
     Set {
         name: "grid",
         goal: "rules/grid-1000",
+        grouped: "rules/grid-grouped",
         what: "every path with every tenant, as many paths as tenants: neither alone tells one rule",
         rule: |number, count| {
             let (path, tenant) = (number / side(count), number % side(count));
@@ -91,9 +100,19 @@ pub(super) const SETS: [Set; 7] = [
 impl Set {
     /// So many rules.
     pub(super) fn policy(&self, count: u32) -> Policy {
+        self.made(count, |rule| rule)
+    }
+
+    /// So many rules, of which those with a limit are members of one group, but for the one for everybody.
+    pub(super) fn grouped_policy(&self, count: u32) -> Policy {
+        let is_limit = |rule: &String| rule.contains("\nlimit = ");
+        self.made(count, |rule| if is_limit(&rule) { rule + "\ngroup = 'plan'" } else { rule })
+    }
+
+    fn made(&self, count: u32, of: impl Fn(String) -> String) -> Policy {
         let mut text = format!("[[rule]]\nname = 'all'\nkey = ['ip']\nlimit = '{ROOMY}'\n");
         for number in 1..count {
-            let _ = writeln!(text, "[[rule]]\nname = 'rule{number}'\n{}", (self.rule)(number, count));
+            let _ = writeln!(text, "[[rule]]\nname = 'rule{number}'\n{}", of((self.rule)(number, count)));
         }
         Policy::from_toml(&text).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }

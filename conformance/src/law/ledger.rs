@@ -49,14 +49,19 @@ impl Ledger {
             let refunds: i128 =
                 self.refunds.iter().filter(|(at, _)| within(*at)).map(|(_, units)| units).sum();
             // After a changed limit a fixed window may end off the new grid: the one behind it is cut short.
-            let lasting = if kind == "fixed-window" { 2 * self.longest_period } else { 0 };
+            let lasting = match kind {
+                "fixed-window" => 2 * self.longest_period,
+                // No period is longer than four of the shortest.
+                "calendar" => 8 * self.longest_period,
+                _ => 0,
+            };
             let excused = |at: i128| within(at) || (at < start && at + lasting >= start);
             let excuses = self.excuses.iter().filter(|at| excused(**at)).count() as i128;
             let span = end - start;
             let promised = match kind {
                 "token-bucket" | "leaky-bucket" => self.burst * (1 + excuses) + span.max(0) / self.interval,
                 // A step may land right before a boundary: on either side of it there is a burst.
-                "fixed-window" => self.burst * (span.max(0) / self.period + 2 + 2 * excuses),
+                "fixed-window" | "calendar" => self.burst * (span.max(0) / self.period + 2 + 2 * excuses),
                 "sliding-log" | "sliding-window" if span < self.period => self.burst * (1 + excuses),
                 "sliding-window-estimate" if span < self.period => 2 * self.burst * (1 + excuses),
                 _ => return Ok(()),

@@ -11,12 +11,14 @@ use crate::keeper::{Keeper, judged};
 use crate::promise::{Promise, TEN_YEARS};
 use crate::random::Random;
 use crate::ticks;
+pub use boundaries::boundaries_are_exact;
 pub use giving_back::giving_back_is_safe;
 pub use several::{Asked, never_interfere};
 
 use ledger::Ledger;
 use promises::unit_of;
 
+mod boundaries;
 mod giving_back;
 mod ledger;
 pub(crate) mod promises;
@@ -170,7 +172,7 @@ impl<K: Keeper> History<K> {
     fn excuse_forgetting(&mut self) {
         if self.keeper.forgets() && self.latest - self.now > OUT_OF_ORDER {
             self.latest = self.now;
-            if self.kind == "fixed-window" {
+            if matches!(self.kind, "fixed-window" | "calendar") {
                 self.ledger.excuse(self.real);
             }
         }

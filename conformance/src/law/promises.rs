@@ -16,6 +16,9 @@ pub(crate) fn lower(promise: &Promise) -> Option<Promise> {
         Promise::FixedWindow { amount, period, first_hit, max_debt } if amount > 1 => {
             Promise::FixedWindow { amount: amount - 1, period, first_hit, max_debt }
         }
+        Promise::Calendar { amount, calendar, max_debt } if amount > 1 => {
+            Promise::Calendar { amount: amount - 1, calendar, max_debt }
+        }
         Promise::SlidingLog { amount, period, count_denied } if amount > 1 => {
             Promise::SlidingLog { amount: amount - 1, period, count_denied }
         }
@@ -39,7 +42,8 @@ pub(crate) fn raise(promise: &Promise) -> Option<Promise> {
         Promise::FixedWindow { amount, .. }
         | Promise::SlidingLog { amount, .. }
         | Promise::SlidingWindow { amount, .. }
-        | Promise::Estimate { amount, .. } => *amount += 1,
+        | Promise::Estimate { amount, .. }
+        | Promise::Calendar { amount, .. } => *amount += 1,
         Promise::Concurrency { max, .. } => *max += 1,
         Promise::Steady { .. } | Promise::WarmUp { .. } => return None,
     }
@@ -56,6 +60,7 @@ pub(crate) fn unit_of(promise: &Promise) -> u64 {
         Promise::SlidingWindow { period, slots, .. } => period / slots,
         Promise::FixedWindow { period, .. } | Promise::SlidingLog { period, .. } => period / 2,
         Promise::Estimate { period, .. } => period / 3,
+        Promise::Calendar { calendar, .. } => calendar.usual() / 2,
         Promise::Concurrency { lease, .. } => lease / 2,
     }
 }
@@ -73,6 +78,9 @@ pub(super) fn bounds(promise: &Promise) -> (i128, i128, i128) {
         | Promise::Steady { amount, period, .. }
         | Promise::WarmUp { amount, period, .. } => (burst, interval(amount, period).into(), period.into()),
         Promise::Concurrency { lease, .. } => (burst, lease.into(), lease.into()),
+        Promise::Calendar { amount, calendar, .. } => {
+            (burst, interval(amount, calendar.usual()).into(), calendar.shortest().into())
+        }
     }
 }
 
@@ -93,6 +101,7 @@ pub(super) fn longest_wait(promise: &Promise, units: u64) -> u128 {
             let behind = u128::from(period.max(OUT_OF_ORDER));
             u128::from(period) + behind + 2 * u128::from(period / slots) + 64
         }
+        Promise::Calendar { calendar, .. } => 2 * u128::from(calendar.longest()),
         Promise::Estimate { period, .. } => 2 * u128::from(period) + u128::from(period.max(OUT_OF_ORDER)),
         Promise::Concurrency { lease, .. } => u128::from(lease) + u128::from(OUT_OF_ORDER),
         Promise::Steady { .. } | Promise::WarmUp { .. } => u128::MAX,

@@ -78,6 +78,9 @@ pub fn of(promise: &Promise) -> Box<dyn Oracle> {
         Promise::WarmUp { amount, period, warm_up, cold_factor, own } => {
             Box::new(pace::WarmUp::new(amount, period, warm_up, cold_factor, own))
         }
+        Promise::Calendar { amount, calendar, .. } => {
+            Box::new(window::PerPeriod { amount: amount.into(), periods: calendar.boundaries() })
+        }
         Promise::Concurrency { max, .. } => Box::new(in_flight::InFlight { max: max.into() }),
     }
 }

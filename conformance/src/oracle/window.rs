@@ -1,6 +1,7 @@
 //! Windows, by their promise: so many per window, or in every trailing one.
 
 use super::{Admitted, Oracle};
+use crate::calendar::Boundaries;
 
 fn now_or_never(passes: bool) -> Option<i128> {
     passes.then_some(0)
@@ -32,6 +33,25 @@ impl Oracle for Fixed {
             let within = |action: &&Admitted| action.asked.div_euclid(self.period) == window;
             admitted.iter().filter(within).map(|action| action.units).sum()
         };
+        now_or_never(counted + units <= self.amount)
+    }
+
+    fn is_possible(&self, _: &[Admitted], _: i128, units: i128, _: i128) -> bool {
+        units <= self.amount
+    }
+}
+
+/// At most `amount` per period of a calendar.
+pub(super) struct PerPeriod {
+    pub(super) amount: i128,
+    pub(super) periods: Boundaries,
+}
+
+impl Oracle for PerPeriod {
+    fn delay(&self, admitted: &[Admitted], now: i128, units: i128) -> Option<i128> {
+        let period = self.periods.number_of(now);
+        let within = |action: &&Admitted| self.periods.number_of(action.asked) == period;
+        let counted: i128 = admitted.iter().filter(within).map(|action| action.units).sum();
         now_or_never(counted + units <= self.amount)
     }
 

@@ -218,6 +218,7 @@ pub(super) fn full_refill(promise: &Promise) -> Option<u64> {
         Promise::FixedWindow { period, .. } | Promise::SlidingLog { period, .. } => Some(period),
         Promise::SlidingWindow { period, slots, .. } => Some(period + 2 * (period / slots + 1)),
         Promise::Estimate { period, .. } => Some(2 * period),
+        Promise::Calendar { calendar, .. } => Some(calendar.longest()),
         // A debt of a pacer stays as it is, and holders stay as long as their lease.
         Promise::Steady { .. } | Promise::WarmUp { .. } | Promise::Concurrency { .. } => None,
     }

@@ -125,8 +125,8 @@ pub use store::{
     StoreFuture, StoreMeter, Subject, WhenFull, WithoutStore, Zone, ZoneCounts, ZoneError, Zones,
 };
 pub use time::{
-    Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,
-    WallAlignment,
+    CalendarPeriods, CalendarUnit, Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND,
+    SystemClock, Ticks, TimeZone, TimeZoneError, Timestamp, WallAlignment,
 };
 pub use wait::{Acquire, AcquireTracked, Enqueued, Queued, QueuedTracked, TrackedTake, Waited};
 

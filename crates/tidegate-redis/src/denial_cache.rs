@@ -266,7 +266,7 @@ impl KnownDenial {
             _ if self.lasting == Lasting::SameAsk => (ask == self.ask).then(|| self.shortened(now.since(at))),
             Algorithm::TokenBucket => Some(TokenBucket::try_from(self.limit).ok()?.peek(&clear_at, now, ask)),
             Algorithm::LeakyBucket => Some(LeakyBucket::try_from(self.limit).ok()?.peek(&clear_at, now, ask)),
-            Algorithm::FixedWindow => {
+            Algorithm::FixedWindow | Algorithm::Calendar => {
                 let does_not_fit = self.decision.remaining() < ask.cost.get();
                 let is_possible = ask.cost.get() <= self.decision.limit();
                 (does_not_fit && is_possible).then(|| self.shortened(now.since(at)))

@@ -164,10 +164,19 @@ impl Exchange {
     /// Sends a request outside the decisions: it is neither counted nor limited by `max_in_flight`. It has the same
     /// deadline as a decision that begins now. Its callers are background tasks, which retry by themselves.
     pub(crate) async fn ask_beside(&self, question: &Question) -> Result<Answered, Fault> {
+        self.ask_beside_until(question, self.due()).await
+    }
+
+    /// Sends a request outside the decisions, with a deadline of its own.
+    pub(crate) async fn ask_beside_until(
+        &self,
+        question: &Question,
+        due: Instant,
+    ) -> Result<Answered, Fault> {
         let mut callers = Callers::new(Arc::default());
         // No caller waits on this channel; the result is returned instead.
         let (reply, _) = oneshot::channel::<Result<Answered, Fault>>();
-        callers.push(Caller { due: self.due(), reply, permit: None });
+        callers.push(Caller { due, reply, permit: None });
         Ok(self.call(question, &mut callers).await?.0)
     }
 

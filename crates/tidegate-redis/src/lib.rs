@@ -29,6 +29,7 @@
 //! |---|---|
 //! | [`RedisStore`] | the store, which limiters and gates call; fallback, cached denials, start-up |
 //! | [`Options`], [`Url`] | its configuration: deadline, prefix, TLS, Sentinel, Cluster |
+//! | [`OverrideTable`] | overrides of rules, shared by all servers with the same prefix |
 //! | [`Status`] | its availability and counters, for health checks and metrics |
 //! | [`doctor`] | a diagnosis of a deployment: version, eviction, permissions, clocks |
 //!
@@ -49,6 +50,7 @@ mod limits;
 mod link;
 mod open;
 mod options;
+mod overrides;
 mod request_queue;
 mod reset;
 mod returns;
@@ -61,6 +63,7 @@ mod url;
 
 pub use open::OpenError;
 pub use options::Options;
+pub use overrides::{OverrideTable, TableChange, TableRead};
 pub use status::Status;
 pub use store::RedisStore;
 pub use url::{Url, UrlError};

@@ -383,7 +383,7 @@ pub(crate) fn time_by(clock: Option<&Arc<dyn Clock>>) -> Time {
 }
 
 /// Returns the fault for a store that was dropped meanwhile. The request may have been executed.
-fn closed() -> Fault {
+pub(crate) fn closed() -> Fault {
     Fault::Lost("the store was closed".to_owned())
 }
 

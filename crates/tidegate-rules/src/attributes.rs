@@ -28,7 +28,7 @@ pub(crate) const IP: &str = "ip";
 /// The prefix of attributes that are header fields. The rest of the name is case-insensitive.
 const HEADER: &str = "header.";
 
-/// The attributes of one request: names and values, its cost and its max wait.
+/// The attributes of one request: names and values, its cost, its max wait, and the extent of the answer.
 ///
 /// ```
 /// use tidegate::rules::Attributes;
@@ -55,6 +55,8 @@ pub struct Attributes<'a> {
     each: Vec<(Cow<'a, str>, Value<'a>)>,
     pub(crate) cost: Cost,
     pub(crate) max_wait: Option<Duration>,
+    /// True if the answer contains every limit that decided, and not only the binding one.
+    pub(crate) all_limits: bool,
 }
 
 /// The value of an attribute, in bytes.
@@ -247,9 +249,31 @@ impl<'a> Attributes<'a> {
         Attributes { max_wait: Some(longest), ..self }
     }
 
+    /// Asks for every limit that decides about the request: [`Admission::limits`](crate::Admission::limits) then
+    /// contains all of them. By default it contains the binding one alone, which needs no allocation.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate::rules::{Attributes, Gate, Policy};
+    ///
+    /// let text = "[[rule]]\nname = 'second'\nlimit = '10/s'\n[[rule]]\nname = 'hour'\nlimit = '100/h'";
+    /// let gate = Gate::new(Policy::from_toml(text)?, Zone::new(1 << 20))?;
+    /// let rules = |request: &Attributes<'_>| {
+    ///     let answer = gate.admit(request).now()?;
+    ///     Ok::<_, tidegate::StoreError>(answer.limits().map(|limit| limit.rule.to_string()).collect::<Vec<_>>())
+    /// };
+    /// assert_eq!(rules(&Attributes::new())?, ["second"]);
+    /// assert_eq!(rules(&Attributes::new().all_limits())?, ["second", "hour"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn all_limits(self) -> Attributes<'a> {
+        Attributes { all_limits: true, ..self }
+    }
+
     /// Clears all attributes for the next request, and reuses the allocation.
     ///
-    /// The cost, the max wait and the address are reset as well.
+    /// The cost, the max wait, the address and the extent of the answer are reset as well.
     #[must_use]
     pub fn cleared<'b>(mut self) -> Attributes<'b> {
         self.each.clear();
@@ -266,8 +290,8 @@ impl<'a> Attributes<'a> {
         let owned = |(name, Value(value)): (Cow<'a, str>, Value<'a>)| {
             (Cow::Owned(name.into_owned()), Value(Cow::Owned(value.into_owned())))
         };
-        let Attributes { ip, grouping, each, cost, max_wait } = self;
-        Attributes { ip, grouping, each: each.into_iter().map(owned).collect(), cost, max_wait }
+        let Attributes { ip, grouping, each, cost, max_wait, all_limits } = self;
+        Attributes { ip, grouping, each: each.into_iter().map(owned).collect(), cost, max_wait, all_limits }
     }
 
     /// Returns the value of an attribute other than `ip`; the first of several.

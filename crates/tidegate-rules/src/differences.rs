@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::condition::Condition;
 use crate::policy::Policy;
 use crate::rule::{Action, Limited, Mode, Rule, RuleParams, StaticVerdict};
 
@@ -49,6 +50,12 @@ pub fn differences(old: &Policy, new: &Policy) -> Vec<String> {
     let added = new.zones().iter().filter(|zone| old.zones().iter().all(|known| known.name != zone.name));
     lines.extend(added.map(|zone| format!("+ zone {:?}", zone.name)));
     let kept = old.rules().iter().map(Rule::name).filter(|name| after.contains_key(name));
+    if old.unmatched() != new.unmatched() {
+        lines.push(match new.unmatched() {
+            StaticVerdict::Allow => "~ requests to which no rule applies: denied -> allowed".to_owned(),
+            StaticVerdict::Deny => "~ requests to which no rule applies: allowed -> denied".to_owned(),
+        });
+    }
     if !kept.eq(new.rules().iter().map(Rule::name).filter(|name| before.contains_key(name))) {
         lines.push("~ the order of the rules".to_owned());
     }
@@ -93,10 +100,17 @@ fn changes(before: &Policy, old: &Rule, after: &Policy, new: &Rule) -> Option<St
         parts.push(format!("{} -> {}", in_short(old), in_short(new)));
     }
     parts.extend(base_change(base(before, old), base(after, new)));
-    let conditions =
-        |rule: &Rule| rule.conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    if conditions(old) != conditions(new) {
-        parts.push(format!("when {{ {} }} -> {{ {} }}", conditions(old), conditions(new)));
+    for (field, [was, is]) in [
+        ("when", [old, new].map(|rule| conditions(&rule.conditions))),
+        ("unless", [old, new].map(|rule| conditions(&rule.unless))),
+    ] {
+        if was != is {
+            parts.push(format!("{field} {{ {was} }} -> {{ {is} }}"));
+        }
+    }
+    if old.group() != new.group() {
+        let group = |rule: &Rule| rule.group().map_or("none".to_owned(), |group| format!("{group:?}"));
+        parts.push(format!("group {} -> {}", group(old), group(new)));
     }
     let key = |rule: &Rule| rule.key().collect::<Vec<_>>().join(", ");
     if key(old) != key(new) {
@@ -106,6 +120,11 @@ fn changes(before: &Policy, old: &Rule, after: &Policy, new: &Rule) -> Option<St
         parts.extend(limited_changes(old, new));
     }
     (!parts.is_empty()).then(|| format!("~ rule {:?}: {}", new.name(), parts.join("; ")))
+}
+
+/// Formats conditions as in a file, without the braces.
+fn conditions(of: &[Condition]) -> String {
+    of.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Describes the changes of a limit other than its numbers and its key.
@@ -120,6 +139,7 @@ fn limited_changes(old: &Limited, new: &Limited) -> impl Iterator<Item = String>
         (old.zone != new.zone, "another zone: it goes on with the counts that are there, or begins anew"),
         (old.key.grouping != new.key.grouping, "addresses in other groups: their counts begin anew"),
         (old.schedule != new.schedule, "another schedule"),
+        (old.limit_for != new.limit_for, "other limits for single values"),
         (rest(old) != rest(new), "other settings"),
     ];
     changes.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned())
@@ -147,6 +167,11 @@ mod tests {
             ("limit = '1/s'\nmode = 'shadow'", "1/s -> 1/s, in shadow"),
             ("limit = '1/s'\nwhen = { path = '/x' }", "when {  } -> { path = \"/x\" }"),
             (
+                "limit = '1/s'\nunless = { path = '/x', user = { missing = true } }",
+                "unless {  } -> { path = \"/x\", user = { missing = true } }",
+            ),
+            ("limit = '1/s'\ngroup = 'plan'", "group none -> \"plan\""),
+            (
                 "limit = '1/s sliding-log'",
                 "1/s -> 1/s sliding-log; another algorithm: counts are not carried over",
             ),
@@ -173,6 +198,9 @@ mod tests {
         let line = "~ rule \"a\": key [ip] -> [user]: other values are other counts";
         assert_eq!(between(&usual, &by_user), [line]);
         assert!(between(&usual, &usual).is_empty());
+        let deny = format!("[rules]\nunmatched = 'deny'\n{usual}");
+        assert_eq!(between(&usual, &deny), ["~ requests to which no rule applies: allowed -> denied"]);
+        assert_eq!(between(&deny, &usual), ["~ requests to which no rule applies: denied -> allowed"]);
         let both = [&*usual, &*other];
         assert_eq!(between(&both.concat(), &[both[1], both[0]].concat()), ["~ the order of the rules"]);
     }

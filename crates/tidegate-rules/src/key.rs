@@ -197,6 +197,29 @@ impl KeyParts {
         self.parts.iter().map(|part| (&*part.name, self.value(part, seen).map(text))).collect()
     }
 
+    /// Returns the key of these values by name, in the spelling of [`KeyParts::named`]. `None` if the key has other parts,
+    /// or groups addresses otherwise: the same text would mean another client.
+    pub(crate) fn key_of_named(&self, named: &[(String, String)]) -> Option<Key> {
+        if named.len() != self.parts.len() {
+            return None;
+        }
+        let values = self.parts.iter().map(|part| {
+            let (_, value) = named.iter().find(|(name, _)| **name == *part.name)?;
+            self.named_value(part, value)
+        });
+        Some(Key::from_parts(values.collect::<Option<Vec<_>>>()?))
+    }
+
+    /// Returns a value of a part, as it is counted, from its text.
+    fn named_value<'v>(&self, part: &Part, value: &'v str) -> Option<PartValue<'v>> {
+        if part.slot != Slot::Ip {
+            return Some(PartValue::Bytes(value.as_bytes()));
+        }
+        let first = value.split_once('/').map_or(value, |(first, _)| first);
+        let group = self.grouping.group(first.parse().ok()?);
+        (group.to_string() == value).then_some(PartValue::Address(group))
+    }
+
     /// Returns the value of a part as it is counted: the group of the address, the last value under `on_repeated =
     /// "last"`, the first one otherwise.
     #[inline]

@@ -43,6 +43,7 @@ mod gate;
 mod http_parts;
 mod index;
 mod key;
+mod limit_text;
 mod normalized;
 mod policy;
 mod rule;
@@ -54,14 +55,16 @@ pub use condition::Condition;
 pub use config::{PolicyBuilder, PolicyError, RuleBuilder, ScheduleWindow};
 pub use differences::differences;
 pub use gate::{
-    Admission, Batch, Binding, Charges, Explanation, Gate, GateBuilder, GateStore, HeldPermit, Instead,
-    MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
-    OverrideWarning, PinnedPolicy, Prepared, PutOverride, RuleCounts, RuleExplained, ShadowCounts, Stretch,
-    SystemCalendar, UnsupportedPolicy, WallClock,
+    Admission, Batch, Binding, Charges, Explanation, Gate, GateBuilder, GateStore, HeldPermit, IdleOverride,
+    Instead, LimitSource, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override,
+    OverrideError, OverrideId, OverrideSet, OverrideWarning, PinnedPolicy, Prepared, PutOverride, RuleCounts,
+    RuleExplained, RuleKey, RuleKeyError, ShadowCounts, Stretch, SystemCalendar, UnsupportedPolicy,
+    WallClock,
 };
 #[cfg(feature = "http")]
 pub use http_parts::HttpParts;
 pub use key::{Grouping, OnMissing, OnRepeated};
+pub use limit_text::parse_limit;
 #[doc(hidden)]
 pub use normalized::plain_host;
 pub use policy::{NamedZone, Policy};

@@ -57,11 +57,22 @@ impl Slot {
 /// It is built while rules are validated, and is immutable in a policy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slots {
-    values: QuickMap<Box<str>, (u32, Plain)>,
-    /// A bit set of all names. Most names that no rule uses are rejected without hashing.
+    values: QuickMap<Box<str>, KnownName>,
+    /// The number of attributes other than `ip` that rules use.
+    count: u32,
+    /// A bit set of all names. Most names that are not known are rejected without hashing.
     bits: u64,
     /// True if a rule uses the address.
     has_ip: bool,
+}
+
+/// A name that a policy knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KnownName {
+    /// A rule uses the attribute.
+    Used(u32, Plain),
+    /// The attribute is declared, and no rule uses it.
+    Declared,
 }
 
 /// The normalization of a value.
@@ -93,15 +104,34 @@ impl Slots {
             "method" => Plain::Method,
             _ => Plain::AsItIs,
         };
-        let next = self.values.len() as u32;
         let name = canonical(name.into());
         self.bits |= name_bit(&name);
-        Slot::Value(self.values.entry(name.into()).or_insert((next, plain)).0)
+        let known = self.values.entry(name.into()).or_insert(KnownName::Declared);
+        if let KnownName::Used(number, _) = known {
+            return Slot::Value(*number);
+        }
+        let number = self.count;
+        *known = KnownName::Used(number, plain);
+        self.count += 1;
+        Slot::Value(number)
+    }
+
+    /// Adds a declared attribute, which rules may use or not.
+    pub(crate) fn declare(&mut self, name: &str) {
+        let name = canonical(name.into());
+        self.bits |= name_bit(&name);
+        self.values.entry(name.into()).or_insert(KnownName::Declared);
+    }
+
+    /// Returns true if a rule uses the attribute, or it is declared or well known.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.values.contains_key(name) || is_well_known(name)
     }
 
     /// Returns all names in alphabetical order.
     pub(crate) fn names(&self) -> Box<[Box<str>]> {
-        let mut names: Vec<Box<str>> = self.values.keys().cloned().collect();
+        let used = self.values.iter().filter(|(_, known)| **known != KnownName::Declared);
+        let mut names: Vec<Box<str>> = used.map(|(name, _)| name.clone()).collect();
         names.extend(self.has_ip.then(|| IP.into()));
         names.sort_unstable();
         names.into()
@@ -109,16 +139,22 @@ impl Slots {
 
     /// Borrows every value that is normalized already, as nearly all are. Up to six values need no allocation.
     ///
-    /// Cost: one bit test per attribute that no rule uses, one hash per attribute that some rule uses.
+    /// Cost: a bit test and a comparison per attribute that no rule uses, one hash per attribute that some rule uses.
     pub(crate) fn see<'a>(&self, attributes: &'a Attributes<'_>) -> NormalizedRequest<'a> {
         let mut values = SmallVec::new();
         let mut last_of_several: Vec<(Slot, usize)> = Vec::new();
+        let mut unknown = 0;
         for (name, value) in attributes.each() {
-            if self.bits & name_bit(name) == 0 {
-                continue;
-            }
-            let Some((slot, plain)) = self.values.get(name) else { continue };
-            let slot = Slot::Value(*slot);
+            let bit = name_bit(name);
+            let known = if self.bits & bit == 0 { None } else { self.values.get(name) };
+            let (slot, plain) = match known {
+                Some(KnownName::Used(slot, plain)) => (Slot::Value(*slot), plain),
+                Some(KnownName::Declared) => continue,
+                None => {
+                    unknown |= if is_well_known(name) { 0 } else { bit };
+                    continue;
+                }
+            };
             if values.iter().any(|(known, _)| *known == slot) {
                 last_of_several.retain(|(known, _)| *known != slot);
                 last_of_several.push((slot, values.len()));
@@ -135,7 +171,8 @@ impl Slots {
                 Plain::Path => each_spelling(value, |spelling| values.push((slot, spelling))),
             }
         }
-        NormalizedRequest { ip: attributes.address(), grouping: attributes.grouping, values, last_of_several }
+        let (ip, grouping) = (attributes.address(), attributes.grouping);
+        NormalizedRequest { ip, grouping, values, last_of_several, unknown }
     }
 }
 
@@ -158,12 +195,33 @@ pub(crate) struct NormalizedRequest<'a> {
     values: SmallVec<[(Slot, Cow<'a, [u8]>); FEW]>,
     /// The index of the last value of each attribute with several values.
     last_of_several: Vec<(Slot, usize)>,
+    /// The bits of the names that no rule uses, and that are neither declared nor well known.
+    unknown: u64,
+}
+
+/// Returns true for the attributes that frontends provide. A request may have them although no rule uses them.
+pub(crate) fn is_well_known(name: &str) -> bool {
+    match name.as_bytes().first() {
+        Some(b'h') => name == "host" || name.starts_with("header."),
+        Some(b'p') => name == "path",
+        Some(b'm') => name == "method",
+        Some(b'c') => name.starts_with("cookie."),
+        Some(b'q') => name.starts_with("query."),
+        Some(b'i') => name == IP,
+        _ => false,
+    }
 }
 
 impl NormalizedRequest<'_> {
     /// Returns the client address, if the request has one.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         self.ip
+    }
+
+    /// Returns a bit for each attribute that no rule uses, and that is neither declared nor well known. Two names may share
+    /// a bit.
+    pub(crate) fn unknown(&self) -> u64 {
+        self.unknown
     }
 
     /// Returns the minimum size of the groups in which the address is counted.
@@ -179,6 +237,14 @@ impl NormalizedRequest<'_> {
     /// Returns the first value of an attribute, normalized. Keys use it unless a rule says `on_repeated = "last"`.
     pub(crate) fn value(&self, slot: Slot) -> Option<&[u8]> {
         self.values.iter().find(|(of, _)| *of == slot).map(|(_, value)| &**value)
+    }
+
+    /// Returns true if the request does not have an attribute.
+    pub(crate) fn is_missing(&self, slot: Slot) -> bool {
+        match slot {
+            Slot::Ip => self.ip.is_none(),
+            Slot::Value(_) => self.value(slot).is_none(),
+        }
     }
 
     /// Returns the last value of an attribute.

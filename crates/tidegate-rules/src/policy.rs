@@ -3,14 +3,14 @@
 //! A policy is immutable. Its index finds the rules of a request by the values that the request has, so the cost of a
 //! decision depends on the rules that apply and hardly on the number of all rules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::attributes::Attributes;
 use crate::condition::Spellings;
 use crate::index::{Index, RuleId, RuleIds};
 use crate::normalized::{NormalizedRequest, Slots};
-use crate::rule::{Limited, Mode, Rule};
+use crate::rule::{GroupId, Limited, Mode, Rule, StaticVerdict};
 
 /// The maximum number of conditions that are compared to find rules that apply together.
 const MAX_COMPARED: usize = 4_000_000;
@@ -76,10 +76,52 @@ const MAX_COMPARED: usize = 4_000_000;
 ///
 /// 1. Rules with a `decision`, in the order of the file: the first that applies decides, and no limit is evaluated.
 /// 2. Rules with a limit: if all of them allow the request, all are charged; if one denies it, none is. Their order
-///    has no effect.
+///    has no effect, except within a group.
 /// 3. Shadow rules and candidates: they count, and never change the decision.
 ///
-/// A request to which no rule applies is allowed.
+/// Of the rules with one `group` only the first in the file that applies takes part in step 2: the enforced member whose
+/// conditions match, whose `unless` does not, and whose key is complete if it has `on_missing = "skip"`. A member without
+/// conditions is the default, and stands last. Each member is a rule with counts of its own, so a key that changes from
+/// one to another starts with a full quota. Members in shadow mode are measured whenever their own conditions match.
+///
+/// ```
+/// use tidegate::rules::{Attributes, Policy, Gate};
+/// use tidegate::Zone;
+///
+/// let policy = Policy::from_toml(
+///     r#"
+///     [[rule]]
+///     name = "vip"
+///     group = "plan"
+///     when = { plan = "vip" }
+///     key = ["user"]
+///     limit = "100/s"
+///
+///     [[rule]]
+///     name = "anonymous"
+///     group = "plan"
+///     when = { user = { missing = true } }
+///     key = ["ip"]
+///     limit = "1/s"
+///
+///     [[rule]]
+///     name = "everyone-else"
+///     group = "plan"
+///     unless = { path = "/healthz" }
+///     key = ["user"]
+///     limit = "10/s"
+///     "#,
+/// )?;
+/// let gate = Gate::new(policy, Zone::new(1 << 20))?;
+/// let ana = Attributes::new().path("/x").set("user", "ana");
+/// assert_eq!(gate.admit(&ana.clone().set("plan", "vip")).now()?.rule(), Some("vip"));
+/// assert_eq!(gate.admit(&ana).now()?.rule(), Some("everyone-else"));
+/// assert_eq!(gate.admit(&Attributes::new().path("/x")).now()?.rule(), Some("anonymous"));
+/// assert_eq!(gate.admit(&ana.path("/healthz")).now()?.rule(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A request to which no rule applies is allowed, unless the table `[rules]` has `unmatched = "deny"`.
 ///
 /// # Fields of a rule
 ///
@@ -87,6 +129,8 @@ const MAX_COMPARED: usize = 4_000_000;
 /// |---|---|---|
 /// | `name` | letters, digits and `_ - . : /`, at most 128 bytes, unique; counts are kept under it | required |
 /// | `when` | attributes, each with a pattern or a list of patterns: [`Condition`] | every request |
+/// | `unless` | the same; the rule does not apply to requests that meet all of it: [`RuleBuilder::unless`] | none |
+/// | `group` | a name as that of a rule; of rules with one group the first that applies decides | none |
 /// | `key` | a list of at most 8 attributes: [`RuleBuilder::key`] | one count for all requests |
 /// | `limit` | the [text of a limit], such as `"10/s burst 20"` | required without `decision` |
 /// | `decision` | `"allow"` or `"deny"`, in place of a limit: [`StaticVerdict`] | none |
@@ -101,16 +145,23 @@ const MAX_COMPARED: usize = 4_000_000;
 /// | `zone` | the name of a table `[zone.NAME]` of the file, for stores in memory | the gate's store |
 /// | `when_full` | `"share"` or `"forget"`, for keys that find no free cell in a zone: [`WhenFull`] | `"share"` |
 /// | `ipv4_prefix`, `ipv6_prefix` | the prefix length by which a key groups addresses: [`Grouping`] | 32, 64 |
-/// | `trusted` | parts of the key that were verified before: [`RuleBuilder::trusted`] | none |
+/// | `trusted` | attributes of the key and of conditions that were verified before: [`RuleBuilder::trusted`] | none |
 ///
 /// Unless `max_wait` is set, a leaky bucket delays requests by its whole queue, and other algorithms delay none.
 ///
-/// Any other field is an error. A rule with a `decision` has no fields but `name`, `when` and `mode` beside it. A
-/// candidate has no fields but `name`, `limit`, `cost`, `max_wait` and `schedule` beside `candidate_for`; the others
+/// Any other field is an error. A rule with a `decision` has no fields but `name`, `when`, `unless`, `mode` and `trusted`
+/// beside it. A candidate has no fields but `name`, `limit`, `cost`, `max_wait` and `schedule` beside `candidate_for`; the others
 /// are those of its rule.
 ///
 /// A table `[zone.NAME]` has one field: `size`, as in `"16MiB"`, at least `"4KiB"`. A policy has at most 64 zones of
 /// 64 GiB in all, and at most 10,000 rules.
+///
+/// The table `[rules]` has one field: `unmatched`, `"allow"` or `"deny"`: the verdict for requests to which no enforced
+/// rule applies; `"allow"` unless set.
+///
+/// The table `[attributes]` has one field: `names`, a list of at most 1,000 attributes. With it, an attribute of a rule
+/// that is neither in the list nor one of `ip`, `path`, `method`, `host`, `header.NAME`, `cookie.NAME` and `query.NAME` is
+/// an error, because it is probably misspelled.
 ///
 /// [`Condition`]: crate::Condition
 /// [`Grouping`]: crate::Grouping
@@ -120,6 +171,7 @@ const MAX_COMPARED: usize = 4_000_000;
 /// [`RuleBuilder::candidate_for`]: crate::RuleBuilder::candidate_for
 /// [`RuleBuilder::key`]: crate::RuleBuilder::key
 /// [`RuleBuilder::trusted`]: crate::RuleBuilder::trusted
+/// [`RuleBuilder::unless`]: crate::RuleBuilder::unless
 /// [`ScheduleWindow`]: crate::ScheduleWindow
 /// [`StaticVerdict`]: crate::StaticVerdict
 /// [`WhenFull`]: tidegate_core::WhenFull
@@ -134,6 +186,7 @@ pub struct Policy {
     attributes: Box<[Box<str>]>,
     index: Index,
     names: HashMap<Arc<str>, RuleId>,
+    denies_unmatched: bool,
 }
 
 /// A zone that rules can name.
@@ -147,7 +200,12 @@ pub struct NamedZone {
 }
 
 impl Policy {
-    pub(crate) fn new(rules: Vec<Rule>, zones: Vec<NamedZone>, slots: Slots) -> Policy {
+    pub(crate) fn new(
+        rules: Vec<Rule>,
+        zones: Vec<NamedZone>,
+        slots: Slots,
+        unmatched: StaticVerdict,
+    ) -> Policy {
         // A candidate applies when its rule applies, so it is not in the index.
         let conditions = rules.iter().map(|rule| {
             let is_candidate = rule.limited().is_some_and(|limited| limited.candidate_for.is_some());
@@ -156,7 +214,8 @@ impl Policy {
         let index = Index::new(conditions);
         let names = rules.iter().map(|rule| rule.name.clone()).zip(0..).collect();
         let attributes = slots.names();
-        Policy { rules: rules.into(), zones: zones.into(), slots, attributes, index, names }
+        let denies_unmatched = unmatched == StaticVerdict::Deny;
+        Policy { rules: rules.into(), zones: zones.into(), slots, attributes, index, names, denies_unmatched }
     }
 
     /// Returns all rules, in the order of the file.
@@ -167,6 +226,17 @@ impl Policy {
     /// Returns the zones that rules can name.
     pub fn zones(&self) -> &[NamedZone] {
         &self.zones
+    }
+
+    /// Returns the verdict for requests to which no enforced rule applies.
+    #[doc(alias = "default deny")]
+    pub fn unmatched(&self) -> StaticVerdict {
+        if self.denies_unmatched { StaticVerdict::Deny } else { StaticVerdict::Allow }
+    }
+
+    /// Returns true if a rule uses the attribute, or it is declared, or one that frontends provide.
+    pub(crate) fn knows(&self, attribute: &str) -> bool {
+        self.slots.knows(attribute)
     }
 
     /// Returns the names of all attributes that rules use. Other attributes of a request have no effect.
@@ -194,6 +264,9 @@ impl Policy {
 
     /// Returns the rules that apply to a request, in the order of the file, without candidates.
     ///
+    /// All members of a group whose conditions match are returned. Which one of them decides may depend on the time, so
+    /// only a gate chooses.
+    ///
     /// For tests of a policy and for tools. It allocates; a gate uses the index directly.
     ///
     /// ```
@@ -211,7 +284,7 @@ impl Policy {
     }
 
     /// Returns a rule to whose requests more than `most` enforced limits are certain to apply, and the minimum number
-    /// that apply. `None` if there is none, or if the search would take too long.
+    /// that apply. A group counts as one limit. `None` if there is none, or if the search would take too long.
     ///
     /// ```
     /// use tidegate::rules::Policy;
@@ -232,9 +305,12 @@ impl Policy {
         let deciding: Vec<_> = self.rules.iter().filter(decides).collect();
         let mut left = MAX_COMPARED;
         for rule in &enforced {
-            let compared = (enforced.len() + deciding.len()) * (1 + rule.conditions.len());
+            let conditions = rule.conditions.len() + rule.unless.len();
+            let compared = (enforced.len() + deciding.len()) * (1 + conditions);
             left = left.checked_sub(compared)?;
-            let count = enforced.iter().filter(|wide| wide.covers(rule)).count();
+            let mut groups: HashSet<GroupId> = HashSet::new();
+            let mut is_alone = |wide: &Rule| wide.group_id().is_none_or(|group| groups.insert(group));
+            let count = enforced.iter().filter(|wide| wide.covers(rule) && is_alone(wide)).count();
             // If a fixed decision applies to all requests of the rule, no limit is evaluated.
             if count > most && !deciding.iter().any(|wide| wide.covers(rule)) {
                 return Some((rule, count));
@@ -252,11 +328,14 @@ impl Policy {
     pub(crate) fn applying(&self, seen: &NormalizedRequest<'_>) -> RuleIds {
         let mut found = self.index.candidates(seen);
         found.retain(|&mut id| {
-            let (rule, is_any) = (self.rule(id), self.rule(id).reading() == Spellings::Any);
+            let rule = self.rule(id);
+            let reading = rule.reading();
+            let is_any = reading == Spellings::Any;
             // The condition by which the index found a rule matches in one spelling.
             let is_known = |place| is_any && self.index.stands_under(id, place);
             let mut conditions = rule.conditions.iter().enumerate();
-            conditions.all(|(place, condition)| is_known(place) || condition.holds(seen, rule.reading()))
+            conditions.all(|(place, condition)| is_known(place) || condition.holds(seen, reading))
+                && !rule.is_excepted(seen)
         });
         found
     }

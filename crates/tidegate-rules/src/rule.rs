@@ -12,9 +12,12 @@ use crate::attributes::Attributes;
 use crate::condition::{Condition, Spellings};
 use crate::index::RuleId;
 use crate::key::{Grouping, KeyParts, OnMissing, OnRepeated};
+use crate::normalized::NormalizedRequest;
 use crate::schedule::Timetable;
 
 /// A rule: a name, its conditions, and the action for requests that match all of them.
+///
+/// Rules with the same [group](Rule::group) are tried in the order of the file, and the first that applies decides alone.
 ///
 /// All numbers are those outside the schedule unless the name of a method says otherwise.
 ///
@@ -31,8 +34,22 @@ use crate::schedule::Timetable;
 pub struct Rule {
     pub(crate) name: Arc<str>,
     pub(crate) conditions: Box<[Condition]>,
+    /// The rule does not apply to requests that meet all of these, if there are any.
+    pub(crate) unless: Box<[Condition]>,
+    /// Attributes of the key and of conditions that were verified before the request reached Tidegate.
+    pub(crate) trusted: Box<[Box<str>]>,
     pub(crate) action: Action,
     pub(crate) mode: Mode,
+}
+
+/// The number of a group in its policy.
+pub(crate) type GroupId = u32;
+
+/// A group of rules, of which at most one decides about a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) name: Arc<str>,
+    pub(crate) id: GroupId,
 }
 
 /// The action of a rule.
@@ -81,14 +98,14 @@ pub(crate) struct Limited {
     pub(crate) key: KeyParts,
     pub(crate) usual: RuleParams,
     pub(crate) schedule: Schedule,
+    pub(crate) limit_for: LimitFor,
     pub(crate) candidate_for: Option<RuleId>,
     /// The candidates: rules in the policy that would replace this one.
     pub(crate) candidates: Vec<RuleId>,
     pub(crate) on_store_failure: OnStoreFailure,
     pub(crate) when_full: WhenFull,
     pub(crate) zone: Option<Box<str>>,
-    /// Parts of the key that were verified before the request reached Tidegate.
-    pub(crate) trusted: Box<[Box<str>]>,
+    pub(crate) group: Option<Group>,
 }
 
 /// The parameters of a rule at one time.
@@ -108,6 +125,15 @@ pub(crate) struct RuleParams {
 pub(crate) struct Schedule {
     pub(crate) timetable: Timetable,
     /// The parameters of each window of the timetable.
+    pub(crate) terms: Vec<RuleParams>,
+}
+
+/// The limits of single values of a key of one part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LimitFor {
+    /// The values, in the spelling in which the rule counts.
+    pub(crate) values: Vec<Box<str>>,
+    /// The parameters of each: the limit, and the others of the rule outside its schedule.
     pub(crate) terms: Vec<RuleParams>,
 }
 
@@ -138,6 +164,23 @@ impl Rule {
     /// Returns the conditions. The rule applies if all of them match.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
+    }
+
+    /// Returns the conditions of `unless`. The rule does not apply to a request that meets all of them, if there are
+    /// any.
+    #[doc(alias = "not")]
+    #[doc(alias = "except")]
+    pub fn unless(&self) -> &[Condition] {
+        &self.unless
+    }
+
+    /// Returns the name of the group of the rule, if it is in one.
+    ///
+    /// Of the enforced members of a group the first in the file that applies is chosen, and the others do not apply.
+    /// Members in shadow mode are measured whenever their own conditions match, and are never chosen.
+    #[doc(alias = "first match")]
+    pub fn group(&self) -> Option<&str> {
+        self.limited().and_then(|limited| limited.group.as_ref()).map(|group| &*group.name)
     }
 
     /// Returns the mode outside the schedule.
@@ -224,6 +267,19 @@ impl Rule {
         })
     }
 
+    /// Returns the values of its key that have a limit of their own, in the spelling in which the rule counts.
+    pub fn limit_for(&self) -> impl Iterator<Item = (&str, &Limit)> {
+        self.limited().into_iter().flat_map(|limited| {
+            let LimitFor { values, terms } = &limited.limit_for;
+            values.iter().map(|value| &**value).zip(terms.iter().map(|terms| &terms.limit))
+        })
+    }
+
+    /// Returns all limits of the rule: that outside its schedule, then those of the windows and of single values.
+    pub fn limits(&self) -> impl Iterator<Item = &Limit> {
+        self.limited().into_iter().flat_map(|limited| limited.all_terms().map(|terms| &terms.limit))
+    }
+
     /// Returns which spellings of a request have to match the conditions. A limit or a denial applies if any spelling
     /// matches, so an ambiguous spelling cannot bypass it. An exemption requires all spellings to match.
     pub(crate) fn reading(&self) -> Spellings {
@@ -231,6 +287,18 @@ impl Rule {
             Action::Decide(StaticVerdict::Allow) => Spellings::All,
             Action::Decide(StaticVerdict::Deny) | Action::Limit(_) => Spellings::Any,
         }
+    }
+
+    /// Returns the number of the group of the rule, if it is in one.
+    pub(crate) fn group_id(&self) -> Option<GroupId> {
+        self.limited().and_then(|limited| limited.group.as_ref()).map(|group| group.id)
+    }
+
+    /// Returns true if the request meets all conditions of `unless`. An exception from a limit requires all spellings
+    /// to match, and an exception from an exemption any.
+    pub(crate) fn is_excepted(&self, seen: &NormalizedRequest<'_>) -> bool {
+        let reading = self.reading().opposite();
+        !self.unless.is_empty() && self.unless.iter().all(|condition| condition.holds(seen, reading))
     }
 
     /// Returns the parameters of a rule with a limit; `None` if it has a fixed decision.
@@ -241,9 +309,28 @@ impl Rule {
         }
     }
 
-    /// Returns true if this rule applies to every request to which the other rule applies.
+    /// Returns true if it is certain that this rule applies to every request to which the other rule applies. Groups are
+    /// not taken into account.
     pub(crate) fn covers(&self, other: &Rule) -> bool {
-        self.conditions.iter().all(|wide| other.conditions.iter().any(|narrow| wide.covers(narrow)))
+        let is_within = |wide: &[Condition], narrow: &[Condition]| {
+            wide.iter().all(|wide| narrow.iter().any(|narrow| wide.covers(narrow)))
+        };
+        let excepts_no_more = || {
+            let is_apart = |exception: &Condition| {
+                other.conditions.iter().any(|condition| exception.is_apart_from(condition))
+            };
+            self.unless.is_empty()
+                || (!other.unless.is_empty() && is_within(&other.unless, &self.unless))
+                || self.unless.iter().any(is_apart)
+        };
+        is_within(&self.conditions, &other.conditions) && excepts_no_more()
+    }
+
+    /// Returns true if it is certain that `unless` excepts every request that `when` matches.
+    pub(crate) fn excepts_all(&self) -> bool {
+        let is_met =
+            |exception: &Condition| self.conditions.iter().any(|condition| exception.covers(condition));
+        !self.unless.is_empty() && self.unless.iter().all(is_met)
     }
 }
 
@@ -265,9 +352,9 @@ impl Limited {
         self.candidate_for.is_none() && self.all_terms().all(|terms| terms.mode == Mode::Enforce)
     }
 
-    /// Returns the parameters outside the schedule, then those of each window.
+    /// Returns the parameters outside the schedule, then those of each window, then those of each single value.
     pub(crate) fn all_terms(&self) -> impl Iterator<Item = &RuleParams> {
-        [&self.usual].into_iter().chain(&self.schedule.terms)
+        [&self.usual].into_iter().chain(&self.schedule.terms).chain(&self.limit_for.terms)
     }
 }
 
@@ -294,6 +381,7 @@ pub(crate) fn fitting_a_cell(limit: &Limit) -> &'static str {
         Algorithm::FixedWindow => {
             "a token-bucket, or a fixed-window that is aligned to the epoch, of at least 3ms and less than 16777216 units"
         }
+        Algorithm::Calendar => "a token-bucket, or a calendar of less than 8388608 units",
         _ => "a token-bucket, leaky-bucket or fixed-window",
     }
 }

@@ -33,13 +33,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use tidegate_core::{Key, Ticks, Timestamp};
+use tidegate_core::{Ticks, Timestamp};
 
 use count_table::{CountTable, KeyCount, Tally};
 use pace::Pace;
 
 /// The length of one sketch's window. A report covers two windows.
 const WINDOW: Ticks = Ticks::saturating_from(Duration::from_secs(60));
+
+/// The name under which keys of limits that come with requests are counted. No rule has it.
+pub(crate) const DYNAMIC: &str = "";
 
 /// The maximum number of keys counted at once, for each outcome and window.
 const MAX_KEYS: usize = 1024;
@@ -55,6 +58,9 @@ const ALLOWED_ONE_IN: u64 = 16;
 
 /// The sampling interval for denied requests once many were counted within a minute.
 const REFUSED_ONE_IN: u64 = 4;
+
+/// The same intervals for limits that come with requests: a take is cheaper than a decision by rules.
+const DYNAMIC_ONE_IN: [u64; 2] = [64, 16];
 
 /// Counts of allowed and denied requests by key, of all rules together. Shared by all threads.
 pub(crate) struct Top {
@@ -72,6 +78,11 @@ impl Top {
         Top::with_pace(Pace::new([ALLOWED_ONE_IN, REFUSED_ONE_IN]))
     }
 
+    /// Creates empty counts of keys of limits that come with requests.
+    pub(crate) fn of_dynamic() -> Top {
+        Top::with_pace(Pace::new(DYNAMIC_ONE_IN))
+    }
+
     fn with_pace(pace: Pace) -> Top {
         let shelves = (0..SHELVES).map(|_| Mutex::default()).collect();
         Top { secret: RandomState::new(), pace, window: AtomicU64::new(0), shelves }
@@ -81,11 +92,11 @@ impl Top {
     ///
     /// The clock may jump in both directions. Counts from a time far from the current one are dropped.
     #[inline]
-    pub(crate) fn note(&self, now: impl FnOnce() -> Timestamp, rule: &str, key: &Key, outcome: TopOutcome) {
+    pub(crate) fn note(&self, now: impl FnOnce() -> Timestamp, rule: &str, key: &[u8], outcome: TopOutcome) {
         if let Some(weight) = self.pace.weight(outcome) {
             let now = now();
             self.pace.noted(outcome, now);
-            self.record(now, (rule, key.as_bytes()), outcome, weight);
+            self.record(now, (rule, key), outcome, weight);
         }
     }
 
@@ -122,9 +133,7 @@ impl Top {
             let keys = places.chunk_by(|(_, one), (_, other)| one.id == other.id);
             found.extend(keys.filter_map(|places| HotKey::sum(places, by)));
         }
-        found.sort_unstable_by(|one, other| one.rank(by).cmp(&other.rank(by)));
-        found.truncate(at_most);
-        found
+        HotKey::sorted(found, by, at_most)
     }
 }
 
@@ -149,9 +158,9 @@ pub(crate) enum TopOutcome {
 #[doc(alias = "heavy hitter")]
 #[doc(alias = "top talker")]
 pub struct HotKey {
-    /// The rule that decided.
-    pub rule: String,
-    /// The parts of the key as text. Unprintable characters are escaped. A long key ends in `…` and eight hexadecimal
+    /// The rule that decided; `None` for a limit that came with the request.
+    pub rule: Option<String>,
+    /// The parts of the key as text; a key of a limit that came with the request has one. Unprintable characters are escaped. A long key ends in `…` and eight hexadecimal
     /// digits of its hash, which distinguish keys with the same beginning.
     pub key: Vec<String>,
     /// The approximate number of requests. A report sorted by denials may miss allowed requests.
@@ -178,12 +187,19 @@ impl HotKey {
             TopOutcome::Denied => (denied, allowed.own() + denied.count, denied.count),
         };
         sorted.is_telling().then(|| HotKey {
-            rule: place.rule.clone(),
+            rule: (place.rule != DYNAMIC).then(|| place.rule.clone()),
             key: shown::parts(place),
             asked,
             denied,
             error: sorted.error(),
         })
+    }
+
+    /// Returns the keys with the most denials or requests in descending order.
+    pub(crate) fn sorted(mut keys: Vec<HotKey>, by: TopOutcome, at_most: usize) -> Vec<HotKey> {
+        keys.sort_unstable_by(|one, other| one.rank(by).cmp(&other.rank(by)));
+        keys.truncate(at_most);
+        keys
     }
 
     fn rank(&self, by: TopOutcome) -> impl Ord {

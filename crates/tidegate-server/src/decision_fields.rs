@@ -5,13 +5,13 @@
 //! clock and the store count in ticks, which are finer than milliseconds.
 
 use tidegate::{Adjusted, DecidedBy, Decision, Ticks, Verdict};
-use tidegate_rules::Admission;
+use tidegate_rules::{Admission, Binding};
 use tidegate_support::{in_ms, retry_after};
 
 use crate::engine::Decided;
 
 /// The fields of a reply about a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct DecisionFields<'a> {
     /// The verdict. With a delay it is allowed as well, after the delay.
     pub(crate) is_allowed: bool,
@@ -30,6 +30,36 @@ pub(crate) struct DecisionFields<'a> {
     pub(crate) rule: Option<&'a str>,
     /// The source of the decision: memory, the remote store, or the fallback.
     pub(crate) decided_by: DecidedBy,
+    /// The decision of rules, whose limits the reply lists; `None` for a limit that came with the request.
+    pub(crate) by_rules: Option<&'a Admission>,
+}
+
+/// The fields of one limit of several.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LimitFields<'a> {
+    /// The rule of the limit.
+    pub(crate) name: &'a str,
+    /// The most that can pass at one instant from rest, in units of cost.
+    pub(crate) limit: u64,
+    /// The largest cost that would pass now.
+    pub(crate) remaining: u64,
+    /// Milliseconds until the same request passes under this limit; `None` if it passes, or never does.
+    pub(crate) retry_after_ms: Option<u64>,
+    /// Milliseconds until the quota is full again.
+    pub(crate) reset_after_ms: u64,
+}
+
+impl<'a> LimitFields<'a> {
+    /// Returns the fields of each limit that decided, the binding one first.
+    pub(crate) fn each(admission: &'a Admission) -> impl ExactSizeIterator<Item = LimitFields<'a>> {
+        admission.limits().map(|Binding { rule, decision, .. }| LimitFields {
+            name: rule,
+            limit: decision.limit(),
+            remaining: decision.remaining(),
+            retry_after_ms: retry_after(decision).map(in_ms),
+            reset_after_ms: in_ms(decision.reset_after_in_ticks()),
+        })
+    }
 }
 
 /// Fields of a decision about a limit that came with its request. A fail-open decision counted nothing, so it has no
@@ -59,6 +89,7 @@ impl From<Decision> for DecisionFields<'static> {
             },
             rule: None,
             decided_by: DecidedBy::Memory,
+            by_rules: None,
         }
     }
 }
@@ -74,6 +105,7 @@ impl<'a> From<&'a Admission> for DecisionFields<'a> {
                 delay_ms: is_allowed.then(|| in_ms(binding.delay)),
                 rule,
                 decided_by: admission.decided_by(),
+                by_rules: Some(admission),
                 ..DecisionFields::from(binding.decision)
             },
             // No rule counted this request.
@@ -89,6 +121,7 @@ impl<'a> From<&'a Admission> for DecisionFields<'a> {
                 },
                 rule,
                 decided_by: admission.decided_by(),
+                by_rules: Some(admission),
             },
         }
     }

@@ -16,12 +16,17 @@ use tidegate::{
     StoreFuture, StoreMeter, Subject, Timestamp, Zone,
 };
 use tidegate_redis::{OpenError, RedisStore};
-use tidegate_rules::{Gate, UnsupportedPolicy};
+use tidegate_rules::{Admission, Gate, RuleKey, UnsupportedPolicy};
 
 use crate::meter::Meters;
+use crate::overrides::{AuditLog, NotKept, OverrideKeeper};
 use crate::rules::Rules;
 use crate::settings::{Settings, SharedSettings, Token};
 use crate::unfinished::Unfinished;
+
+/// The error of a change on a server without a token: any local process could make it.
+const NO_TOKEN: &str = "this changes what holds for others, and the server has no token to know who may; \
+    start it with TIDEGATE_TOKEN or --token-file";
 
 /// The namespace of limits that come with requests.
 const NAMESPACE: &str = "";
@@ -43,6 +48,10 @@ pub(crate) struct Engine {
     redis: Option<RedisStore>,
     /// The rules in force. A reload replaces them; it does not replace the settings below.
     rules: Rules,
+    /// The overrides of the rules, and the place where they are kept.
+    overrides: OverrideKeeper,
+    /// The log of changes by operators.
+    audit: AuditLog,
     /// The settings of the start. Its policy is empty: the policy is moved into `rules`.
     settings: Settings,
     /// The counters of limits that came with requests, and of connections, one set per thread.
@@ -93,16 +102,31 @@ impl Decided {
     }
 }
 
+/// The reason why an engine was not created.
+#[derive(Debug)]
+pub(crate) enum NotBuilt {
+    /// The store does not support the rules.
+    Unfit(UnsupportedPolicy),
+    /// The overrides cannot be read, or the audit log cannot be written.
+    NotKept(NotKept),
+}
+
+impl From<NotKept> for NotBuilt {
+    fn from(why: NotKept) -> NotBuilt {
+        NotBuilt::NotKept(why)
+    }
+}
+
 impl Engine {
     /// Creates an engine on the shared store of its settings, or else on this zone.
     ///
     /// Moves the policy out of `settings`. Returns an error if the store does not support a rule, for example if a
-    /// zone has no memory or a state file belongs to another process. A remote store need not be reachable.
+    /// zone has no memory or a state file belongs to another process, and if the file of overrides is broken. A remote store need not be reachable.
     pub(crate) fn new(
         mut settings: Settings,
         zone: Zone,
         redis: Option<RedisStore>,
-    ) -> Result<Arc<Engine>, UnsupportedPolicy> {
+    ) -> Result<Arc<Engine>, NotBuilt> {
         let shared = redis.as_ref().zip(settings.store.shared.as_ref());
         let shared = shared.map(|(redis, shared)| with_fallback(redis, shared, &zone));
         let (store, many): (Arc<dyn Store>, _) = match &shared {
@@ -110,9 +134,11 @@ impl Engine {
             None => (Arc::new(zone.clone()), Some(DynamicLimiter::on(&zone, NAMESPACE))),
         };
         let rules = match shared {
-            Some(shared) => Rules::new(&mut settings, shared)?,
-            None => Rules::new(&mut settings, &zone)?,
+            Some(shared) => Rules::new(&mut settings, shared).map_err(NotBuilt::Unfit)?,
+            None => Rules::new(&mut settings, &zone).map_err(NotBuilt::Unfit)?,
         };
+        let overrides = OverrideKeeper::open(&settings, redis.as_ref(), &rules.gate)?;
+        let audit = AuditLog::open(settings.audit_log.as_deref())?;
         let meters = Meters::new(settings.threads.get());
         let unfinished = Unfinished::new(settings.bounds.max_unfinished);
         let (started, stopping) = (CounterClock::new().now(), AtomicBool::new(false));
@@ -122,6 +148,8 @@ impl Engine {
             zone,
             redis,
             rules,
+            overrides,
+            audit,
             settings,
             meters,
             unfinished,
@@ -221,12 +249,24 @@ impl Engine {
         adjustment: Adjustment,
     ) -> Result<(Adjusted, Decided), StoreError> {
         let adjusted = self.store.adjust(limit.subject(key), adjustment).await?;
-        // The adjustment is done, so the error must not be retryable.
-        let left = self.peek(key, limit, Ask::ONE).await.map_err(|error| {
-            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-            StoreError::outcome_unknown(format!("it is done, and what is left could not be seen: {why}"))
-        })?;
-        Ok((adjusted, left))
+        Ok((adjusted, self.peek(key, limit, Ask::ONE).await.map_err(|error| not_seen(&error))?))
+    }
+
+    /// Charges more units under a rule, or returns some. Returns the outcome and the state afterwards.
+    ///
+    /// Costs two store requests, as [`Engine::adjust`] does.
+    pub(crate) async fn adjust_rule_key(
+        &self,
+        key: &RuleKey,
+        adjustment: Adjustment,
+    ) -> Result<(Adjusted, Admission), StoreError> {
+        let adjusted = key.adjust(adjustment).await?;
+        Ok((adjusted, key.peek().await.map_err(|error| not_seen(&error))?))
+    }
+
+    /// Returns an error if the server has no token: it does not know which client may change what holds for others.
+    pub(crate) fn may_change(&self) -> Result<(), &'static str> {
+        if self.token().is_some() { Ok(()) } else { Err(NO_TOKEN) }
     }
 
     /// Resets a key under every limit. Returns true if the store had state of it. Returns an error while the store has
@@ -303,6 +343,16 @@ impl Engine {
         &self.rules.gate
     }
 
+    /// Returns the place of overrides.
+    pub(crate) fn overrides(&self) -> &OverrideKeeper {
+        &self.overrides
+    }
+
+    /// Returns the log of changes by operators.
+    pub(crate) fn audit(&self) -> &AuditLog {
+        &self.audit
+    }
+
     /// Returns the settings of the start. A reload changes none of them.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
@@ -359,6 +409,13 @@ fn with_fallback(redis: &RedisStore, shared: &SharedSettings, zone: &Zone) -> Fa
     let nodes = NonZeroU64::try_from(shared.nodes).unwrap_or(NonZeroU64::MAX);
     let store = FallbackStore::new(Arc::new(redis.clone()), zone);
     store.nodes(nodes).on_store_failure(shared.on_store_failure)
+}
+
+/// Returns the error of a peek after an adjustment. The adjustment is done, so the error must not be retryable.
+#[cold]
+fn not_seen(error: &StoreError) -> StoreError {
+    let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    StoreError::outcome_unknown(format!("it is done, and what is left could not be seen: {why}"))
 }
 
 /// Returns the error text for a caller whose store request failed.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::ser::{Serialize, Serializer};
 use tidegate::{Limit, WorstCase};
-use tidegate_rules::{Explanation, Match, Mode, RuleExplained, StaticVerdict};
+use tidegate_rules::{Explanation, LimitSource, Match, Mode, RuleExplained, StaticVerdict};
 use tidegate_support::{in_ms, retry_after};
 
 use crate::date;
@@ -21,6 +21,8 @@ pub(crate) struct Explained<'a> {
     allowed: bool,
     /// The rule that the reply would name.
     rule: Option<&'a str>,
+    /// True if no enforced rule applies: `unmatched` of `[rules]` is the verdict then.
+    unmatched: bool,
     /// Every rule of the policy in the order of the file, also those that do not apply.
     rules: Vec<RulePart<'a>>,
 }
@@ -34,6 +36,12 @@ struct RulePart<'a> {
     applies: bool,
     /// The conditions with the value that the request has.
     when: Vec<Condition<'a>>,
+    /// The conditions of `unless`. If there are any and all are met, the rule does not apply.
+    unless: Vec<Condition<'a>>,
+    /// The group of the rule.
+    group: Option<&'a str>,
+    /// The member of the group that was chosen in place of this rule.
+    chosen_first: Option<&'a str>,
     /// `enforce` or `shadow`, at the date of the decision: a schedule window can change it.
     mode: &'static str,
     /// The static verdict, for a rule without a limit.
@@ -48,6 +56,8 @@ struct RulePart<'a> {
     window: Option<&'a str>,
     /// The next date at which a schedule changes the limit.
     changes_at: Option<String>,
+    /// The source of the limit: `override`, `limit_for`, `schedule` or `limit`; `None` without a limit.
+    limit_from: Option<&'static str>,
     /// True if an override of this key replaces the limit or the decision.
     overridden: bool,
     /// The units that the request costs under this rule: the cost of the rule, multiplied by that of the request.
@@ -73,7 +83,7 @@ struct Condition<'a> {
     condition: &'a str,
     /// The value of the attribute; `None` if the request does not have it.
     value: Option<&'a str>,
-    /// True if the condition is met. A condition on a missing attribute is not met.
+    /// True if the condition is met. A condition on a missing attribute is not met, except for `{ missing = true }`.
     holds: bool,
 }
 
@@ -106,6 +116,7 @@ impl<'a> Explained<'a> {
         Explained {
             allowed: explanation.is_allowed,
             rule: explanation.rule.as_deref(),
+            unmatched: explanation.is_unmatched,
             rules: explanation.rules.iter().map(|explained| RulePart::new(explained, is_in_file)).collect(),
         }
     }
@@ -118,6 +129,9 @@ impl<'a> RulePart<'a> {
             name: explained.rule.name(),
             applies: explained.applies,
             when: explained.conditions.iter().map(condition).collect(),
+            unless: explained.unless.iter().map(condition).collect(),
+            group: explained.rule.group(),
+            chosen_first: explained.chosen_first.as_deref(),
             mode: mode(explained.mode),
             decision: explained.rule.decision().map(decision),
             key: Parts(&explained.key),
@@ -125,6 +139,7 @@ impl<'a> RulePart<'a> {
             limit: explained.limit.map(|limit| limit.to_string()),
             window: explained.window.as_deref(),
             changes_at: explained.changes_at.map(date::written),
+            limit_from: explained.limit_from.map(limit_from),
             overridden: explained.is_overridden,
             cost: explained.cost,
             remaining: explained.decision.map(|decision| decision.remaining()),
@@ -145,6 +160,17 @@ fn allowed(explained: &RuleExplained) -> Option<bool> {
     let decided = explained.rule.decision().map(|fixed| fixed == StaticVerdict::Allow);
     let counted = || explained.decision.is_some_and(|decision| decision.is_allowed());
     explained.applies.then(|| decided.unwrap_or_else(counted))
+}
+
+/// Returns the word for the source of a limit.
+fn limit_from(source: LimitSource) -> &'static str {
+    match source {
+        LimitSource::Override => "override",
+        LimitSource::LimitFor => "limit_for",
+        LimitSource::Schedule => "schedule",
+        // The library may get more sources.
+        _ => "limit",
+    }
 }
 
 /// Returns a condition with its result.

@@ -26,12 +26,14 @@ mod front;
 mod memory;
 mod meter;
 mod outage;
+mod overrides;
 mod permit;
 mod precondition;
 mod reload;
 mod rules;
 mod server;
 pub mod settings;
+mod top_keys;
 mod unfinished;
 mod worker;
 

@@ -26,7 +26,7 @@ use tidegate_rules::{
 };
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
-use tidegate_support::at_once;
+use tidegate_support::{at_once, nearest};
 
 use crate::files;
 use crate::memory;
@@ -390,11 +390,28 @@ impl Rules {
         }
     }
 
+    /// Reports each attribute of requests that no rule uses, once.
+    pub(crate) fn tell_unknown_attributes(&self) {
+        for name in self.gate.take_unknown_attributes() {
+            let near = self.gate.with_policy(|policy| nearest(&name, policy.attributes()).map(str::to_owned));
+            let remedy = match near {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("if that is intended, declare it: [attributes] names = [{name:?}]"),
+            };
+            self.say(&format!("requests have the attribute {name:?}, which no rule uses; {remedy}"));
+        }
+    }
+
     /// Reports the warnings about an override of a rule, if there are any.
     pub(crate) fn tell_overridden(&self, rule: &str, warnings: &[String]) {
-        if let Some(tell) = self.tell.get().filter(|_| !warnings.is_empty()) {
-            tell.list(&format!("a key of rule \"{rule}\" has an override"), &[], warnings);
+        if !warnings.is_empty() {
+            self.report(&format!("a key of rule \"{rule}\" has an override"), warnings);
         }
+    }
+
+    /// Reports one line with warnings. Returns false if there is no listener yet.
+    pub(crate) fn report(&self, first: &str, warnings: &[String]) -> bool {
+        self.tell.get().map(|tell| tell.list(first, &[], warnings)).is_some()
     }
 
     /// Reports one line.

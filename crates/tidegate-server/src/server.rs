@@ -22,11 +22,12 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::accept;
-use crate::engine::{self, Engine};
+use crate::engine::{self, Engine, NotBuilt};
 use crate::files;
 use crate::front::Front;
 use crate::outage;
-use crate::reload::{self, Pace, ReportListener};
+use crate::overrides;
+use crate::reload::{self, Every, Pace, ReportListener};
 use crate::rules::{Occasion, Reloaded};
 use crate::settings::{Settings, Source};
 use crate::worker::Worker;
@@ -79,19 +80,32 @@ impl Server {
     /// Returns a [`StartError`] if a port cannot be bound, a token is missing, the rules do not fit, or a thread cannot
     /// start.
     ///
-    /// Blocks for a moment. A remote store is opened but not awaited. The server accepts connections when this
-    /// returns.
+    /// Blocks for a moment. A remote store is opened, and awaited for at most half a second, so that its overrides are in
+    /// force. The server accepts connections when this returns.
     pub fn start(settings: Settings, zone: Zone) -> Result<Server, StartError> {
         let listeners = bind(&settings)?;
         let addresses = listeners.iter().map(|(front, _, address)| (*front, *address)).collect();
         let redis = settings.store.shared.as_ref().map(engine::open).transpose();
         let redis = redis.map_err(StartError::Store)?;
-        let engine = Engine::new(settings, zone, redis).map_err(StartError::Unfit)?;
+        let engine = Engine::new(settings, zone, redis).map_err(|error| match error {
+            NotBuilt::Unfit(error) => StartError::Unfit(error),
+            NotBuilt::NotKept(why) => StartError::Overrides(why.0),
+        })?;
         let (stop, stopped) = watch::channel(false);
         let workers: io::Result<Vec<_>> = (0..engine.settings().threads.get())
             .map(|number| Worker::start(number, engine.clone(), stopped.clone()))
             .collect();
         let workers = workers.map_err(StartError::Threads)?;
+        let (looked, first_look) = mpsc::channel();
+        let own = engine.clone();
+        workers[0].spawn(async move {
+            overrides::first_look(&own).await;
+            // The caller waits for it.
+            let _ = looked.send(());
+            overrides::watch(own, Every).await;
+        });
+        // The first request meets the overrides that are kept. A worker that ends early drops the channel.
+        let _ = first_look.recv();
         let handles: Vec<_> = workers.iter().map(|worker| worker.handle.clone()).collect();
         for (front, listener, _) in listeners {
             let (handles, engine) = (handles.clone(), engine.clone());
@@ -256,6 +270,8 @@ pub enum StartError {
     },
     /// The store does not support the rules: no memory for a zone, unusable files, or an unsupported limit.
     Unfit(UnsupportedPolicy),
+    /// The file of overrides is broken or not to be read, or the audit log is not to be written.
+    Overrides(String),
     /// The settings of the shared store are invalid.
     Store(OpenError),
     /// A worker thread could not be started.
@@ -276,6 +292,7 @@ impl fmt::Display for StartError {
                 cannot_listen(out, *front, *address, source.kind())
             }
             StartError::Unfit(error) => error.fmt(out),
+            StartError::Overrides(why) => out.write_str(why),
             StartError::Store(error) => error.fmt(out),
             StartError::Threads(_) => out.write_str("cannot start a thread; try --threads 1"),
         }
@@ -315,7 +332,10 @@ impl Error for StartError {
         match self {
             StartError::Bind { source, .. } | StartError::Threads(source) => Some(source),
             StartError::Unfit(error) => error.source(),
-            StartError::NoPort | StartError::Open { .. } | StartError::Store(_) => None,
+            StartError::NoPort
+            | StartError::Open { .. }
+            | StartError::Overrides(_)
+            | StartError::Store(_) => None,
         }
     }
 }

@@ -12,12 +12,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use tidegate::DecidedBy;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::engine::Engine;
+use crate::engine::{Decided, Engine};
 use crate::front::{Front, Scope};
 use crate::meter::Meter;
 
@@ -67,6 +68,22 @@ impl WorkerContext {
     #[inline]
     pub(crate) fn meter(&self) -> &Meter {
         self.engine.meters().of(self.number)
+    }
+
+    /// Counts a decision under a limit that came with its request: in the counters of the thread, and for the report of
+    /// the heaviest keys.
+    #[inline]
+    pub(crate) fn decided(&self, key: &[u8], decided: &Decided) {
+        self.meter().decided(&decided.decision);
+        self.count_key(key, decided);
+    }
+
+    /// Counts a decision for the report of the heaviest keys, unless no store has counted it.
+    #[inline]
+    pub(crate) fn count_key(&self, key: &[u8], decided: &Decided) {
+        if !matches!(decided.by, DecidedBy::Open | DecidedBy::Closed) {
+            self.engine.gate().count_dynamic(key, decided.decision.is_allowed());
+        }
     }
 
     /// Resolves when the server stops.

@@ -69,6 +69,7 @@
 //! | a large limit in every trailing period | `1000000/60s sliding-window` | [`Limit::sliding_window`] |
 //! | spaced calls, with bursts from idle time or with a warm-up | `2/s warm-up 4s pacer` | [`Limit::pacer`] |
 //! | a maximum in flight | `8/30s concurrency` | [`Limit::concurrency`] |
+//! | a quota per calendar day, month or year | `1000/day calendar` | [`Limit::calendar`] |
 //!
 //! [`Algorithm`] compares their states and bursts. [Text of a limit](Limit#text-of-a-limit) describes all options.
 //! [`Limit::worst_case`] returns the most that a limit admits in any interval.

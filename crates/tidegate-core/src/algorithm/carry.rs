@@ -41,6 +41,9 @@ pub(crate) fn carry(
         (AlgorithmParams::FixedWindow(old), AlgorithmParams::FixedWindow(new)) => {
             carry_into(old, state, changed_at, new)
         }
+        (AlgorithmParams::Calendar(old), AlgorithmParams::Calendar(new)) => {
+            carry_into(old, state, changed_at, new)
+        }
         (AlgorithmParams::SlidingLog(old), AlgorithmParams::SlidingLog(new)) => {
             carry_into(old, state, changed_at, new)
         }

@@ -37,12 +37,45 @@ use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// The numbers of a fixed window.
 #[doc(alias("window counter", "quota"))]
+pub type FixedWindow = WindowCounter<EqualWindows>;
+
+/// A counter per window, and the windows that it counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FixedWindow {
-    amount: u64,
+pub struct WindowCounter<W> {
+    pub(super) amount: u64,
+    pub(super) windows: W,
+    pub(super) most: u64,
+}
+
+/// The boundaries of the windows of a [`WindowCounter`].
+pub trait Windows: Copy + std::fmt::Debug + PartialEq {
+    /// Returns the end of the window that contains `now`. `None` if it is not representable.
+    fn end_after(&self, now: Timestamp) -> Option<Timestamp>;
+
+    /// Returns the first end of a window that is at least a whole window away.
+    fn whole_end_after(&self, now: Timestamp) -> Option<Timestamp>;
+
+    /// Returns the beginning of the window that contains `now`.
+    fn begin_of(&self, now: Timestamp) -> Timestamp;
+
+    /// Returns the length of the longest window.
+    fn longest(&self) -> Ticks;
+
+    /// Returns a span of which every end is a multiple.
+    fn grain(&self) -> Ticks;
+
+    /// Returns true if a window is open only after a hit.
+    fn opens_with_hit(&self) -> bool;
+
+    /// Returns the numbers for [`StateFootprint::pack`].
+    fn pack(&self) -> [u64; 2];
+}
+
+/// Windows of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EqualWindows {
     period: Ticks,
     alignment: Alignment,
-    most: u64,
 }
 
 /// The largest count of a window.
@@ -76,49 +109,23 @@ impl FixedWindow {
         max_debt: u64,
     ) -> Result<FixedWindow, Problem> {
         match most_counted(amount, max_debt) {
-            Ok(most) => Ok(FixedWindow { amount, period, alignment, most }),
+            Ok(most) => Ok(FixedWindow { amount, windows: EqualWindows { period, alignment }, most }),
             Err(problem) => Err(problem),
         }
-    }
-
-    /// Returns true if the states fit in one word.
-    pub(crate) fn fits_word(&self) -> bool {
-        self.alignment == Alignment::Epoch && self.most < UNIT && self.period.get() >= 2 * UNIT
     }
 
     /// Returns the most units that pass within a closed interval. The worst interval begins with the last instant of a
     /// window. A window that opens with its first hit has spent a unit on that hit by then, unless it opens within the
     /// interval.
     pub(crate) fn worst_case(&self, span: Ticks) -> u128 {
-        let (span, period) = (u128::from(span.get()), u128::from(self.period.get()));
+        let (span, period) = (u128::from(span.get()), u128::from(self.windows.period.get()));
         let most = u128::from(self.amount) * (span.div_ceil(period) + 1);
-        let opened_before = self.alignment == Alignment::FirstHit && span % period != 0;
+        let opened_before = self.windows.opens_with_hit() && span % period != 0;
         most - u128::from(opened_before)
     }
+}
 
-    /// Returns a carried window as the first hit after the change finds it. A window that ended with the period of the
-    /// change would be shorter than a period, and three windows would overlap one period.
-    pub(crate) fn opened_now(&self, state: Window, now: Timestamp) -> Window {
-        match (self.alignment, self.end_after(now)) {
-            (Alignment::FirstHit, Some(end)) if now < state.end => Window { end, ..state },
-            _ => state,
-        }
-    }
-
-    /// Returns the window in force now, or `None` if it would end after the last timestamp.
-    fn window(&self, state: Window, now: Timestamp) -> Option<Window> {
-        if now >= state.end {
-            return Some(Window { end: self.end_after(now)?, count: 0 });
-        }
-        let count = state.count.min(self.most);
-        let ahead = state.end.since(now);
-        if ahead.saturating_sub(self.period) > self.period.max(OUT_OF_ORDER) {
-            return Some(Window { end: self.whole_end_after(now)?, count });
-        }
-        Some(Window { end: state.end, count })
-    }
-
-    /// Returns the end of the window that contains `now`.
+impl Windows for EqualWindows {
     fn end_after(&self, now: Timestamp) -> Option<Timestamp> {
         match self.alignment {
             Alignment::FirstHit => now.checked_add(self.period),
@@ -129,7 +136,6 @@ impl FixedWindow {
         }
     }
 
-    /// Returns the first end of a window that is at least a whole period away.
     fn whole_end_after(&self, now: Timestamp) -> Option<Timestamp> {
         match self.alignment {
             Alignment::FirstHit => self.end_after(now),
@@ -137,9 +143,59 @@ impl FixedWindow {
         }
     }
 
+    fn begin_of(&self, now: Timestamp) -> Timestamp {
+        let ticks = now.ticks();
+        Timestamp::from_ticks(ticks - ticks % self.period.get())
+    }
+
+    fn longest(&self) -> Ticks {
+        self.period
+    }
+
+    fn grain(&self) -> Ticks {
+        self.period
+    }
+
+    fn opens_with_hit(&self) -> bool {
+        self.alignment == Alignment::FirstHit
+    }
+
+    fn pack(&self) -> [u64; 2] {
+        [self.period.get(), u64::from(self.opens_with_hit())]
+    }
+}
+
+impl<W: Windows> WindowCounter<W> {
+    /// Returns true if the states fit in one word.
+    pub(crate) fn fits_word(&self) -> bool {
+        !self.windows.opens_with_hit() && self.most < UNIT && self.windows.grain().get() >= 2 * UNIT
+    }
+
+    /// Returns a carried window as the first hit after the change finds it. A window that ended with the period of the
+    /// change would be shorter than a period, and three windows would overlap one period.
+    pub(crate) fn opened_now(&self, state: Window, now: Timestamp) -> Window {
+        match self.windows.end_after(now) {
+            Some(end) if self.windows.opens_with_hit() && now < state.end => Window { end, ..state },
+            _ => state,
+        }
+    }
+
+    /// Returns the window in force now, or `None` if it would end after the last timestamp.
+    fn window(&self, state: Window, now: Timestamp) -> Option<Window> {
+        if now >= state.end {
+            return Some(Window { end: self.windows.end_after(now)?, count: 0 });
+        }
+        let count = state.count.min(self.most);
+        let (ahead, longest) = (state.end.since(now), self.windows.longest());
+        if ahead.saturating_sub(longest) > longest.max(OUT_OF_ORDER) {
+            return Some(Window { end: self.windows.whole_end_after(now)?, count });
+        }
+        Some(Window { end: state.end, count })
+    }
+
     /// Returns the verdict: a denied ask passes in the next window.
     fn judge(&self, window: Window, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
-        let until_next = || self.end_after(window.end).map(|_| window.end.since(now));
+        let until_next = || self.windows.end_after(window.end).map(|_| window.end.since(now));
         Verdict::by_count(ask.units(), self.amount, self.remaining(window), until_next)
     }
 
@@ -156,8 +212,7 @@ impl FixedWindow {
     /// Delays a denial that comes from a shared word. The shared debt may last for many windows; an ask first passes in
     /// the window in which it ends.
     fn until_shared_ends(&self, refused: Decision, clear_at: Timestamp, now: Timestamp) -> Decision {
-        let last_start = clear_at.ticks() - clear_at.ticks() % self.period.get();
-        let wait = Timestamp::from_ticks(last_start).since(now);
+        let wait = self.windows.begin_of(clear_at).since(now);
         if wait > Ticks::ZERO { refused.denied_for(wait) } else { refused }
     }
 
@@ -167,9 +222,10 @@ impl FixedWindow {
     }
 }
 
-impl StateFootprint for FixedWindow {
+impl<W: Windows> StateFootprint for WindowCounter<W> {
     fn pack(&self) -> Words {
-        [self.amount, self.period.get(), u64::from(self.alignment == Alignment::FirstHit), self.most, 0]
+        let [first, second] = self.windows.pack();
+        [self.amount, first, second, self.most, 0]
     }
 
     /// Returns the count of the window that the old limit had in force, in the window here that contains the change.
@@ -177,16 +233,16 @@ impl StateFootprint for FixedWindow {
     /// If windows open with a hit, this one opens with the change. If it continued from the hit under the old limit, a
     /// window of this limit, which may have been in force before, would be cut short. Then three of its windows would
     /// overlap one period, and its limit would pass three times.
-    fn carry(&self, _: &FixedWindow, state: &Window, changed_at: Timestamp) -> Option<Window> {
+    fn carry(&self, _: &WindowCounter<W>, state: &Window, changed_at: Timestamp) -> Option<Window> {
         let count = state.count.min(self.most);
         if changed_at >= state.end || count == 0 {
             return None;
         }
-        Some(Window { end: self.end_after(changed_at)?, count })
+        Some(Window { end: self.windows.end_after(changed_at)?, count })
     }
 
     fn longest_carried(&self) -> Ticks {
-        self.period
+        self.windows.longest()
     }
 
     fn words_after(&self, _: usize) -> usize {
@@ -194,7 +250,7 @@ impl StateFootprint for FixedWindow {
     }
 }
 
-impl Decide for FixedWindow {
+impl<W: Windows> Decide for WindowCounter<W> {
     type State = Window;
 
     fn decide(&self, state: &mut Window, now: Timestamp, ask: Ask) -> Decision {
@@ -232,7 +288,7 @@ impl Decide for FixedWindow {
         };
         // A window of the first hit is not open without a hit. Aligned windows are stored even if empty; otherwise a
         // clock that steps back could spend the previous window once more.
-        let closed = window.count == 0 && self.alignment == Alignment::FirstHit;
+        let closed = window.count == 0 && self.windows.opens_with_hit();
         *state = if closed { Window::default() } else { window };
         Adjusted::whole_if(whole)
     }
@@ -249,7 +305,7 @@ impl Decide for FixedWindow {
     }
 }
 
-impl OneWord for FixedWindow {
+impl<W: Windows> OneWord for WindowCounter<W> {
     /// Returns the count with the rounded end. Near the end of time it cannot be rounded up; it is then the last
     /// multiple.
     fn word_of(&self, state: &Window) -> u64 {
@@ -262,7 +318,7 @@ impl OneWord for FixedWindow {
 
     fn state_of_word(&self, word: u64) -> Window {
         let (rounded, count) = (word & !(UNIT - 1), word & (UNIT - 1));
-        let aligned = rounded - rounded % self.period.get();
+        let aligned = rounded - rounded % self.windows.grain().get();
         // Under another period the window had another alignment; then the rounded end is used.
         let end = if rounded - aligned < UNIT { aligned } else { rounded };
         Window { end: Timestamp::from_ticks(end), count }
@@ -273,13 +329,13 @@ impl OneWord for FixedWindow {
     }
 
     fn never_cut(&self) -> Ticks {
-        Ticks::new(self.period.get().saturating_mul(2))
+        Ticks::new(self.windows.longest().get().saturating_mul(2))
     }
 
     /// Returns the largest count in the window that is open now, or nothing if everything is repaid before that window
     /// ends. For a caller that read the clock a little later, the next window may already be open.
     fn worst_state(&self, clear_at: Timestamp, now: Timestamp) -> Window {
-        let open = [now.saturating_add(OUT_OF_ORDER), now].map(|now| self.end_after(now));
+        let open = [now.saturating_add(OUT_OF_ORDER), now].map(|now| self.windows.end_after(now));
         let end = open.into_iter().flatten().find(|end| clear_at >= *end);
         end.map_or_else(Window::default, |end| Window { end, count: self.most })
     }

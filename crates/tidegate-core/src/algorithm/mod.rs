@@ -9,6 +9,7 @@
 //!
 //! No function here reads a clock, takes a lock or fails. The store that keeps the state chooses the synchronization.
 
+pub mod calendar;
 pub(crate) mod carry;
 pub mod concurrency;
 pub mod debt;
@@ -23,6 +24,7 @@ pub(crate) mod state;
 pub mod token_bucket;
 pub(crate) mod word;
 
+pub use calendar::Calendar;
 pub use concurrency::Concurrency;
 pub use fixed_window::FixedWindow;
 pub use leaky_bucket::LeakyBucket;
@@ -96,6 +98,7 @@ pub(crate) type Words = [u64; 5];
 /// | sliding-window | 8 bytes per slot | up to the limit | large limits in every trailing period |
 /// | pacer | 4 words | from saved idle time, one second unless set; none with a warm-up | spaced calls, warm-up |
 /// | concurrency | one entry per holder | not a rate | calls in flight |
+/// | calendar | 1 word | up to twice the limit around a boundary | quotas per calendar day, month or year |
 #[doc(alias("GCRA", "token bucket", "leaky bucket as a meter", "sliding window", "semaphore"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -114,11 +117,13 @@ pub enum Algorithm {
     Pacer,
     /// `concurrency`: a maximum number in flight.
     Concurrency,
+    /// `calendar`: a counter per hour, day, week, month or year of a time zone.
+    Calendar,
 }
 
 impl Algorithm {
     /// All algorithms.
-    pub const ALL: [Algorithm; 7] = [
+    pub const ALL: [Algorithm; 8] = [
         Algorithm::TokenBucket,
         Algorithm::LeakyBucket,
         Algorithm::FixedWindow,
@@ -126,6 +131,7 @@ impl Algorithm {
         Algorithm::SlidingWindow,
         Algorithm::Pacer,
         Algorithm::Concurrency,
+        Algorithm::Calendar,
     ];
 
     /// Returns the name in the text of a limit.
@@ -138,6 +144,7 @@ impl Algorithm {
             Algorithm::SlidingWindow => "sliding-window",
             Algorithm::Pacer => "pacer",
             Algorithm::Concurrency => "concurrency",
+            Algorithm::Calendar => "calendar",
         }
     }
 

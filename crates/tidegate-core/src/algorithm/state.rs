@@ -6,8 +6,8 @@ use super::pacer::Pace;
 use super::sliding_log::Log;
 use super::sliding_window::Slots;
 use super::{
-    Algorithm, Concurrency, Decide, FixedWindow, LeakyBucket, PacerParams, SlidingLog, SlidingWindow,
-    TokenBucket, Words,
+    Algorithm, Calendar, Concurrency, Decide, FixedWindow, LeakyBucket, PacerParams, SlidingLog,
+    SlidingWindow, TokenBucket, Words,
 };
 use crate::time::{Ticks, Timestamp};
 
@@ -41,7 +41,7 @@ impl State {
     /// | algorithm | words |
     /// |---|---|
     /// | token-bucket, leaky-bucket | the time at which the debt is repaid (TAT) |
-    /// | fixed-window | end of the window, count |
+    /// | fixed-window, calendar | end of the window or period, count |
     /// | sliding-log | the total before the oldest entry; then for each entry its time and the total up to it |
     /// | sliding-window | number of the newest slot, length of a slot, the counts, newest first |
     /// | pacer | the time of the last update, the debt at that time, the savings, the units of savings in a tick |
@@ -57,6 +57,9 @@ impl State {
             (Algorithm::LeakyBucket, [clear_at]) => Kind::Queue(Timestamp::from_ticks(*clear_at)),
             (Algorithm::FixedWindow, [end, count]) => {
                 Kind::Window(Window { end: Timestamp::from_ticks(*end), count: *count })
+            }
+            (Algorithm::Calendar, [end, count]) => {
+                Kind::Period(Window { end: Timestamp::from_ticks(*end), count: *count })
             }
             (Algorithm::SlidingLog, words) => Kind::Log(Log::from_words(words)?),
             (Algorithm::SlidingWindow, words) => Kind::Slots(Slots::from_words(words)?),
@@ -79,7 +82,9 @@ impl State {
         match &self.0 {
             Kind::Unseen => {}
             Kind::Tokens(clear_at) | Kind::Queue(clear_at) => put(clear_at.ticks()),
-            Kind::Window(window) => [window.end.ticks(), window.count].into_iter().for_each(put),
+            Kind::Window(window) | Kind::Period(window) => {
+                [window.end.ticks(), window.count].into_iter().for_each(put);
+            }
             Kind::Log(log) => log.each_word(put),
             Kind::Slots(slots) => slots.each_word(put),
             Kind::Pace(pace) => pace.words().into_iter().flatten().for_each(put),
@@ -93,7 +98,7 @@ impl State {
         match &self.0 {
             Kind::Unseen => 0,
             Kind::Tokens(_) | Kind::Queue(_) => 1,
-            Kind::Window(_) => 2,
+            Kind::Window(_) | Kind::Period(_) => 2,
             Kind::Log(log) => 1 + 2 * log.len(),
             Kind::Slots(slots) => slots.word_count(),
             Kind::Pace(pace) => pace.words().map_or(0, |words| words.len()),
@@ -125,7 +130,12 @@ impl State {
             Kind::Log(log) => log.bytes_held(),
             Kind::Slots(slots) => slots.bytes_held(),
             Kind::Holders(holders) => size_of::<Holders>() + holders.bytes_held(),
-            Kind::Unseen | Kind::Tokens(_) | Kind::Queue(_) | Kind::Window(_) | Kind::Pace(_) => 0,
+            Kind::Unseen
+            | Kind::Tokens(_)
+            | Kind::Queue(_)
+            | Kind::Window(_)
+            | Kind::Period(_)
+            | Kind::Pace(_) => 0,
         }
     }
 }
@@ -138,6 +148,7 @@ enum Kind {
     Tokens(Timestamp),
     Queue(Timestamp),
     Window(Window),
+    Period(Window),
     Log(Log),
     Slots(Slots),
     Pace(Pace),
@@ -217,6 +228,7 @@ kept! {
     TokenBucket: Tokens
     LeakyBucket: Queue
     FixedWindow: Window
+    Calendar: Period
     SlidingLog: Log
     SlidingWindow: Slots
     PacerParams: Pace
@@ -238,6 +250,7 @@ mod tests {
             "9/60s sliding-window",
             "5/s pacer warm-up 4s",
             "9/30s concurrency",
+            "9/day calendar",
         ];
         let after_two = |text: &str| {
             let limit: Limit = text.parse().expect(text);
@@ -275,6 +288,7 @@ mod tests {
             (Algorithm::TokenBucket, &[1, 2][..]),
             (Algorithm::LeakyBucket, &[1, 2]),
             (Algorithm::FixedWindow, &[1]),
+            (Algorithm::Calendar, &[1]),
             (Algorithm::SlidingLog, &[1, 2]),
             (Algorithm::SlidingLog, &[5, 10, 7, 11, 6]),
             (Algorithm::SlidingLog, &[5, 10, 7, 9, 8]),

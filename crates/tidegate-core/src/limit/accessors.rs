@@ -20,6 +20,7 @@ use crate::time::Ticks;
 /// | fixed-window, sliding-log, sliding-window | as written | | amount | |
 /// | pacer | as written; no period if unlimited | yes, unless unlimited | | |
 /// | concurrency | | | maximum in flight | as written |
+/// | calendar | as written; no period, because its length varies | | amount | |
 impl Limit {
     /// Returns the rate as written, not reduced. `None` for a concurrency limit.
     ///
@@ -43,7 +44,7 @@ impl Limit {
         }
     }
 
-    /// Returns the period of the rate, as written. `None` for an unlimited pacer and for a concurrency limit.
+    /// Returns the period of the rate, as written. `None` for an unlimited pacer, a calendar and a concurrency limit.
     pub const fn period(&self) -> Option<Duration> {
         match self.rate() {
             Some(rate) => rate.period(),
@@ -54,7 +55,7 @@ impl Limit {
     /// Returns the time in which one unit is regained: the period divided by the amount, rounded up to a tick.
     ///
     /// The limit decides by exactly this interval. [`Ticks::to_duration`] rounds it up to a nanosecond. `None` for
-    /// windows, which regain units together, for an unlimited pacer and for a concurrency limit.
+    /// windows and calendars, which regain units together, for an unlimited pacer and for a concurrency limit.
     ///
     /// ```
     /// use tidegate::{Limit, SECOND, Ticks};
@@ -102,16 +103,16 @@ impl Rate {
     /// Returns the number of units per period, as written; `None` if the rate is unlimited.
     pub const fn amount(&self) -> Option<u64> {
         match self.0 {
-            WrittenRate::Per { amount, .. } => Some(amount),
+            WrittenRate::Per { amount, .. } | WrittenRate::Calendar { amount, .. } => Some(amount),
             WrittenRate::Unlimited => None,
         }
     }
 
-    /// Returns the period, as written; `None` if the rate is unlimited.
+    /// Returns the period, as written; `None` if the rate is unlimited, or per period of a calendar.
     pub const fn period(&self) -> Option<Duration> {
         match self.0 {
             WrittenRate::Per { period, .. } => Some(period),
-            WrittenRate::Unlimited => None,
+            WrittenRate::Calendar { .. } | WrittenRate::Unlimited => None,
         }
     }
 }
@@ -140,6 +141,7 @@ mod tests {
             ("5/s pacer warm-up 4s", Some("5/s"), ticks(SECOND / 5), None, None),
             ("unlimited pacer", Some("unlimited"), None, None, None),
             ("8/30s concurrency", None, None, Some(8), Some(30 * SECOND)),
+            ("7/day calendar", Some("7/day"), None, Some(7), None),
         ] {
             let limit = limit(text);
             assert_eq!(limit.rate().map(|rate| rate.to_string()).as_deref(), rate, "{text}");
@@ -159,8 +161,9 @@ mod tests {
 
     #[test]
     fn burst_size_is_the_largest_cost_that_an_unused_key_admits() {
-        for text in ["30/60s burst 15", "10/s queue 9 leaky-bucket", "7/60s sliding-log", "8/30s concurrency"]
-        {
+        let texts =
+            ["30/60s burst 15", "10/s queue 9 leaky-bucket", "7/60s sliding-log", "8/30s concurrency"];
+        for text in texts.into_iter().chain(["7/month calendar"]) {
             let limit = limit(text);
             let burst = limit.burst_size().expect(text);
             let admits = |units| {

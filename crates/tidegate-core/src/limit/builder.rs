@@ -9,9 +9,10 @@ use std::time::Duration;
 use super::problem::{Field, LimitError, Problem};
 use super::{AlgorithmParams, Limit};
 use crate::algorithm::{
-    Algorithm, Concurrency, FixedWindow, LeakyBucket, PacerParams, SlidingLog, SlidingWindow, TokenBucket,
+    Algorithm, Calendar, Concurrency, FixedWindow, LeakyBucket, PacerParams, SlidingLog, SlidingWindow,
+    TokenBucket,
 };
-use crate::time::Ticks;
+use crate::time::{CalendarPeriods, Ticks};
 
 /// The shortest time from one unit to the next, in ticks: 10,000,000 units per second. At this rate, rounding an
 /// interval up to a tick changes it by less than a thousandth.
@@ -48,10 +49,11 @@ pub struct LimitBuilder {
     pub(super) count_denied: bool,
 }
 
-/// An amount per period, or unlimited.
+/// An amount per period or per period of a calendar, or unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum WrittenRate {
     Per { amount: u64, period: Duration },
+    Calendar { amount: u64, periods: CalendarPeriods },
     Unlimited,
 }
 
@@ -172,7 +174,7 @@ setters! {
     /// Sets the request that waits for the cost of a pacer's grant.
     pay(pay: Pay) pay = Some(pay);
     /// Sets the largest debt, in units, that late charges may add below empty. Unless set, it is the burst
-    /// (token-bucket), the queue + 1 (leaky-bucket) or the amount (windows).
+    /// (token-bucket), the queue + 1 (leaky-bucket) or the amount (windows, calendar).
     max_debt(units: u64) max_debt = Some(units);
     /// Makes a sliding log count denials too: a caller that retries without pause stays denied.
     count_denied() count_denied = true;
@@ -182,6 +184,11 @@ impl LimitBuilder {
     /// Creates a draft of so many per period. For concurrency, of so many in flight, each for at most that lease.
     pub const fn new(algorithm: Algorithm, amount: u64, period: Duration) -> LimitBuilder {
         LimitBuilder::with_rate(algorithm, WrittenRate::Per { amount, period })
+    }
+
+    /// Creates a draft of so many in each hour, day, week, month or year of a calendar.
+    pub const fn calendar(amount: u64, periods: CalendarPeriods) -> LimitBuilder {
+        LimitBuilder::with_rate(Algorithm::Calendar, WrittenRate::Calendar { amount, periods })
     }
 
     /// Creates a draft of a pacer without a rate: no request waits for it. A rate can be set later.
@@ -242,6 +249,7 @@ impl LimitBuilder {
         let terms = match self.rate {
             WrittenRate::Unlimited => self.pacer(None),
             WrittenRate::Per { amount, period } => self.terms(amount, period),
+            WrittenRate::Calendar { amount, periods } => self.calendar_terms(amount, periods),
         };
         match terms {
             Ok(terms) => Ok(Limit { terms, draft: self }),
@@ -252,11 +260,13 @@ impl LimitBuilder {
     /// Returns the first setting that does not apply to this algorithm.
     const fn misplaced(&self) -> Option<Field> {
         use Algorithm::{
-            Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
+            Calendar, Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
         };
         let algorithm = self.algorithm;
         if matches!(self.rate, WrittenRate::Unlimited) && !matches!(algorithm, Pacer) {
             Some(Field::Rate)
+        } else if matches!(self.rate, WrittenRate::Calendar { .. }) != matches!(algorithm, Calendar) {
+            Some(Field::Periods)
         } else if self.burst.is_some() && !matches!(algorithm, TokenBucket | Pacer) {
             Some(Field::Burst)
         } else if self.queue.is_some() && !matches!(algorithm, LeakyBucket) {
@@ -328,7 +338,20 @@ impl LimitBuilder {
             Algorithm::SlidingWindow => self.sliding_window(amount, period, max_debt),
             Algorithm::Pacer => self.pacer(Some(interval)),
             Algorithm::Concurrency => terms!(Concurrency, Concurrency::new(amount, period)),
+            // A calendar has its own kind of rate.
+            Algorithm::Calendar => Err(Problem::NotFor(Field::Periods)),
         }
+    }
+
+    const fn calendar_terms(
+        &self,
+        amount: u64,
+        periods: CalendarPeriods,
+    ) -> Result<AlgorithmParams, Problem> {
+        if amount == 0 {
+            return Err(Problem::ZeroAmount);
+        }
+        terms!(Calendar, Calendar::new(amount, periods, said_or(self.max_debt, amount)))
     }
 
     /// Returns the period in ticks, and the interval: period / amount, rounded **up** to a tick, once and for all.

@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use super::Limit;
 use super::builder::{Burst, DelayAfter, WrittenRate};
-use super::text::{ALIGNMENTS, MODES, PAYS, TIME_UNITS};
+use super::text::{ALIGNMENTS, DAYS_OF_WEEK, MODES, PAYS, TIME_UNITS};
 use crate::algorithm::Algorithm;
+use crate::time::{CalendarPeriods, CalendarUnit, TimeZone};
 
 /// Prints the period in its largest whole unit: 60 s as `m`, 90 s as `90s`.
 impl fmt::Display for WrittenRate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             WrittenRate::Unlimited => out.write_str("unlimited"),
+            WrittenRate::Calendar { amount, periods } => write!(out, "{amount}/{}", periods.unit().name()),
             WrittenRate::Per { amount, period } => match Span(period).in_units() {
                 (1, unit) => write!(out, "{amount}/{unit}"),
                 (number, unit) => write!(out, "{amount}/{number}{unit}"),
@@ -29,6 +31,9 @@ impl fmt::Display for Limit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let draft = self.draft();
         write!(out, "{}", draft.rate)?;
+        if let WrittenRate::Calendar { periods, .. } = draft.rate {
+            return display_calendar(out, &periods, draft.max_debt);
+        }
         let number = |value: Option<u64>| value.map(|value| value.to_string());
         let burst = draft.burst.map(|burst| match burst {
             Burst::Units(units) => units.to_string(),
@@ -59,6 +64,25 @@ impl fmt::Display for Limit {
         }
         if draft.algorithm == Algorithm::TokenBucket { Ok(()) } else { write!(out, " {}", draft.algorithm) }
     }
+}
+
+/// Prints the rest of a calendar limit. The zone UTC and the usual first day are not printed.
+fn display_calendar(
+    out: &mut fmt::Formatter<'_>,
+    periods: &CalendarPeriods,
+    max_debt: Option<u64>,
+) -> fmt::Result {
+    write!(out, " {}", Algorithm::Calendar)?;
+    if periods.zone() != TimeZone::UTC {
+        write!(out, " {}", periods.zone())?;
+    }
+    match (periods.unit(), periods.set_first_day()) {
+        (CalendarUnit::Week, Some((_, day))) => write!(out, " from {}", DAYS_OF_WEEK[usize::from(day)])?,
+        (CalendarUnit::Year, Some((month, day))) => write!(out, " from {month:02}-{day:02}")?,
+        (_, Some((_, day))) => write!(out, " from {day}")?,
+        (_, None) => {}
+    }
+    max_debt.map_or(Ok(()), |units| write!(out, " max-debt {units}"))
 }
 
 /// Returns the word of a choice of two.

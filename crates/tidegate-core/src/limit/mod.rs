@@ -27,12 +27,12 @@ use crate::algorithm::carry::carry;
 use crate::algorithm::debt::Metered as _;
 use crate::algorithm::{Algorithm, State};
 use crate::algorithm::{
-    Concurrency, FixedWindow, LeakyBucket, PacerParams, SlidingLog, SlidingWindow, TokenBucket,
+    Calendar, Concurrency, FixedWindow, LeakyBucket, PacerParams, SlidingLog, SlidingWindow, TokenBucket,
 };
 use crate::ask::{Adjusted, Adjustment, Ask};
 use crate::decision::{Decision, PermitId};
 use crate::receipt::Receipt;
-use crate::time::Timestamp;
+use crate::time::{CalendarPeriods, TimeZone, Timestamp};
 
 /// An algorithm and its numbers.
 ///
@@ -64,6 +64,7 @@ use crate::time::Timestamp;
 /// ```text
 /// RATE [burst N] [queue N] [delay-after N|all] [slots N] [mode strict|estimate] [align epoch|first-hit]
 ///      [warm-up TIME] [cold-factor N] [pay next|self] [max-debt N] [count-denied] [ALGORITHM]
+/// AMOUNT/hour|day|week|month|year calendar [ZONE] [from DAY] [max-debt N]
 /// ```
 ///
 /// `RATE` comes first. The other words follow in any order, each at most once, separated by white space.
@@ -74,6 +75,9 @@ use crate::time::Timestamp;
 ///   `us`, `ms`, `s`, `m` (minute), `h`, `d` and `w`. In a rate, a unit alone means one of it.
 /// - All numbers are whole and written in digits.
 /// - Without an algorithm, the limit is a `token-bucket`.
+/// - A `calendar` counts per hour, day, week, month or year of the wall clock of a `ZONE`; of UTC without one. `DAY` is
+///   the first day: of a week its name, of a month its number, of a year month and day, as in `from 04-06`. Months that
+///   are too short begin with their last day.
 ///
 /// | algorithm | example | meaning |
 /// |---|---|---|
@@ -84,6 +88,7 @@ use crate::time::Timestamp;
 /// | `sliding-window` | `1000000/60s sliding-window` | 1,000,000 in any 60 seconds, in constant memory |
 /// | `pacer` | `2/s warm-up 4s pacer` | one every 500 ms; slower after idle time, for a warm-up of 4 seconds |
 /// | `concurrency` | `8/30s concurrency` | 8 in flight, each for at most 30 seconds |
+/// | `calendar` | `1000/month calendar from 15` | 1000 from each 15th to the next, in UTC |
 ///
 /// | option | algorithms | default | sets |
 /// |---|---|---|---|
@@ -99,12 +104,13 @@ use crate::time::Timestamp;
 /// | `pay next`, `pay self` | pacer | `next` | the request that [waits](Pay) for the cost of a grant |
 /// | `max-debt N` | token-bucket | the burst | the largest debt of late charges, in units |
 /// | `max-debt N` | leaky-bucket | the queue + 1 | the same |
-/// | `max-debt N` | fixed-window, sliding-window | the amount of the rate | the same |
+/// | `max-debt N` | fixed-window, sliding-window, calendar | the amount of the rate | the same |
+/// | `from DAY` | calendar per week, month or year | `monday`, `1`, `01-01` | the first day of a period |
 /// | `count-denied` | sliding-log | off | the counting of denials |
 ///
 /// `Display` prints the canonical text, which parses to the same limit. It prints the options that were given, in the
 /// order above, also if they have the value of the default. It prints each time in the largest unit that divides it,
-/// and omits `token-bucket`. `FromStr` and `TryFrom` parse the text; so do functions such as
+/// and omits `token-bucket`, the zone `UTC` and the usual first day of a calendar. `FromStr` and `TryFrom` parse the text; so do functions such as
 /// [`Limiter::try_new`](crate::Limiter::try_new).
 ///
 /// ```
@@ -119,6 +125,7 @@ use crate::time::Timestamp;
 ///     ("1000000/60s sliding-window", Algorithm::SlidingWindow, "1000000/m sliding-window"),
 ///     ("2/s warm-up 4000ms pacer", Algorithm::Pacer, "2/s warm-up 4s pacer"),
 ///     ("8/30s concurrency", Algorithm::Concurrency, "8/30s concurrency"),
+///     ("9/week calendar from Sun", Algorithm::Calendar, "9/week calendar from sunday"),
 /// ] {
 ///     let limit: Limit = text.parse()?;
 ///     assert_eq!((limit.algorithm(), limit.to_string().as_str()), (algorithm, canonical));
@@ -250,10 +257,60 @@ impl Limit {
         LimitBuilder::new(Algorithm::Pacer, amount, period).literal()
     }
 
+    /// Creates a calendar limit: a counter per hour, day, week, month or year of a time zone's wall clock.
+    ///
+    /// Up to twice the amount can pass around a boundary. A text with the name of a zone needs a database of time zones:
+    /// see [`Limit::parse_with`].
+    ///
+    /// ```
+    /// use tidegate::{CalendarPeriods, CalendarUnit, Limit};
+    ///
+    /// const QUOTA: Limit = Limit::calendar(10_000, CalendarPeriods::new(CalendarUnit::Month));
+    /// assert_eq!("10000/month calendar".parse(), Ok(QUOTA));
+    /// ```
+    #[doc(alias("quota", "billing period", "midnight"))]
+    pub const fn calendar(amount: u64, periods: CalendarPeriods) -> Limit {
+        LimitBuilder::calendar(amount, periods).literal()
+    }
+
     /// Creates a concurrency limit: a maximum number in flight, each for at most this lease.
     #[doc(alias("semaphore", "bulkhead", "max in flight"))]
     pub const fn concurrency(max: u64, lease: Duration) -> Limit {
         LimitBuilder::new(Algorithm::Concurrency, max, lease).literal()
+    }
+}
+
+impl Limit {
+    /// Parses the [text of a limit](Limit#text-of-a-limit) as `FromStr` does, with the time zones that `time_zone`
+    /// finds by name. Its error follows the name in the message: `is no time zone; write "Europe/Berlin"`.
+    ///
+    /// This library has no database of time zones: `FromStr` knows UTC, and the zones that [`TimeZone::new`] has created.
+    /// `tidegate_rules::parse_limit` (`tidegate::rules::parse_limit` with the feature `rules`) knows all.
+    ///
+    /// ```
+    /// use tidegate::{Limit, TimeZone};
+    ///
+    /// let fixed = |name: &str| match name {
+    ///     "Asia/Kolkata" => Ok(TimeZone::new(name, 19_800, []).expect("offsets of less than a day")),
+    ///     _ => Err("is no time zone here; write \"Asia/Kolkata\"".to_owned()),
+    /// };
+    /// let limit = Limit::parse_with("1000/day calendar Asia/Kolkata", fixed)?;
+    /// assert_eq!(limit.to_string(), "1000/day calendar Asia/Kolkata");
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
+    pub fn parse_with(
+        text: &str,
+        time_zone: impl Fn(&str) -> Result<TimeZone, String>,
+    ) -> Result<Limit, LimitError> {
+        text::parse(text, |reader| reader.limit(&time_zone))
+    }
+
+    /// Returns the periods of a calendar limit. `None` for other algorithms.
+    pub const fn periods(&self) -> Option<CalendarPeriods> {
+        match self.draft.rate {
+            builder::WrittenRate::Calendar { periods, .. } => Some(periods),
+            _ => None,
+        }
     }
 }
 
@@ -276,7 +333,7 @@ impl Limit {
 
     /// Returns the time in which a key that has used everything regains all of it. That is the time of the whole burst
     /// or queue, a period (a sliding window may take a slot longer), a lease, or the time that fills the savings of a
-    /// pacer.
+    /// pacer. A month counts as 31 days, a year as 366.
     ///
     /// ```
     /// use tidegate::{Limit, SECOND};
@@ -289,6 +346,7 @@ impl Limit {
             (AlgorithmParams::LeakyBucket(bucket), _) => bucket.debt().capacity().to_duration(),
             (AlgorithmParams::Pacer(pacer), _) => pacer.memory().to_duration(),
             (_, builder::WrittenRate::Per { period, .. }) => period,
+            (_, builder::WrittenRate::Calendar { periods, .. }) => periods.nominal().to_duration(),
             // Only a pacer can be unlimited.
             (_, builder::WrittenRate::Unlimited) => Duration::ZERO,
         }
@@ -371,6 +429,7 @@ impl Limit {
     /// | sliding-window | amount, length of a slot, slots, 1 for estimate, the largest count |
     /// | pacer | interval (0: unlimited), 1 if each grant pays for itself, the maximum savings, warm-up, cold factor (0: steady) |
     /// | concurrency | the maximum in flight, lease |
+    /// | calendar | amount, unit and first day, the zone as a digest (0: UTC), the largest count |
     ///
     /// ```
     /// use tidegate::{Limit, SECOND, Ticks};
@@ -394,6 +453,7 @@ impl Limit {
     /// |---|---|
     /// | token-bucket, leaky-bucket | the debt in units, a partly repaid unit as a whole one; the debt of takes up to the new burst or queue, the debt of late charges beyond it |
     /// | fixed-window | the count, in the new window that contains `changed_at`; a window of the first hit opens then |
+    /// | calendar | the count, in the new period that contains `changed_at` |
     /// | sliding-log | the actions up to `changed_at` that the old limit still counts, at their own times; the newest, as many as the new limit allows |
     /// | sliding-window | the counts that the old limit still has, in the new slots in which the old ones ended |
     /// | pacer | the debt, as a time; the savings, as their share of the maximum. After an unlimited rate it is full, or warm |
@@ -439,6 +499,7 @@ params_of_limit! {
     SlidingWindow: SlidingWindow
     Pacer: PacerParams
     Concurrency: Concurrency
+    Calendar: Calendar
 }
 
 /// Parses the [text of a limit](Limit#text-of-a-limit); the reverse of its `Display`.
@@ -446,7 +507,7 @@ impl FromStr for Limit {
     type Err = LimitError;
 
     fn from_str(text: &str) -> Result<Limit, LimitError> {
-        text::parse(text, text::Reader::limit)
+        Limit::parse_with(text, text::created_zone)
     }
 }
 
@@ -481,6 +542,8 @@ mod tests {
             ("5/s pacer warm-up 4s", 4 * SECOND),
             ("unlimited pacer", SECOND),
             ("8/30s concurrency", 30 * SECOND),
+            ("8/day calendar", 24 * 3600 * SECOND),
+            ("8/month calendar from 15", 31 * 24 * 3600 * SECOND),
         ] {
             assert_eq!(limit(text).time_to_full(), expected, "{text}");
         }

@@ -6,12 +6,12 @@ use crate::algorithm::debt::{Debt, Metered as _};
 use crate::algorithm::state::{StateFootprint, StateSlot};
 use crate::algorithm::{Algorithm, Claim, DebtQueue, Decide, Interval, OneWord, State, TakenOff, Words};
 use crate::algorithm::{
-    Concurrency, FixedWindow, LeakyBucket, PacerParams, SlidingLog, SlidingWindow, TokenBucket,
+    Calendar, Concurrency, FixedWindow, LeakyBucket, PacerParams, SlidingLog, SlidingWindow, TokenBucket,
 };
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::receipt::Receipt;
-use crate::time::{Ticks, Timestamp};
+use crate::time::{CalendarPeriods, Ticks, Timestamp};
 
 use super::{Alignment, DelayAfter, Pay, WindowMode};
 
@@ -31,6 +31,7 @@ pub(crate) enum AlgorithmParams {
     SlidingWindow(SlidingWindow),
     Pacer(PacerParams),
     Concurrency(Concurrency),
+    Calendar(Calendar),
 }
 
 /// Evaluates the same expression for each algorithm.
@@ -44,6 +45,7 @@ macro_rules! with_terms {
             AlgorithmParams::SlidingWindow($terms) => $line,
             AlgorithmParams::Pacer($terms) => $line,
             AlgorithmParams::Concurrency($terms) => $line,
+            AlgorithmParams::Calendar($terms) => $line,
         }
     };
 }
@@ -58,6 +60,7 @@ impl AlgorithmParams {
             AlgorithmParams::SlidingWindow(_) => Algorithm::SlidingWindow,
             AlgorithmParams::Pacer(_) => Algorithm::Pacer,
             AlgorithmParams::Concurrency(_) => Algorithm::Concurrency,
+            AlgorithmParams::Calendar(_) => Algorithm::Calendar,
         }
     }
 
@@ -107,6 +110,7 @@ impl AlgorithmParams {
         match self {
             AlgorithmParams::TokenBucket(_) | AlgorithmParams::LeakyBucket(_) => true,
             AlgorithmParams::FixedWindow(window) => window.fits_word(),
+            AlgorithmParams::Calendar(window) => window.fits_word(),
             _ => false,
         }
     }
@@ -250,6 +254,7 @@ impl AlgorithmParams {
             AlgorithmParams::TokenBucket(terms) => *terms.within(&mut state) = terms.state_of_word(word),
             AlgorithmParams::LeakyBucket(terms) => *terms.within(&mut state) = terms.state_of_word(word),
             AlgorithmParams::FixedWindow(terms) => *terms.within(&mut state) = terms.state_of_word(word),
+            AlgorithmParams::Calendar(terms) => *terms.within(&mut state) = terms.state_of_word(word),
             _ => {}
         }
         state
@@ -261,6 +266,7 @@ impl AlgorithmParams {
             AlgorithmParams::TokenBucket(terms) => terms.seen(state).map_or(0, |seen| terms.word_of(seen)),
             AlgorithmParams::LeakyBucket(terms) => terms.seen(state).map_or(0, |seen| terms.word_of(seen)),
             AlgorithmParams::FixedWindow(terms) => terms.seen(state).map_or(0, |seen| terms.word_of(seen)),
+            AlgorithmParams::Calendar(terms) => terms.seen(state).map_or(0, |seen| terms.word_of(seen)),
             _ => 0,
         }
     }
@@ -309,6 +315,11 @@ impl AlgorithmParams {
                 })
             }
             Algorithm::Concurrency => AlgorithmParams::Concurrency(Concurrency::new(a, period()?).ok()?),
+            Algorithm::Calendar => {
+                let periods = CalendarPeriods::unpack([b, c])?;
+                let max_debt = d.checked_sub(a).filter(|_| a > 0)?;
+                AlgorithmParams::Calendar(Calendar::new(a, periods, max_debt).ok()?)
+            }
         };
         (terms.numbers() == numbers).then_some(terms)
     }
@@ -398,6 +409,9 @@ mod tests {
             "5/s pacer warm-up 4s cold-factor 5",
             "unlimited pacer",
             "8/30s concurrency",
+            "5/hour calendar",
+            "5/week calendar from sunday max-debt 3",
+            "5/year calendar from 04-06",
         ];
         for text in texts {
             let text = if text.contains("queue") { format!("{text} leaky-bucket") } else { text.to_owned() };

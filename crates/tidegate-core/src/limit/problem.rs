@@ -54,6 +54,8 @@ pub(crate) enum Field {
     Pay,
     MaxDebt,
     CountDenied,
+    /// The unit of a calendar.
+    Periods,
 }
 
 impl Problem {
@@ -152,7 +154,10 @@ impl Field {
             Field::ColdFactor => "cold-factor goes with warm-up; leave it out, or add a warm-up",
             Field::Pay => "pay belongs to pacer; leave it out, or add pacer",
             Field::MaxDebt => {
-                "max-debt belongs to token-bucket, leaky-bucket, fixed-window and sliding-window; leave it out"
+                "max-debt belongs to token-bucket, leaky-bucket, fixed-window, sliding-window and calendar; leave it out"
+            }
+            Field::Periods => {
+                "only a calendar has an amount per hour, day, week, month or year; write 1000/day calendar"
             }
             Field::CountDenied => "count-denied belongs to sliding-log; leave it out, or add sliding-log",
         }
@@ -190,6 +195,7 @@ impl LimitError {
     pub(super) fn of_numbers(draft: &LimitBuilder, problem: Problem) -> LimitError {
         let text = match draft.rate {
             WrittenRate::Per { amount, period } => format!("{amount} per {period:?} {}", draft.algorithm),
+            WrittenRate::Calendar { .. } => format!("{} {}", draft.rate, draft.algorithm),
             WrittenRate::Unlimited => draft.algorithm.to_string(),
         };
         LimitError { text, place: 0..0, what: problem.as_str().to_owned() }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::builder::{Burst, DelayAfter, LimitBuilder, WrittenRate};
 use super::{Limit, Problem};
 use crate::algorithm::Algorithm;
-use crate::time::Ticks;
+use crate::time::{CalendarPeriods, CalendarUnit, Ticks};
 
 /// The longest period of a limit.
 const LONGEST: Duration = Ticks::TEN_YEARS.to_duration();
@@ -24,11 +24,12 @@ impl Limit {
     /// | fixed-window, sliding-log, sliding-window | ⌊amount ÷ n⌋ per period; 1 per ⌈n ÷ amount⌉ periods if that is 0 |
     /// | pacer | rate ÷ n; the savings likewise |
     /// | concurrency | max(1, ⌊max ÷ n⌋) in flight |
+    /// | calendar | ⌊amount ÷ n⌋ per period; 1 per longer unit, at most a year, if that is 0 |
     ///
     /// The bounds of late charges and of undelayed units are divided likewise.
     ///
     /// With burst B and rate r, the buckets of all n nodes together admit at most max(B, n) + r · t within any time t.
-    /// Windows and logs together admit at most [`Limit::worst_case`] of the limit. The exception is more nodes than units:
+    /// Windows, logs and calendars together admit at most [`Limit::worst_case`] of the limit. The exception is more nodes than units:
     /// then each node may still admit one at once. A share never gets slower than one in ten years. An unlimited pacer
     /// stays unlimited.
     ///
@@ -44,20 +45,41 @@ impl Limit {
     /// ```
     #[must_use]
     pub fn shared_among(&self, nodes: NonZeroU64) -> Limit {
-        let WrittenRate::Per { amount, period } = self.draft.rate else { return *self };
         if nodes == NonZeroU64::MIN {
             return *self;
         }
+        if let WrittenRate::Calendar { amount, periods } = self.draft.rate {
+            return self.share_of_calendar(amount, periods, nodes);
+        }
+        let WrittenRate::Per { amount, period } = self.draft.rate else { return *self };
         let share = DividedLimit { draft: self.draft, amount, period, nodes: nodes.get() };
         let shared = match self.draft.algorithm {
             Algorithm::TokenBucket | Algorithm::LeakyBucket | Algorithm::Pacer => share.of_rate(),
             Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
                 share.of_count(nodes.get().div_ceil(amount))
             }
-            Algorithm::Concurrency => share.of_count(1),
+            Algorithm::Concurrency | Algorithm::Calendar => share.of_count(1),
         };
         // One in ten years is valid for every algorithm, and nothing is stricter.
         shared.unwrap_or_else(|_| LimitBuilder::new(self.draft.algorithm, 1, LONGEST).literal())
+    }
+
+    /// Returns a smaller amount per period of the calendar. A share below one is one per period of the first unit that
+    /// is long enough, of the same zone.
+    fn share_of_calendar(&self, amount: u64, periods: CalendarPeriods, nodes: NonZeroU64) -> Limit {
+        let max_debt = self.draft.max_debt.map(|units| units / nodes);
+        let longest = periods.nominal().get().saturating_mul(nodes.get().div_ceil(amount));
+        let shared = match amount / nodes {
+            0 => CalendarUnit::ALL
+                .map(CalendarPeriods::new)
+                .into_iter()
+                .find(|longer| longer.nominal().get() >= longest)
+                .unwrap_or(CalendarPeriods::new(CalendarUnit::Year)),
+            _ => periods,
+        };
+        let draft = LimitBuilder::calendar((amount / nodes).max(1), shared.in_zone(periods.zone()));
+        // The numbers are not larger than those of this limit, which are valid.
+        LimitBuilder { max_debt, ..draft }.valid().unwrap_or(*self)
     }
 }
 

@@ -2,12 +2,16 @@
 //!
 //! ```text
 //! LIMIT     = RATE { WORD VALUE | "count-denied" | ALGORITHM }    in any order, each once
+//!           | AMOUNT "/" UNIT "calendar" [ ZONE ] [ "from" DAY ] [ "max-debt" NUMBER ]
 //! RATE      = AMOUNT "/" PERIOD | "unlimited"           10/s   30/60s   5000/h   1/1m30s
 //! PERIOD    = [ NUMBER ] UNIT { NUMBER UNIT }           units: us ms s m h d w
 //! WORD      = burst | queue | delay-after | slots | mode | align | warm-up | cold-factor | pay | max-debt
 //! ALGORITHM = token-bucket | leaky-bucket | fixed-window | sliding-log | sliding-window | pacer
 //!           | concurrency
 //! ```
+//!
+//! The units of a calendar are `hour`, `day`, `week`, `month` and `year`; its zone is an IANA name. `DAY` is the name of
+//! a day of the week, a day of the month, or month and day as in `04-06`.
 //!
 //! `delay-after` takes a number or `all`, `mode` takes `strict` or `estimate`, `align` takes `epoch` or
 //! `first-hit`, `pay` takes `next` or `self`, `warm-up` and a pacer's `burst` take a time. All numbers are
@@ -20,6 +24,7 @@ use super::Limit;
 use super::builder::{Alignment, Burst, DelayAfter, LimitBuilder, Pay, WindowMode, WrittenRate};
 use super::problem::{Field, LimitError};
 use crate::algorithm::Algorithm;
+use crate::time::{CalendarPeriods, CalendarUnit, TimeZone};
 
 /// The longest text that is parsed; every valid limit is shorter.
 const MAX_BYTES: usize = 512;
@@ -40,6 +45,12 @@ pub(super) const MODES: [(&str, WindowMode); 2] =
 pub(super) const ALIGNMENTS: [(&str, Alignment); 2] =
     [("epoch", Alignment::Epoch), ("first-hit", Alignment::FirstHit)];
 pub(super) const PAYS: [(&str, Pay); 2] = [("next", Pay::Next), ("self", Pay::Own)];
+
+/// The days of the week.
+pub(super) const DAYS_OF_WEEK: [&str; 7] =
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+/// The length of their short names.
+const SHORT_DAY: usize = 3;
 
 /// An error in a part of the text, with its place.
 pub(super) struct Wrong {
@@ -105,12 +116,7 @@ impl<'a> Reader<'a> {
 
     /// Reads the rate, which always comes first.
     fn first_word(&mut self) -> Parsed<WrittenRate> {
-        let Some(rate) = self.words.next() else {
-            return Err(Wrong {
-                place: 0..self.text.len(),
-                what: "there is nothing here; write a rate such as \"10/s\"".into(),
-            });
-        };
+        let Some(rate) = self.words.next() else { return Err(missing_rate(self.text)) };
         self.places.push((Field::Rate, rate.place.clone()));
         read_rate(&rate)
     }
@@ -126,7 +132,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a limit. Numbers are validated at the end, because a setting may precede the algorithm that it belongs to.
-    pub(super) fn limit(mut self) -> Parsed<Limit> {
+    pub(super) fn limit(mut self, time_zone: &FindZone<'_>) -> Parsed<Limit> {
+        let names_calendar = |word: &Word<'_>| word.text == Algorithm::Calendar.name();
+        if self.words.as_slice().iter().skip(1).any(names_calendar) {
+            return self.calendar(time_zone);
+        }
         let mut draft = LimitBuilder::with_rate(Algorithm::TokenBucket, self.first_word()?);
         let mut algorithm = None;
         while let Some(word) = self.words.next() {
@@ -140,6 +150,42 @@ impl<'a> Reader<'a> {
             }
         }
         self.checked(draft)
+    }
+
+    /// Reads a calendar limit. A word that is no setting is the zone.
+    fn calendar(mut self, time_zone: &FindZone<'_>) -> Parsed<Limit> {
+        let Some(rate) = self.words.next() else { return Err(missing_rate(self.text)) };
+        self.places.push((Field::Rate, rate.place.clone()));
+        let (amount, unit) = read_calendar_rate(&rate)?;
+        let mut draft = LimitBuilder::calendar(amount, CalendarPeriods::new(unit));
+        let (mut is_named, mut zone, mut first_day) = (false, None, None);
+        while let Some(word) = self.words.next() {
+            match Algorithm::from_name(word.text) {
+                Some(Algorithm::Calendar) if !is_named => is_named = true,
+                Some(_) => return word.wrong("a limit has one algorithm; leave one of them out"),
+                None if word.text == FROM => {
+                    let Some(day) = self.words.next() else {
+                        return word.wrong(format!(
+                            "from needs a day; write something like \"{}\"",
+                            example_of(unit)
+                        ));
+                    };
+                    if first_day.replace(day).is_some() {
+                        return word.wrong("from is given twice; leave one of them out");
+                    }
+                }
+                None if Field::OPTIONS.iter().any(|(_, name, _)| *name == word.text) => {
+                    draft = self.option(draft, &word)?;
+                }
+                None if zone.is_none() => {
+                    zone = Some(read_zone(&word, self.words.as_slice().first(), time_zone)?);
+                }
+                None => return word.wrong(unknown_in_calendar(word.text)),
+            }
+        }
+        let periods = CalendarPeriods::new(unit).in_zone(zone.unwrap_or(TimeZone::UTC));
+        let periods = first_day.map_or(Ok(periods), |day| read_first_day(periods, &day))?;
+        self.checked(LimitBuilder { rate: WrittenRate::Calendar { amount, periods }, ..draft })
     }
 
     /// Validates the draft, and reports a problem at the place of its setting.
@@ -182,7 +228,7 @@ impl<'a> Reader<'a> {
 /// Stores the value of a setting in the draft.
 fn read_option(draft: LimitBuilder, field: Field, value: &Word<'_>) -> Parsed<LimitBuilder> {
     Ok(match field {
-        Field::Rate | Field::CountDenied => draft,
+        Field::Rate | Field::Periods | Field::CountDenied => draft,
         Field::Burst => match read_burst(value)? {
             Burst::Units(units) => draft.burst(units),
             Burst::Span(span) => draft.burst_span(span),
@@ -198,6 +244,132 @@ fn read_option(draft: LimitBuilder, field: Field, value: &Word<'_>) -> Parsed<Li
         Field::Pay => draft.pay(read_choice(value, "pay", PAYS)?),
         Field::MaxDebt => draft.max_debt(read_number(value)?),
     })
+}
+
+/// Finds a time zone by name. The error follows the name in a message.
+type FindZone<'a> = dyn Fn(&str) -> Result<TimeZone, String> + 'a;
+
+/// The word before the first day of a calendar's periods.
+const FROM: &str = "from";
+
+/// Finds UTC, the one time zone that this library has, and those that the program has created.
+pub(super) fn created_zone(name: &str) -> Result<TimeZone, String> {
+    TimeZone::get(name).ok_or_else(|| {
+        "is not known here, only UTC is; parse the text with parse_limit of the crate tidegate-rules"
+            .to_owned()
+    })
+}
+
+/// Returns the error of a text without a word.
+fn missing_rate(text: &str) -> Wrong {
+    Wrong { place: 0..text.len(), what: "there is nothing here; write a rate such as \"10/s\"".into() }
+}
+
+/// Reads the amount and the unit of a calendar limit.
+fn read_calendar_rate(word: &Word<'_>) -> Parsed<(u64, CalendarUnit)> {
+    let Some((amount, unit)) = word.text.split_once('/') else {
+        return word
+            .wrong("a calendar limit begins with an amount per period; write something like \"1000/day\"");
+    };
+    let middle = word.place.start + amount.len();
+    let amount = read_number(&Word { text: amount, place: word.place.start..middle })?;
+    if let Some(known) = calendar_unit(unit) {
+        return Ok((amount, known));
+    }
+    let place = if unit.is_empty() { middle..word.place.end } else { middle + 1..word.place.end };
+    let shown = unit.escape_debug();
+    let what = match alias(unit) {
+        Some((unit @ ("s" | "m" | "ms" | "us"), _)) => format!(
+            "a calendar has no unit \"{shown}\"; write \"{amount}/{unit} fixed-window\", which is the same in every zone"
+        ),
+        _ => format!(
+            "a calendar counts per hour, day, week, month or year, not \"{shown}\"; write something like \"{amount}/day\""
+        ),
+    };
+    Err(Wrong { place, what })
+}
+
+/// Returns the unit of this name, of its plural, or of a fixed length that is called alike.
+fn calendar_unit(text: &str) -> Option<CalendarUnit> {
+    let known =
+        CalendarUnit::ALL.into_iter().find(|unit| unit.name() == text.strip_suffix('s').unwrap_or(text));
+    known.or(match text {
+        "h" => Some(CalendarUnit::Hour),
+        "d" => Some(CalendarUnit::Day),
+        "w" => Some(CalendarUnit::Week),
+        _ => None,
+    })
+}
+
+/// Reads a time zone. A word that is probably a setting is answered with that setting, and a name in two words with the
+/// name that they make.
+fn read_zone(word: &Word<'_>, next: Option<&Word<'_>>, time_zone: &FindZone<'_>) -> Parsed<TimeZone> {
+    time_zone(word.text).or_else(|what| {
+        let is_near = |known: &&str| !word.text.contains('/') && distance(word.text, known) <= 2;
+        if [FROM, "max-debt"].into_iter().any(|known| is_near(&known)) {
+            return word.wrong(unknown_in_calendar(word.text));
+        }
+        let of_two = |next: &Word<'_>| time_zone(&format!("{}_{}", word.text, next.text)).ok();
+        if let Some((next, zone)) = next.and_then(|next| Some((next, of_two(next)?))) {
+            let what = format!("\"{} {}\" is no time zone; write \"{zone}\"", word.text, next.text);
+            return Err(Wrong { place: word.place.start..next.place.end, what });
+        }
+        word.wrong(format!("\"{}\" {what}", word.text.escape_debug()))
+    })
+}
+
+/// Returns the message of a word that a calendar limit does not have.
+fn unknown_in_calendar(word: &str) -> String {
+    let shown = word.escape_debug();
+    match [FROM, "max-debt"].into_iter().find(|known| distance(word, known) <= 2) {
+        Some(known) => format!("unknown word \"{shown}\"; did you mean \"{known}\"?"),
+        None => {
+            format!("unknown word \"{shown}\"; after calendar follow a time zone, from DAY and max-debt N")
+        }
+    }
+}
+
+/// Returns an example of a first day.
+fn example_of(unit: CalendarUnit) -> &'static str {
+    match unit {
+        CalendarUnit::Week => "from sunday",
+        CalendarUnit::Year => "from 04-06",
+        CalendarUnit::Hour | CalendarUnit::Day | CalendarUnit::Month => "from 15",
+    }
+}
+
+/// Reads the first day of a period.
+fn read_first_day(periods: CalendarPeriods, day: &Word<'_>) -> Parsed<CalendarPeriods> {
+    let shown = day.text.escape_debug();
+    let (found, what) = match periods.unit() {
+        CalendarUnit::Hour | CalendarUnit::Day => (
+            None,
+            "an hour and a day have no first day; leave it out, or count per week, month or year".to_owned(),
+        ),
+        CalendarUnit::Week => {
+            let word = day.text.to_ascii_lowercase();
+            let found = DAYS_OF_WEEK.iter().position(|name| *name == word || name[..SHORT_DAY] == word);
+            let found = found.and_then(|day| periods.from_day_of_week(u8::try_from(day).ok()?));
+            (found, format!("\"{shown}\" is no day of the week; write \"monday\" to \"sunday\""))
+        }
+        CalendarUnit::Month => {
+            let found = number_of(day.text).and_then(|day| periods.from_day_of_month(day));
+            (found, format!("\"{shown}\" is no day of a month; write 1 to 31"))
+        }
+        CalendarUnit::Year => {
+            let date = day.text.split_once('-');
+            let found =
+                date.and_then(|(month, day)| periods.from_day_of_year(number_of(month)?, number_of(day)?));
+            (found, format!("\"{shown}\" is no day of a year; write month and day, as in \"04-06\""))
+        }
+    };
+    found.map_or_else(|| day.wrong(what), Ok)
+}
+
+/// Reads a number of one or two digits.
+fn number_of(text: &str) -> Option<u8> {
+    let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
 }
 
 /// Reads an amount per period, or `unlimited`. An unknown unit is answered with the rate that was probably meant.
@@ -222,7 +394,10 @@ fn read_rate(word: &Word<'_>) -> Parsed<WrittenRate> {
             let remedy = alias(period.text.trim_start_matches(|c: char| c.is_ascii_digit()));
             let what = match remedy {
                 Some((unit, span)) if period.text.starts_with(|c: char| !c.is_ascii_digit()) => {
-                    format!("{what}; write \"{units}/{unit}\" or \"{units}/{span}\"")
+                    let or = if calendar_unit(period.text).is_some() { "," } else { " or" };
+                    let calendar = calendar_unit(period.text)
+                        .map_or(String::new(), |unit| format!(" or \"{units}/{} calendar\"", unit.name()));
+                    format!("{what}; write \"{units}/{unit}\"{or} \"{units}/{span}\"{calendar}")
                 }
                 _ => format!(
                     "{what}; write something like \"{units}/s\", \"{units}/60s\" or \"{units}/1m30s\""

@@ -50,6 +50,7 @@ impl Limit {
     /// | pacer | ⌊(savings + t) / T⌋, one less with savings and `pay self`, and one grant | yes |
     /// | warming up | ⌊t / T⌋, and one grant | yes, when it is warm |
     /// | concurrency | max, at a time | yes |
+    /// | calendar | limit · (⌈(t + o) / P⌉ + 1), with the shortest period P and the largest difference o of the zone's offsets | hours, days and weeks of UTC |
     ///
     /// ```
     /// use std::time::Duration;
@@ -87,6 +88,7 @@ impl Limit {
             AlgorithmParams::TokenBucket(bucket) => WorstCase::units(bucket.debt().worst_case(span)),
             AlgorithmParams::LeakyBucket(bucket) => WorstCase::units(bucket.debt().worst_case(span)),
             AlgorithmParams::FixedWindow(window) => WorstCase::units(window.worst_case(span)),
+            AlgorithmParams::Calendar(calendar) => WorstCase::units(calendar.worst_case(span)),
             AlgorithmParams::SlidingLog(log) => WorstCase::units(log.worst_case(span)),
             AlgorithmParams::SlidingWindow(window) => WorstCase::units(window.worst_case(span)),
             AlgorithmParams::Pacer(pacer) => match pacer.most_beside_one(span) {

@@ -132,6 +132,7 @@ impl Group<'_> {
             }
             AlgorithmParams::TokenBucket(_)
             | AlgorithmParams::FixedWindow(_)
+            | AlgorithmParams::Calendar(_)
             | AlgorithmParams::SlidingLog(_)
             | AlgorithmParams::SlidingWindow(_) => {}
         }

@@ -8,6 +8,7 @@
 //! | [`SystemClock`] | the monotonic clock of the system |
 //! | [`ManualClock`] | a clock that tests and replays set by hand |
 //! | [`WallAlignment`] | the alignment of windows with the wall clock |
+//! | [`CalendarPeriods`], [`TimeZone`] | hours, days, weeks, months and years of a zone's wall clock |
 //! | [`MILLISECOND`] to [`DAY`] | spans for settings: `30 * SECOND` |
 //!
 //! Every decision takes the time as an argument, and only clocks read it. So a test, a replay or a store with its own
@@ -16,6 +17,7 @@
 //! A `Duration` cannot be multiplied in a constant. Write `Duration::from_secs(30)` there in place of `30 * SECOND`.
 
 pub(crate) mod boot;
+mod calendar;
 mod calibrated;
 mod calibration;
 mod clock;
@@ -24,17 +26,20 @@ mod manual;
 mod segment;
 mod shifted;
 mod source;
+mod time_zone;
 mod timer;
 mod wall_alignment;
 #[cfg(test)]
 mod woken;
 
+pub use calendar::{CalendarPeriods, CalendarUnit};
 pub(crate) use clock::BEGINNING;
 pub use clock::{Clock, SystemClock};
 pub use counter::CounterClock;
 pub use manual::ManualClock;
 pub(crate) use shifted::{Mark, Shifted};
 pub(crate) use source::Source;
+pub use time_zone::{TimeZone, TimeZoneError};
 pub(crate) use timer::wake_all;
 pub use wall_alignment::WallAlignment;
 

@@ -136,7 +136,7 @@ fn a_map_forgets_nothing_that_counts_at_the_instant_of_a_batch() {
 const TICKS: [Ticks; 3] = [Ticks::ZERO, conformance::ticks(1), conformance::ticks(1_600_000)];
 
 /// The algorithms whose states are in the cells of a zone.
-const IN_CELLS: [&str; 3] = ["token-bucket", "leaky-bucket", "fixed-window"];
+const IN_CELLS: [&str; 4] = ["token-bucket", "leaky-bucket", "fixed-window", "calendar"];
 
 /// Compares batches on one arm with single takes on another, under limits of this kind and with each step of the
 /// clock.

@@ -16,7 +16,7 @@ fn an_algorithm_is_parsed_from_what_it_is_written_as() {
     }
     for unknown in ["", "Token-Bucket", "token_bucket", " pacer"] {
         let error = unknown.parse::<Algorithm>().unwrap_err().to_string();
-        assert!(error.starts_with("unknown algorithm") && error.ends_with("or concurrency"), "{error}");
+        assert!(error.starts_with("unknown algorithm") && error.ends_with("or calendar"), "{error}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of extreme numbers: no panic, and no admission that big integers would deny.
 
+use conformance::calendar::{Calendar, Place};
 use conformance::extreme::{bucket_allows, second_allowed};
 use conformance::promise::Promise;
 use tidegate::algorithm::{Decide, LeakyBucket, TokenBucket};
@@ -125,6 +126,12 @@ fn others() -> Vec<Promise> {
                 });
                 promises.push(Promise::Concurrency { max: amount, lease: period });
             }
+        }
+    }
+    for (unit, amount) in (0..5).flat_map(|unit| EDGES.map(|amount| (unit, amount))) {
+        for max_debt in EDGES {
+            let calendar = Calendar { unit, first_day: i64::from(unit > 2), place: Place::LordHowe };
+            promises.push(Promise::Calendar { amount, calendar, max_debt });
         }
     }
     promises.retain(|promise| promise.draft().build().is_ok());

@@ -28,6 +28,7 @@ on_every_keeper! {
     laws_hold_for_pacer: "pacer"
     laws_hold_for_pacer_warm_up: "pacer-warm-up"
     laws_hold_for_concurrency: "concurrency"
+    laws_hold_for_calendar: "calendar"
 }
 
 fn giving_back_holds<K: Keeper>(trials: u64, keeper: impl Fn(u64) -> K) {

@@ -4,8 +4,13 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate::{
-    Algorithm, Alignment, DelayAfter, Limit, LimitBuilder, MINUTE, Pay, Rate, SECOND, WindowMode,
+    Algorithm, Alignment, CalendarPeriods, CalendarUnit, DelayAfter, Limit, LimitBuilder, MINUTE, Pay, Rate,
+    SECOND, TimeZone, WindowMode,
 };
+
+fn calendar(unit: CalendarUnit) -> CalendarPeriods {
+    CalendarPeriods::new(unit)
+}
 
 fn parse(text: &str) -> Limit {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
@@ -49,10 +54,34 @@ fn a_text_means_what_the_builder_says() {
         ("2/s burst 3 pacer", Limit::pacer(2, SECOND).burst(3)),
         ("unlimited pacer", LimitBuilder::unlimited_pacer().build().unwrap()),
         ("8/30s concurrency", Limit::concurrency(8, 30 * SECOND)),
+        ("1000/day calendar", Limit::calendar(1000, calendar(CalendarUnit::Day))),
+        ("1000/d calendar UTC", Limit::calendar(1000, calendar(CalendarUnit::Day))),
+        (
+            "9/week from Sun calendar max-debt 3",
+            Limit::calendar(9, calendar(CalendarUnit::Week).from_day_of_week(6).unwrap()).max_debt(3),
+        ),
+        ("9/month calendar from 1", Limit::calendar(9, calendar(CalendarUnit::Month))),
+        (
+            "9/month calendar from 31",
+            Limit::calendar(9, calendar(CalendarUnit::Month).from_day_of_month(31).unwrap()),
+        ),
+        (
+            "9/year calendar UTC from 4-6",
+            Limit::calendar(9, calendar(CalendarUnit::Year).from_day_of_year(4, 6).unwrap()),
+        ),
     ] {
         assert_eq!(parse(text), limit, "{text}");
         assert_eq!(parse(&limit.to_string()), limit, "{limit}");
     }
+}
+
+#[test]
+fn the_text_of_a_zone_that_was_created_parses_as_the_same_limit() {
+    let zone = TimeZone::new("Test/Text", 19_800, []).unwrap();
+    let limit = Limit::calendar(7, calendar(CalendarUnit::Month).in_zone(zone)).max_debt(2);
+    assert_eq!(limit.to_string(), "7/month calendar Test/Text max-debt 2");
+    assert_eq!(parse(&limit.to_string()), limit);
+    assert_eq!(parse("7/month calendar from 1"), Limit::calendar(7, calendar(CalendarUnit::Month)));
 }
 
 /// The rows are a text, the part of it that the error marks, and the message.
@@ -65,7 +94,7 @@ fn an_error_points_at_the_fault_and_gives_a_remedy() {
         assert_eq!(&text[error.place()], place, "{text}");
         rows += 1;
     }
-    assert_eq!(rows, 73);
+    assert_eq!(rows, 95);
 }
 
 #[test]
@@ -78,7 +107,7 @@ fn an_error_reads_as_one_line_or_with_carets() {
     );
     assert_eq!(error.column(), 6);
     let unknown = "10/s hello".parse::<Limit>().unwrap_err();
-    assert!(unknown.what().ends_with("sliding-window, pacer, concurrency"), "{unknown}");
+    assert!(unknown.what().ends_with("sliding-window, pacer, concurrency, calendar"), "{unknown}");
     let hostile = "10/s \u{1b}[2J".parse::<Limit>().unwrap_err();
     assert!(!format!("{hostile:#}").contains('\u{1b}'), "control characters reach no terminal");
     let hostile = "10/s \u{1b}[2J".parse::<Rate>().unwrap_err();

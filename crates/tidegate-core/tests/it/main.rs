@@ -35,6 +35,7 @@ macro_rules! on_every_keeper {
 
 mod asking_nothing;
 mod batches;
+mod calendars;
 mod changing;
 mod conversions;
 mod documents;

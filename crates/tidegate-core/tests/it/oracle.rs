@@ -51,4 +51,5 @@ on_every_keeper! {
     oracle_agrees_with_pacer: "pacer"
     oracle_agrees_with_pacer_warm_up: "pacer-warm-up"
     oracle_agrees_with_concurrency: "concurrency"
+    oracle_agrees_with_calendar: "calendar"
 }

@@ -1,5 +1,6 @@
 //! Tests of every schedule of six steps in a small model, against the oracle and the textbook models.
 
+use conformance::calendar::{Calendar, Place};
 use conformance::model;
 use conformance::oracle::{self, Admitted, Oracle};
 use conformance::promise::Promise;
@@ -26,13 +27,13 @@ impl World {
         World { limit: promise.limit(), oracle: oracle::of(promise), lease, admitted: Vec::new(), visited: 0 }
     }
 
-    /// Walks through every schedule that starts in this state.
-    fn walk(&mut self, state: &State, now: u64, steps: u32) {
+    /// Walks through every schedule of steps of this length that starts in this state.
+    fn walk(&mut self, state: &State, now: u64, unit: u64, steps: u32) {
         if steps == 0 {
             return;
         }
         for passed in 0..4 {
-            let now = now + passed * UNIT;
+            let now = now + passed * unit;
             for cost in 1..=3 {
                 let mut state = state.clone();
                 let ask = Ask::new(Cost::of(cost));
@@ -49,10 +50,10 @@ impl World {
                 if allowed || self.oracle.counts_refusals() && cost <= decision.limit() {
                     let (asked, units) = (now.into(), cost.into());
                     self.admitted.push(Admitted { asked, departs: asked + i128::from(self.lease), units });
-                    self.walk(&state, now, steps - 1);
+                    self.walk(&state, now, unit, steps - 1);
                     self.admitted.pop();
                 } else {
-                    self.walk(&state, now, steps - 1);
+                    self.walk(&state, now, unit, steps - 1);
                 }
             }
         }
@@ -60,11 +61,16 @@ impl World {
 }
 
 fn explore(name: &str, promises: &[Promise]) {
+    explore_from(name, promises, UNIT, UNIT);
+}
+
+/// Explores schedules from this instant on, in steps of this length.
+fn explore_from(name: &str, promises: &[Promise], begin: u64, unit: u64) {
     let visited: u64 = promises
         .iter()
         .map(|promise| {
             let mut world = World::new(promise);
-            world.walk(&State::default(), UNIT, steps());
+            world.walk(&State::default(), begin, unit, steps());
             world.visited
         })
         .sum();
@@ -141,6 +147,20 @@ fn small_world_of_pacers() {
 #[test]
 fn small_world_of_places_in_flight() {
     explore("concurrency", &each(|max, lease| Promise::Concurrency { max, lease }));
+}
+
+/// Steps of a quarter of an hour, around the hour that Berlin repeats and the half hour that Lord Howe does.
+#[test]
+fn small_world_of_calendars() {
+    const QUARTER: u64 = 900 * 16_000_000_000;
+    // 2024-10-27T00:00Z and 2024-04-06T14:00Z, in days and hours since 2024.
+    for (place, begin) in [(Place::Berlin, 300 * 96), (Place::LordHowe, 96 * 96 + 14 * 4)] {
+        let promises = [0, 1].map(|unit| {
+            let calendar = Calendar { unit, first_day: 0, place };
+            Promise::Calendar { amount: 2 + unit as u64 % 2, calendar, max_debt: 0 }
+        });
+        explore_from("calendar", &promises, begin * QUARTER, 2 * QUARTER);
+    }
 }
 
 /// The bucket of tokens, the funnel and the one word (TAT), side by side.

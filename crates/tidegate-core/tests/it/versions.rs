@@ -30,6 +30,7 @@ macro_rules! versions {
                 laws_of_versions_hold_for_pacer: "pacer"
                 laws_of_versions_hold_for_pacer_warm_up: "pacer-warm-up"
                 laws_of_versions_hold_for_concurrency: "concurrency"
+                laws_of_versions_hold_for_calendar: "calendar"
             }
         }
     )+};
@@ -51,7 +52,7 @@ versions! {
 #[cfg(target_os = "linux")]
 #[test]
 fn laws_of_versions_hold_across_restarts_on_a_file() {
-    for kind in ["token-bucket", "leaky-bucket", "fixed-window"] {
+    for kind in ["token-bucket", "leaky-bucket", "fixed-window", "calendar"] {
         hold::<on_file::OnFile<3>>(kind, 200);
     }
 }

@@ -107,7 +107,15 @@ pub(super) fn wall_clock() -> SystemTime {
 
 #[cfg(test)]
 mod tests {
-    use http::Response;
+    use std::convert::Infallible;
+    use std::sync::Arc;
+
+    use http::{Request, Response};
+    use tidegate_core::{ManualClock, Zone};
+    use tidegate_rules::{Gate, Policy};
+    use tidegate_tower::RateLimitLayer;
+    use tower::Service as _;
+    use tower_layer::Layer as _;
 
     use super::*;
 
@@ -142,5 +150,34 @@ mod tests {
         let many: Vec<_> = (0..40).rev().map(|left| format!("p{left};r={left};t=5")).collect();
         let quotas = hints(200, &[("ratelimit", &many.join(", "))]).quotas;
         assert_eq!(quotas.iter().map(|quota| quota.left).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
+    }
+
+    /// Returns the hints of responses by these rules, one for each request.
+    async fn by_rules(text: &str, requests: usize) -> Vec<ServerHints> {
+        let zone = Zone::with_clock(1 << 16, Arc::new(ManualClock::new()));
+        let gate = Gate::new(Policy::from_toml(text).unwrap(), zone).unwrap();
+        let service = tower::service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
+        let mut service = RateLimitLayer::rules(gate).layer(service);
+        let mut hints = Vec::new();
+        for _ in 0..requests {
+            let response = service.call(Request::new(())).await.unwrap().map(drop);
+            hints.push(ServerHints::by(ResponseHead::of(&response), wall_clock));
+        }
+        hints
+    }
+
+    #[tokio::test]
+    async fn a_list_of_our_own_rules_is_one_quota_for_each_rule() {
+        let rules = "[[rule]]\nname = 'day'\nlimit = '9/d'\n[[rule]]\nname = 'minute'\nlimit = '1/m'\n\
+                     [[rule]]\nname = 'uploads'\nlimit = '4/30s concurrency'\n";
+        let [allowed, denied] = by_rules(rules, 2).await.try_into().unwrap();
+        let quotas = |day: u64, minute: u64| {
+            let (day, uploads) = (ReportedQuota::new(b"day", 8, day), ReportedQuota::new(b"uploads", 3, 30));
+            [ReportedQuota::new(b"minute", 0, minute), uploads, day]
+        };
+        assert_eq!((allowed.hold, &allowed.quotas[..]), (None, &quotas(9600, 60)[..]));
+        assert_eq!(denied.hold, Some(Duration::from_secs(60)));
+        // The denied request holds no permit, and a limit that nothing uses has no reset.
+        assert_eq!(denied.quotas, [&quotas(9600, 60)[..1], &quotas(9600, 60)[2..]].concat());
     }
 }

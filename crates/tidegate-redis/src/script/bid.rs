@@ -161,7 +161,7 @@ impl Begin {
             (Algorithm::TokenBucket | Algorithm::LeakyBucket, [clear_at]) => {
                 bytes.extend(format!("{}:{}", whole(*clear_at), part(*clear_at)).bytes());
             }
-            (Algorithm::FixedWindow, [end, count]) => {
+            (Algorithm::FixedWindow | Algorithm::Calendar, [end, count]) => {
                 bytes.extend(format!("{}:{count}", whole(*end)).bytes());
             }
             (Algorithm::Pacer, [at, owed, saved, scale]) => {

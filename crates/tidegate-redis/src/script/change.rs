@@ -103,7 +103,7 @@ pub(crate) fn adjust(target: &Target, adjustment: Adjustment, begin: Option<&Beg
         return answered(NEEDS_PERMIT, target);
     }
     let word = if is_charge { &b"charge"[..] } else { b"refund" };
-    let mut arguments = vec![pack_adjustment(limit, cost, is_charge).into_bytes(), word.to_vec()];
+    let mut arguments = vec![pack_adjustment(limit, time, cost, is_charge).into_bytes(), word.to_vec()];
     arguments.extend(begin.map(|begin| begin.argument(limit)));
     call_with_mark(Job::Adjust(Kind::of(limit.algorithm())), target, arguments, time)
 }
@@ -135,8 +135,10 @@ pub(crate) fn give_back(target: &Target, taken: &TakeRecord, time: Time) -> Call
         Algorithm::SlidingLog => {
             Pack::new(b'g').micros(taken.at.ticks()).number(clear_at.div_ceil(TICKS)).number(cost.get())
         }
-        Algorithm::FixedWindow => pack_adjustment(limit, cost, false).micros(clear_at),
-        Algorithm::SlidingWindow => pack_adjustment(limit, cost, false).micros(taken.at.ticks()),
+        Algorithm::FixedWindow | Algorithm::Calendar => {
+            pack_adjustment(limit, time, cost, false).micros(clear_at)
+        }
+        Algorithm::SlidingWindow => pack_adjustment(limit, time, cost, false).micros(taken.at.ticks()),
         Algorithm::Pacer => pack_priced_pace(limit, taken.paid.into(), 0).ticks(clear_at),
         _ => match taken.permit {
             Some(permit) => pack_permit(target, permit),
@@ -160,7 +162,7 @@ pub(crate) fn refund(target: &Target, taken: &TakeRecord, units: Cost, time: Tim
             let pack = Pack::new(letter(taken.algorithm)).ticks(price).ticks(taken.paid).ticks(quiet(limit));
             Some(call_about(taken, Job::RefundDebt, target, pack, time))
         }
-        Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
+        Algorithm::FixedWindow | Algorithm::Calendar | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
             Some(give_back(target, &TakeRecord { cost: units, ..*taken }, time))
         }
         _ => None,

@@ -79,6 +79,11 @@ pub(crate) fn table_name(prefix: &[u8], namespace: &str) -> StateName {
     [prefix, b"limits:", namespace.as_bytes()].concat().into()
 }
 
+/// Returns the name of the table of overrides.
+pub(super) fn overrides_name(prefix: &[u8]) -> StateName {
+    [prefix, b"overrides"].concat().into()
+}
+
 /// Returns the algorithm and the digest of a limit's numbers. They are part of the stored format and must not change.
 fn limit_letters(algorithm: Algorithm, digest: u64) -> [u8; LIMIT_LETTERS] {
     let mut letters = [letter(algorithm); LIMIT_LETTERS];
@@ -97,6 +102,7 @@ pub(super) const fn letter(algorithm: Algorithm) -> u8 {
         Algorithm::SlidingLog => b'g',
         Algorithm::SlidingWindow => b's',
         Algorithm::Pacer => b'p',
+        Algorithm::Calendar => b'k',
         // The library may get more algorithms; `supports` rejects them.
         _ => b'c',
     }

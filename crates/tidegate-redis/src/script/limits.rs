@@ -10,12 +10,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use tidegate_core::{Algorithm, Ask, Cost, Limit, LimitBuilder, Ticks, WindowMode};
+use tidegate_core::{Algorithm, Ask, CalendarPeriods, Cost, DAY, Limit, LimitBuilder, Ticks, WindowMode};
 
 use super::bid::{Bid, Target};
 use super::key::letter;
 use super::pack::Pack;
-use super::{TICKS, span};
+use super::{EPOCH, TICKS, Time, span};
 
 /// The largest count that a script can add without loss, with room for one more of that size.
 const MOST_COUNTED: u64 = 1 << 52;
@@ -86,7 +86,9 @@ pub(crate) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
         {
             refused(Why::TooFast)
         }
-        (Algorithm::FixedWindow, [_, _, _, most, _]) if most > MOST_COUNTED => refused(Why::CountTooLarge),
+        (Algorithm::FixedWindow | Algorithm::Calendar, [_, _, _, most, _]) if most > MOST_COUNTED => {
+            refused(Why::CountTooLarge)
+        }
         (Algorithm::SlidingWindow, [amount, width, slots, _, _]) if is_too_fast(amount, width * slots) => {
             refused(Why::TooFast)
         }
@@ -101,7 +103,8 @@ pub(crate) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
             | Algorithm::SlidingLog
             | Algorithm::SlidingWindow
             | Algorithm::Pacer
-            | Algorithm::Concurrency,
+            | Algorithm::Concurrency
+            | Algorithm::Calendar,
             _,
         ) => Ok(*limit),
         _ => refused(Why::UnknownAlgorithm),
@@ -141,6 +144,8 @@ pub(crate) fn longest_use(limit: &Limit) -> Ticks {
         (Algorithm::Pacer, [interval, _, most, warm_up, _]) => {
             span(interval.saturating_add(most).saturating_add(warm_up))
         }
+        // A zone's clock is set back by less than a day, which makes a period longer.
+        (Algorithm::Calendar, _) => Ticks::saturating_from(limit.time_to_full() + DAY),
         (_, [_, period, ..]) => span(period),
     }
 }
@@ -149,7 +154,7 @@ pub(crate) fn longest_use(limit: &Limit) -> Ticks {
 ///
 /// The numbers of several debts are concatenated in one argument; the other algorithms have an argument for each ask.
 /// `others` is the argument so far; it stays empty for other algorithms than buckets.
-pub(super) fn pack_take(bid: &Bid, others: Vec<u8>) -> Vec<u8> {
+pub(super) fn pack_take(bid: &Bid, time: Time, others: Vec<u8>) -> Vec<u8> {
     let (target, limit, ask) = (&bid.target, &bid.target.limit, bid.ask);
     let (cost, max_wait, numbers) = (ask.cost.get(), ask.max_wait.get(), limit.numbers());
     let pack = match limit.algorithm() {
@@ -162,7 +167,7 @@ pub(super) fn pack_take(bid: &Bid, others: Vec<u8>) -> Vec<u8> {
             pack.text(&bid.permit_name())
         }
         // Any cost above the limit is equally too large.
-        _ => pack_counter(limit, cost.min(numbers[0] + 1)),
+        _ => pack_counter(limit, time, cost.min(numbers[0] + 1)),
     };
     pack.into_bytes()
 }
@@ -175,7 +180,7 @@ pub(super) fn holders_letter(target: &Target) -> u8 {
 
 /// Encodes an adjustment of a debt or a count. Costs beyond the largest count are capped: the result is the same for
 /// any of them.
-pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pack {
+pub(super) fn pack_adjustment(limit: &Limit, time: Time, cost: Cost, is_charge: bool) -> Pack {
     match limit.algorithm() {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => {
             let [_, interval, capacity, max_debt, _] = limit.numbers();
@@ -187,7 +192,7 @@ pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pac
         Algorithm::Pacer if is_charge => pack_pace(limit, cost.get(), 0),
         // A refund cannot exceed the largest count.
         Algorithm::Pacer => pack_priced_pace(limit, pace_price(limit, cost.get()).min(u64::MAX.into()), 0),
-        _ => pack_counter(limit, cost.get().min(2 * MOST_COUNTED)),
+        _ => pack_counter(limit, time, cost.get().min(2 * MOST_COUNTED)),
     }
 }
 
@@ -237,9 +242,12 @@ impl Debt {
     }
 }
 
-/// Encodes a window, a log or slots. The layout of each is that of `unpack` in its file. The last number is always that
-/// of the units.
-fn pack_counter(limit: &Limit, units: u64) -> Pack {
+/// Encodes a window, a calendar, a log or slots. The layout of each is that of `unpack` in its file. The last number is always that
+/// of the units, but for a calendar: it has the layout of a window and then the boundaries of its periods.
+fn pack_counter(limit: &Limit, time: Time, units: u64) -> Pack {
+    if let Some(periods) = limit.periods() {
+        return pack_calendar(limit, &periods, time, units);
+    }
     let [first, second, third, fourth, fifth] = limit.numbers();
     match limit.algorithm() {
         Algorithm::FixedWindow => {
@@ -251,6 +259,21 @@ fn pack_counter(limit: &Limit, units: u64) -> Pack {
             pack.flag(fourth == 1).number(fifth).number(units)
         }
     }
+}
+
+/// Encodes a calendar. The script chooses the period by its own clock. That clock may be a period from this one, so it
+/// gets the period before this one and two later ones.
+fn pack_calendar(limit: &Limit, periods: &CalendarPeriods, time: Time, units: u64) -> Pack {
+    let [amount, _, _, most, _] = limit.numbers();
+    let longest = periods.longest_period();
+    let pack = Pack::new(letter(limit.algorithm())).number(amount).micros(longest.get()).flag(false);
+    let pack = pack.number(most).number(units);
+    // A period that began before the epoch of the script has a negative beginning.
+    let seconds = i64::try_from(time.expected().ticks() / TICKS / 1_000_000 + EPOCH).unwrap_or(i64::MAX);
+    let present = periods.period_of(seconds);
+    let (before, next) = (periods.period_of(present.start - 1), periods.period_of(present.end));
+    let boundaries = [before.start, present.start, present.end, next.end, periods.period_of(next.end).end];
+    boundaries.into_iter().fold(pack, |pack, at| pack.signed((at - EPOCH.cast_signed()) * 1_000_000))
 }
 
 /// Returns the price of one permit of a pacer in intervals, in the units of its savings. With warm-up it is even,

@@ -7,13 +7,14 @@
 //! Numbers in a script are doubles, so no number there exceeds 2^53. A time is a pair of whole microseconds since 2024
 //! and ticks below 16,000. This module opens no connections.
 //!
-//! The files: `text` assembles scripts, `take`, `change`, `states` and `table` build calls, `bid`, `limits` and `pack`
+//! The files: `text` assembles scripts, `take`, `change`, `states`, `table` and `overrides` build calls, `bid`, `limits` and `pack`
 //! encode their arguments, `key` names the keys, `reply` and `words` parse the replies.
 
 mod bid;
 mod change;
 mod key;
 mod limits;
+mod overrides;
 mod pack;
 mod reply;
 mod states;
@@ -29,6 +30,9 @@ pub(crate) use bid::{Begin, Bid, States, TakeAsk, Target};
 pub(crate) use change::{TakeRecord, adjust, give_back, refund, release, renew, reset};
 pub(crate) use key::{LimitName, StateName, mark_name, slot, table_name};
 pub(crate) use limits::{Unsupported, held, longest_use, supports};
+pub(crate) use overrides::{
+    TableContent, change_overrides, read_changed, read_overrides, read_table, read_version, version_field,
+};
 pub(crate) use reply::{
     AskReply, Decided, DecidedBid, TakeReply, read_adjust, read_peek, read_take, read_takes, read_whether,
 };
@@ -45,7 +49,7 @@ pub(crate) use unreadable::Unreadable;
 
 #[cfg(doc)]
 use tidegate_core::Decision;
-use tidegate_core::{Ticks, Timestamp};
+use tidegate_core::{Clock as _, SystemClock, Ticks, Timestamp};
 
 /// The number of ticks in a microsecond. A tick is a sixteenth of a nanosecond.
 const TICKS: u64 = 16_000;
@@ -78,6 +82,14 @@ pub(crate) enum Time {
 }
 
 impl Time {
+    /// Returns the time that the script will probably read, by the clock of this machine.
+    fn expected(self) -> Timestamp {
+        match self {
+            Time::Server => SystemClock::new().now(),
+            Time::Given(now) => now,
+        }
+    }
+
     /// Returns the arguments that select the clock. They are the last two arguments of a script, in the format of the
     /// reply to `TIME`. The server's clock needs none.
     fn arguments(self) -> Vec<Vec<u8>> {

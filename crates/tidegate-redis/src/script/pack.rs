@@ -30,6 +30,12 @@ impl Pack {
         self
     }
 
+    /// Appends a whole number that may be negative.
+    pub(super) fn signed(mut self, number: i64) -> Pack {
+        self.0.extend_from_slice(&(number as f64).to_le_bytes());
+        self
+    }
+
     /// Appends an exact span or time.
     pub(super) fn ticks(self, ticks: u64) -> Pack {
         self.micros(ticks).rest(ticks)

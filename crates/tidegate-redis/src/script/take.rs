@@ -29,9 +29,9 @@ pub(crate) fn take(asks: &[TakeAsk], time: Time) -> Call {
     };
     let mut arguments = Vec::with_capacity(bids().count() + 3);
     match job {
-        Job::Take(_) => arguments.extend(bids().map(|bid| pack_take(bid, Vec::new()))),
+        Job::Take(_) => arguments.extend(bids().map(|bid| pack_take(bid, time, Vec::new()))),
         // Every argument has a cost on the server.
-        _ => arguments.push(bids().fold(Vec::new(), |packs, bid| pack_take(bid, packs))),
+        _ => arguments.push(bids().fold(Vec::new(), |packs, bid| pack_take(bid, time, packs))),
     }
     if bids().any(|bid| bid.begin.is_some()) {
         let begin = |bid: &Bid| {
@@ -55,7 +55,7 @@ pub(crate) fn take(asks: &[TakeAsk], time: Time) -> Call {
 /// Builds a call that peeks at each bid on its own. [`read_peek`](super::read_peek) parses the reply.
 pub(crate) fn peek(bids: &[Bid], time: Time) -> Call {
     let keys = bids.iter().map(|bid| bid.target.name.clone()).collect();
-    let mut arguments: Vec<_> = bids.iter().map(|bid| pack_take(bid, Vec::new())).collect();
+    let mut arguments: Vec<_> = bids.iter().map(|bid| pack_take(bid, time, Vec::new())).collect();
     arguments.extend(time.arguments());
     Call { script: Job::Peek(bids.iter().map(kind_of).collect()).script(), keys, arguments }
 }

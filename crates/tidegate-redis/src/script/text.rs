@@ -50,6 +50,10 @@ pub(super) enum Job {
     AnnounceLimit,
     /// Read the listed limits.
     ListLimits,
+    /// Read the table of overrides.
+    ReadOverrides,
+    /// Change the table of overrides.
+    ChangeOverrides,
     /// Reply without access to any state.
     Nothing,
 }
@@ -59,7 +63,7 @@ pub(super) enum Job {
 pub(super) enum Kind {
     /// A time at which a debt is repaid: token bucket and leaky bucket.
     Debt,
-    /// A count with the end of its window.
+    /// A count with the end of its window: fixed window and calendar.
     Window,
     /// A sorted set of running totals by time.
     Log,
@@ -79,7 +83,7 @@ impl Kind {
     pub(super) const fn of(algorithm: Algorithm) -> Kind {
         match algorithm {
             Algorithm::TokenBucket | Algorithm::LeakyBucket => Kind::Debt,
-            Algorithm::FixedWindow => Kind::Window,
+            Algorithm::FixedWindow | Algorithm::Calendar => Kind::Window,
             Algorithm::SlidingLog => Kind::Log,
             Algorithm::SlidingWindow => Kind::Slots,
             Algorithm::Pacer => Kind::Pace,
@@ -126,6 +130,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Script> {
     let takes = [Job::TakeDebt, Job::TakeDebts, Job::TakeDebtsEach];
     let jobs = [Job::RefundDebt, Job::Release, Job::Renew, Job::Nothing];
     let others = [Job::Reset, Job::ReadStates, Job::NoteLimit, Job::AnnounceLimit, Job::ListLimits];
+    let others = others.into_iter().chain([Job::ReadOverrides, Job::ChangeOverrides]);
     let of_kind = |kind| {
         let only = Kinds::only(kind);
         [Job::Take(only), Job::Peek(only), Job::Adjust(kind), Job::GiveBack(kind)]
@@ -163,6 +168,8 @@ impl Job {
             Job::ListLimits => 153,
             Job::Reset => 154,
             Job::TakeDebtsEach => 155,
+            Job::ReadOverrides => 156,
+            Job::ChangeOverrides => 157,
         }
     }
 
@@ -184,6 +191,8 @@ impl Job {
             Job::NoteLimit => vec!["time.time", "limits.table", "limits.note"],
             Job::AnnounceLimit => vec!["time.time", "limits.table", "limits.announce"],
             Job::ListLimits => vec!["time.time", "limits.table", "limits.list"],
+            Job::ReadOverrides => vec!["overrides.read"],
+            Job::ChangeOverrides => vec!["overrides.change"],
             Job::Nothing => vec!["take.nothing"],
         };
         let mut text = String::new();
@@ -251,7 +260,7 @@ macro_rules! files {
     };
 }
 
-files! { "debt" "holders" "limits" "log" "mark" "numbers" "pacer" "slots" "states" "take" "time" "window" }
+files! { "debt" "holders" "limits" "log" "mark" "numbers" "overrides" "pacer" "slots" "states" "take" "time" "window" }
 
 /// Appends the section `file.name` without its comments. A section begins with the line `--== name`. The line `---
 /// name` includes another section of the same file, and `--- file.name` one of another file.

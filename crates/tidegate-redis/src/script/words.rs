@@ -38,7 +38,7 @@ pub(super) fn words_of_text(text: &[u8], algorithm: Algorithm) -> Option<Vec<u64
         count += 1;
     }
     match (algorithm, &numbers[..count]) {
-        (Algorithm::FixedWindow, [end, count]) => Some(vec![pair(*end, 0)?, *count]),
+        (Algorithm::FixedWindow | Algorithm::Calendar, [end, count]) => Some(vec![pair(*end, 0)?, *count]),
         (Algorithm::Pacer, [at, owed, owed_ticks, saved, saved_ticks, scale]) => {
             Some(vec![pair(*at, 0)?, pair(*owed, *owed_ticks)?, pair(*saved, *saved_ticks)?, *scale])
         }

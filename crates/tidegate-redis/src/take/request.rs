@@ -126,7 +126,11 @@ fn firsts(bids: &[Bid]) -> Vec<usize> {
 fn is_one_ask(algorithm: Algorithm) -> bool {
     matches!(
         algorithm,
-        Algorithm::TokenBucket | Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow
+        Algorithm::TokenBucket
+            | Algorithm::FixedWindow
+            | Algorithm::Calendar
+            | Algorithm::SlidingLog
+            | Algorithm::SlidingWindow
     )
 }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conformance::arm::{Answer, Arm, Take};
+use conformance::law::boundaries_are_exact;
+use conformance::random::Random;
 use conformance::trace::{self, Action, Batches, Trace};
 use testbed::{Cluster, Flavour, Redis, Sentinels};
 use tidegate::{
@@ -225,4 +227,25 @@ fn without_an_end(redis: &Redis) {
     let script = "local n, c = 0, '0' repeat local r = redis.call('SCAN', c, 'COUNT', 1000) c = r[1] \
                   for _, k in ipairs(r[2]) do if redis.call('PTTL', k) == -1 then n = n + 1 end end until c == '0' return n";
     assert_eq!(redis.command(&["EVAL", script, "0"]), "0", "keys without a time to live");
+}
+
+/// 100 takes around each of 100 boundaries of calendars; around 1,000 with `TIDEGATE_FULL`.
+#[test]
+fn calendar_periods_are_cut_exactly_at_their_boundaries() {
+    let boundaries = if std::env::var_os("TIDEGATE_FULL").is_some() { 1_000 } else { 100 };
+    let seed = Random::seed_from_environment();
+    for flavour in Flavour::available() {
+        let redis = Redis::start(flavour);
+        let (store, clock) = given_time(&redis.url());
+        let passed =
+            boundaries_are_exact(seed, boundaries, 100, MICROSECOND.get(), |now, limit, key, ask| {
+                clock.set(now);
+                let prepared = PreparedLimit::dynamic("judged", *limit);
+                let asks = [(prepared.subject(key), ask)];
+                answer!(store.take(&asks)).is_allowed()
+            });
+        let passed = passed.unwrap_or_else(|broken| panic!("{}: {broken}", flavour.name()));
+        println!("{boundaries} boundaries ({}): {passed} takes admitted (seed {seed})", flavour.name());
+        assert!(passed > boundaries as u64);
+    }
 }

@@ -8,6 +8,7 @@ mod conformance;
 mod faults;
 mod messages;
 mod order;
+mod overrides;
 mod permissions;
 mod refunds;
 mod remembered;

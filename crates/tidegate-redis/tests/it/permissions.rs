@@ -1,6 +1,7 @@
 //! Tests of the minimal permissions of a user, as documented.
 
 use testbed::{Flavour, Redis, Settings};
+use tidegate_redis::TableChange;
 use tidegate_redis::doctor::{Gravity, examine};
 
 use crate::setup::{Someone, eventually, forgetful, options, reason, store, wait};
@@ -47,6 +48,21 @@ fn what_is_published_is_enough_to_look_after_tables() {
     assert!(ana.is_allowed(&store));
     eventually("the table is written again", || is_listed().then_some(()));
     assert!(store.status().is_available, "{:?}", store.status());
+}
+
+#[test]
+fn what_is_published_is_enough_for_overrides() {
+    let redis = guarded();
+    let table = store(&format!("redis://tidegate:PASSWORD@{}", redis.address())).overrides();
+    let set =
+        |until| TableChange { set: vec![(b"1:a".to_vec(), b"{}".to_vec())], until, ..TableChange::default() };
+    for until in [None, Some(4_000_000_000), None] {
+        let version = wait(table.version()).expect("it may read");
+        assert!(wait(table.change(version, &set(until))).expect("it may write"));
+    }
+    let removed = TableChange { removed: vec![b"1:a".to_vec()], ..TableChange::default() };
+    let known = wait(table.read(9)).expect("it may read");
+    assert!(wait(table.change(known.version, &removed)).expect("it may delete"));
 }
 
 #[test]

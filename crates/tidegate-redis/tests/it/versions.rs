@@ -145,4 +145,5 @@ versions! {
     laws_of_versions_hold_for_pacer: "pacer"
     laws_of_versions_hold_for_pacer_warm_up: "pacer-warm-up"
     laws_of_versions_hold_for_concurrency: "concurrency"
+    laws_of_versions_hold_for_calendar: "calendar"
 }

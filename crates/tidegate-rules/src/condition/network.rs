@@ -19,6 +19,9 @@ pub(crate) struct Network {
 const IPV4: u128 = 0xffff_0000_0000;
 
 impl Network {
+    /// The network of all addresses.
+    pub(crate) const ALL: Network = Network { first: 0, last: u128::MAX };
+
     /// Returns the network of a single address.
     pub(crate) fn of(ip: IpAddr) -> Network {
         let number = number_of(ip);

@@ -8,6 +8,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::foreign::{of_another_tool, piece_in_braces};
 use super::{Network, PathPattern, Pattern};
 use crate::normalized::{plain_beginning, plain_host, plain_path};
 
@@ -24,25 +25,20 @@ pub(crate) fn read_pattern(attribute: &str, text: &str) -> Result<Pattern, Strin
     if text.len() > MAX_PATTERN_BYTES {
         return Err(format!("has {} bytes; write at most {MAX_PATTERN_BYTES}", text.len()));
     }
-    if let Some(rest) = text.strip_prefix('!') {
-        let or_itself = match attribute {
-            "ip" | "path" | "host" | "method" => String::new(),
-            _ => format!(", or {:?} for a value that begins so", format!("\\!{rest}")),
-        };
-        return Err(format!(
-            "begins with \"!\", which negates nothing; write the values that it is for{or_itself}"
-        ));
+    if let Some(what) = of_another_tool(attribute, text) {
+        return Err(what);
     }
     match attribute {
         "ip" => Network::read(text).map(Pattern::Network),
         "path" if !text.starts_with('/') && text != "*" => {
-            Err(format!("is no path; begin it with a slash, as in \"/{}\"", text.trim_start_matches(' ')))
+            let path = text.trim_start_matches(['=', ' ']);
+            let path = path.strip_prefix('/').unwrap_or(path);
+            Err(format!("is no path; begin it with a slash, as in \"/{path}\""))
         }
         "path" if text.contains(['?', '#']) => {
             let path = text.split(['?', '#']).next().unwrap_or_default();
             Err(format!("has a query or a fragment, which is no part of a path; write {path:?}"))
         }
-        "path" if let Some(what) = of_another_router(text) => Err(what),
         "path" if text.contains(['{', '}']) => PathPattern::read(text).map(Pattern::Path),
         "path" => match plain(text).map_err(|what| piece_in_braces(text).unwrap_or(what))? {
             Pattern::Exact(path) => Ok(Pattern::Exact(plain_path(&path).into())),
@@ -64,57 +60,8 @@ pub(crate) fn read_pattern(attribute: &str, text: &str) -> Result<Pattern, Strin
     }
 }
 
-/// Returns the remedy for a pattern in the notation of another router: `**`, `:id` or `<id>`.
-///
-/// The remedy contains the whole pattern in the notation of this crate, ready to be copied.
-fn of_another_router(text: &str) -> Option<String> {
-    let without_plain_stars = text.replace("\\*", "");
-    if without_plain_stars.contains("**") {
-        let before = text.split("**").next().unwrap_or_default();
-        let below = format!("{}/{{*rest}}", before.rsplit_once('/').map_or("", |(above, _)| above));
-        return Some(format!(
-            "has two stars, which mean nothing more than one; write {below:?} for all below"
-        ));
-    }
-    let is_named = |piece: &&str| {
-        (piece.starts_with(':') && piece.len() > 1) || (piece.starts_with('<') && piece.ends_with('>'))
-    };
-    let named = text.split('/').find(is_named)?;
-    let braced = text.split('/').map(|piece| match piece {
-        "*" => "{*rest}".to_owned(),
-        piece if is_named(&piece) => format!("{{{}}}", name_in(piece)),
-        piece => piece.to_owned(),
-    });
-    let braced = braced.collect::<Vec<_>>().join("/");
-    let coded = format!("%{:02X}{}", named.as_bytes()[0], &named[1..]);
-    Some(format!(
-        "has {named:?} between slashes, which is no name here; write {braced:?} for any piece there, or {coded:?} for this text"
-    ))
-}
-
-/// Returns the name in a segment such as `:id`, `:id(\\d+)` or `<int:id>`.
-///
-/// The part before the last colon is a type in some routers, and what follows the name is a regular expression. If no
-/// letter is left, the name is `name`.
-fn name_in(piece: &str) -> &str {
-    let name = piece.trim_start_matches([':', '<']).trim_end_matches('>');
-    let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
-    let end =
-        name.bytes().position(|byte| !byte.is_ascii_alphanumeric() && byte != b'_').unwrap_or(name.len());
-    if end == 0 { "name" } else { &name[..end] }
-}
-
-/// Returns the remedy for a star that stands for a segment of a path.
-///
-/// `/users/*/edit` is common in other systems. `None` if the text has another star, for which no remedy is certain.
-fn piece_in_braces(text: &str) -> Option<String> {
-    let is_piece = text.split('/').any(|piece| piece == "*") && text.matches('*').count() == 1;
-    let braced = text.replace("/*/", "/{name}/");
-    is_piece.then(|| format!("has a star that is not at its end; write {braced:?} for any one piece there"))
-}
-
-/// Parses text with an optional star at its end for any suffix. A backslash escapes a star, an exclamation mark or a
-/// backslash.
+/// Parses text with an optional star at its end for any suffix. A backslash makes the punctuation character after it an
+/// ordinary one.
 ///
 /// # Errors
 /// A star before the end, and a backslash that escapes nothing.
@@ -123,6 +70,10 @@ fn plain(text: &str) -> Result<Pattern, String> {
     while let Some(letter) = letters.next() {
         match letter {
             '*' if letters.as_str().is_empty() => return Ok(Pattern::Prefix(bytes.into())),
+            '*' if bytes.is_empty() => {
+                return Err("has a star at its beginning, and only beginnings can be matched; write a list of the values"
+                    .to_owned());
+            }
             '*' => {
                 let before = String::from_utf8_lossy(&bytes).into_owned();
                 return Err(format!(
@@ -131,7 +82,7 @@ fn plain(text: &str) -> Result<Pattern, String> {
                 ));
             }
             '\\' => match letters.next() {
-                Some(plain @ ('*' | '\\' | '!')) => bytes.push(plain as u8),
+                Some(plain) if plain.is_ascii_punctuation() => bytes.push(plain as u8),
                 _ => return Err("has a lonely backslash; write two for one".to_owned()),
             },
             letter => bytes.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -188,7 +139,7 @@ mod tests {
 
     fn shown(attribute: &str, text: &str) -> String {
         match read_pattern(attribute, text) {
-            Ok(pattern) => pattern.to_string(),
+            Ok(pattern) => pattern.shown(attribute).to_string(),
             Err(what) => what,
         }
     }
@@ -222,7 +173,7 @@ mod tests {
     fn an_invalid_pattern_is_rejected_with_a_remedy() {
         for (attribute, text, said) in [
             ("user", "a*b", "has a star that is not at its end; write \"a*\""),
-            ("user", r"a\b", "has a lonely backslash; write two for one"),
+            ("user", r"a\z", "has a lonely backslash; write two for one"),
             ("ip", "10.0.0.1/8", "write \"10.0.0.0/8\" for the network, or \"10.0.0.1\" for the address"),
             ("ip", "10.0.0.*", "networks have no stars"),
             ("ip", "office", "is neither an address nor a network"),
@@ -231,13 +182,8 @@ mod tests {
             ("path", "/users/*/edit", "write \"/users/{name}/edit\""),
             ("path", "api", "begin it with a slash, as in \"/api\""),
             ("method", "get", "write \"GET\""),
-            (
-                "user",
-                "!ana",
-                "negates nothing; write the values that it is for, or \"\\\\!ana\" for a value that",
-            ),
-            ("ip", "!10.0.0.0/8", "negates nothing; write the values that it is for"),
-            ("path", "!/x", "negates nothing; write the values that it is for"),
+            ("path", "= /login", "begin it with a slash, as in \"/login\""),
+            ("host", "*.example.com", "only beginnings can be matched; write a list of the values"),
             ("path", "/users/:id", "write \"/users/{id}\" for any piece there, or \"%3Aid\" for this text"),
             ("path", "/:a/x/:b_1(\\d+)/*", "write \"/{a}/x/{b_1}/{*rest}\""),
             ("path", "/users/:id/{x}", "write \"/users/{id}/{x}\""),

@@ -11,7 +11,8 @@ use super::PolicyError;
 use super::valid::choice::{DECISIONS, FAILURES, MISSING, MODES, REPEATED, WHEN_FULL, word_for};
 use super::valid::{MAX_RULES, Valid, too_many_rules};
 use super::written::{
-    MAX_LIST, PolicyText, RuleText, WindowText, Written, ZoneText, empty_list, too_long_list,
+    ConditionText, MAX_LIST, PatternText, PolicyText, RuleText, WindowText, Written, ZoneText, empty_list,
+    too_long_list,
 };
 use crate::key::{OnMissing, OnRepeated};
 use crate::policy::Policy;
@@ -23,13 +24,16 @@ use crate::rule::{Mode, Rule, StaticVerdict};
 pub struct PolicyBuilder {
     rules: Vec<RuleBuilder>,
     zones: BTreeMap<String, usize>,
+    unmatched: Option<StaticVerdict>,
+    attributes: Option<Vec<String>>,
 }
 
 /// A rule under construction in code; see [`Rule::builder`].
 ///
 /// Each method sets the field of the same name in a policy file, with the same syntax: [`Policy`] has the [table of all
 /// fields](Policy#fields-of-a-rule), and [`Condition`](crate::Condition) those of attributes and patterns. Only
-/// [`RuleBuilder::when_any`] and [`RuleBuilder::window`] have no field of their own: they add to `when` and `schedule`.
+/// [`RuleBuilder::when_any`], [`RuleBuilder::when_missing`], the like for `unless`, and [`RuleBuilder::window`] have no
+/// field of their own: they add to `when`, `unless` and `schedule`.
 ///
 /// A second call replaces the value of the first, except for conditions and schedule windows, which are added. Invalid
 /// values are reported by [`PolicyBuilder::build`], all at once.
@@ -116,7 +120,8 @@ impl Policy {
 }
 
 impl PolicyBuilder {
-    /// Appends a rule. The order matters only for rules with a decision: the first that matches decides.
+    /// Appends a rule. The order matters only for rules with a decision and within a group: the first that matches
+    /// decides.
     pub fn rule(mut self, rule: RuleBuilder) -> PolicyBuilder {
         self.rules.push(rule);
         self
@@ -125,6 +130,30 @@ impl PolicyBuilder {
     /// Adds a zone of this size in bytes, which rules can name. A second zone of the same name replaces the first.
     pub fn zone(mut self, name: impl Into<String>, bytes: usize) -> PolicyBuilder {
         self.zones.insert(name.into(), bytes);
+        self
+    }
+
+    /// Sets the verdict for requests to which no enforced rule applies: the field `unmatched` of the table `[rules]`.
+    /// They are allowed unless it is set.
+    #[doc(alias = "default deny")]
+    pub fn unmatched(mut self, verdict: StaticVerdict) -> PolicyBuilder {
+        self.unmatched = Some(verdict);
+        self
+    }
+
+    /// Declares the attributes of requests beside those that frontends provide: the field `names` of the table
+    /// `[attributes]`. A rule with any other attribute is an error then. A second call adds to the first.
+    ///
+    /// ```
+    /// use tidegate::rules::{Policy, Rule};
+    ///
+    /// let rule = |key| Rule::builder("site").key([key]).limit("5/s");
+    /// assert!(Policy::builder().attributes(["user", "plan"]).rule(rule("user")).build().is_ok());
+    /// let error = Policy::builder().attributes(["user", "plan"]).rule(rule("usr")).build().unwrap_err();
+    /// assert!(error.to_string().contains("did you mean \"user\"?"), "{error}");
+    /// ```
+    pub fn attributes<A: Into<String>>(mut self, names: impl IntoIterator<Item = A>) -> PolicyBuilder {
+        self.attributes.get_or_insert_default().extend(names.into_iter().map(Into::into));
         self
     }
 
@@ -149,9 +178,16 @@ impl PolicyBuilder {
             let size = Some(Written { value: bytes.to_string(), span: span.clone() });
             written.zones.push(ZoneText { name: Written { value: name, span }, has_fields: true, size });
         }
+        written.unmatched = self.unmatched.and_then(|verdict| choice(&DECISIONS, verdict));
+        if let Some(names) = self.attributes {
+            let span = places.len()..places.len();
+            places.push("attributes".to_owned());
+            let names = names.into_iter().map(|value| Written { value, span: span.clone() });
+            written.attributes = Some(names.collect());
+        }
         let mut valid = Valid::new(None, complaints);
         match valid.all(&written) {
-            Some(all) => Ok(Policy::new(all.rules, all.zones, valid.slots)),
+            Some(all) => Ok(Policy::new(all.rules, all.zones, valid.slots, all.unmatched)),
             None => Err(PolicyError::in_code(valid.complaints.shown(), &places)),
         }
     }
@@ -227,12 +263,70 @@ impl RuleBuilder {
         attribute: impl Into<String>,
         patterns: impl IntoIterator<Item = P>,
     ) -> RuleBuilder {
-        let attribute = attribute.into();
-        let patterns = self.list(&attribute, patterns);
-        if patterns.is_empty() {
-            self.errors.push(empty_list(&attribute));
-        }
-        self.with("when", |text| text.when.push((Written::in_code(attribute), patterns)))
+        let condition = self.condition(attribute.into(), patterns);
+        self.with("when", |text| text.when.push(condition))
+    }
+
+    /// Adds a condition: the request must not have the attribute. In a file it is `{ missing = true }`.
+    pub fn when_missing(self, attribute: impl Into<String>) -> RuleBuilder {
+        let condition = presence(attribute.into(), PatternText::Missing);
+        self.with("when", |text| text.when.push(condition))
+    }
+
+    /// Adds a condition: the request has to have the attribute, with any value. In a file it is `{ present = true }`.
+    pub fn when_present(self, attribute: impl Into<String>) -> RuleBuilder {
+        let condition = presence(attribute.into(), PatternText::Present);
+        self.with("when", |text| text.when.push(condition))
+    }
+
+    /// Adds a condition of an exception: the rule does not apply to a request that meets all conditions of its `unless`.
+    ///
+    /// Attributes and patterns are those of [`RuleBuilder::when`].
+    ///
+    /// ```
+    /// use tidegate::rules::{Attributes, Policy, Rule};
+    ///
+    /// let rule = Rule::builder("site").unless("path", "/healthz").unless_any("method", ["GET", "HEAD"]).limit("5/s");
+    /// let policy = Policy::builder().rule(rule).build()?;
+    /// let applies = |path, method| !policy.matching(&Attributes::new().path(path).set("method", method)).is_empty();
+    /// assert!(!applies("/healthz", "GET"));
+    /// assert!(applies("/healthz", "POST") && applies("/x", "GET"));
+    /// # Ok::<(), tidegate::rules::PolicyError>(())
+    /// ```
+    #[doc(alias = "not")]
+    #[doc(alias = "except")]
+    pub fn unless(self, attribute: impl Into<String>, pattern: impl Into<String>) -> RuleBuilder {
+        self.unless_any(attribute, [pattern])
+    }
+
+    /// Adds a condition of an exception: the attribute matches any of these patterns, of which there must be one at
+    /// least.
+    pub fn unless_any<P: Into<String>>(
+        mut self,
+        attribute: impl Into<String>,
+        patterns: impl IntoIterator<Item = P>,
+    ) -> RuleBuilder {
+        let condition = self.condition(attribute.into(), patterns);
+        self.with("unless", |text| text.unless.push(condition))
+    }
+
+    /// Adds a condition of an exception: the request does not have the attribute.
+    pub fn unless_missing(self, attribute: impl Into<String>) -> RuleBuilder {
+        let condition = presence(attribute.into(), PatternText::Missing);
+        self.with("unless", |text| text.unless.push(condition))
+    }
+
+    /// Adds a condition of an exception: the request has the attribute, with any value.
+    pub fn unless_present(self, attribute: impl Into<String>) -> RuleBuilder {
+        let condition = presence(attribute.into(), PatternText::Present);
+        self.with("unless", |text| text.unless.push(condition))
+    }
+
+    /// Adds the rule to a group. Of the enforced members of a group the first that applies decides, in the order in
+    /// which the rules were added to the policy; see [`Policy`](Policy#order-of-decisions).
+    #[doc(alias = "first match")]
+    pub fn group(self, name: impl Into<String>) -> RuleBuilder {
+        self.with("group", |text| text.group = Some(Written::in_code(name.into())))
     }
 
     /// Sets the attributes that form the key, at most 8. Each combination of their values has its own count.
@@ -260,7 +354,8 @@ impl RuleBuilder {
         self.with("limit", |text| text.limit = limit)
     }
 
-    /// Sets a decision without a limit for all requests that match. Such a rule has a name, conditions and a mode only.
+    /// Sets a decision without a limit for all requests that match. Such a rule has a name, conditions, trusted attributes
+    /// and a mode only.
     pub fn decision(self, decision: StaticVerdict) -> RuleBuilder {
         self.with("decision", |text| text.decision = choice(&DECISIONS, decision))
     }
@@ -326,6 +421,22 @@ impl RuleBuilder {
         self.with("zone", |text| text.zone = Some(Written::in_code(zone.into())))
     }
 
+    /// Sets the limit of one value of the key, in place of that of the rule and of its schedule. The key has one part, and
+    /// the value is in the spelling in which the rule counts: an address by its network.
+    ///
+    /// ```
+    /// use tidegate::rules::{Policy, Rule};
+    ///
+    /// let api = Rule::builder("api").key(["user"]).limit("10/m").limit_for("ana", "50/m").limit_for("bob", "5/m");
+    /// let policy = Policy::builder().rule(api).build()?;
+    /// assert_eq!(policy.rules()[0].limit_for().map(|(value, _)| value).collect::<Vec<_>>(), ["ana", "bob"]);
+    /// # Ok::<(), tidegate::rules::PolicyError>(())
+    /// ```
+    pub fn limit_for(self, value: impl Into<String>, limit: impl fmt::Display) -> RuleBuilder {
+        let one = (Written::in_code(value.into()), Written::in_code(limit.to_string()));
+        self.with("limit_for", |text| text.limit_for.push(one))
+    }
+
     /// Counts IPv4 addresses of one network of this prefix length together; 32 by default.
     pub fn ipv4_prefix(self, bits: u8) -> RuleBuilder {
         self.with("ipv4_prefix", |text| text.ipv4_prefix = Some(Written::in_code(bits.into())))
@@ -336,8 +447,9 @@ impl RuleBuilder {
         self.with("ipv6_prefix", |text| text.ipv6_prefix = Some(Written::in_code(bits.into())))
     }
 
-    /// Names the parts of the key that were verified before the request reaches the gate, such as a header field of an
-    /// API key that a proxy checks. In a file it suppresses the warning about a key that any client can choose.
+    /// Names the parts of the key, and the attributes of conditions, that were verified before the request reaches the
+    /// gate, such as a header field of an API key that a proxy checks. In a file it suppresses the warnings about a key
+    /// and about conditions that any client can choose.
     pub fn trusted<A: Into<String>>(mut self, attributes: impl IntoIterator<Item = A>) -> RuleBuilder {
         let trusted = self.list("trusted", attributes);
         self.with("trusted", |text| text.trusted = Some(trusted))
@@ -350,6 +462,21 @@ impl RuleBuilder {
         }
         set(&mut self.text);
         self
+    }
+
+    /// Returns a condition, and records the errors of its list.
+    fn condition<P: Into<String>>(
+        &mut self,
+        attribute: String,
+        patterns: impl IntoIterator<Item = P>,
+    ) -> ConditionText {
+        let patterns = self.list(&attribute, patterns);
+        if patterns.is_empty() {
+            self.errors.push(empty_list(&attribute));
+        }
+        let pattern = |text: Written<String>| Written::in_code(PatternText::Text(text.value));
+        let any_of = patterns.into_iter().map(pattern).collect();
+        ConditionText { attribute: Written::in_code(attribute), any_of }
     }
 
     fn list<V: Into<String>>(
@@ -374,7 +501,9 @@ impl RuleBuilder {
     fn written_at(self, index: usize, complaints: &mut Complaints) -> RuleText {
         let RuleBuilder { mut text, errors } = self;
         errors.into_iter().for_each(|what| complaints.push(Complaint::at(index..index, what)));
-        text.when.sort_by(|(one, _), (other, _)| one.value.cmp(&other.value));
+        for conditions in [&mut text.when, &mut text.unless] {
+            conditions.sort_by(|one, other| one.attribute.value.cmp(&other.attribute.value));
+        }
         text.move_to(index);
         text
     }
@@ -430,6 +559,11 @@ impl ScheduleWindow {
         set(&mut self.text);
         self
     }
+}
+
+/// Returns a condition on the presence of an attribute.
+fn presence(attribute: String, pattern: PatternText) -> ConditionText {
+    ConditionText { attribute: Written::in_code(attribute), any_of: vec![Written::in_code(pattern)] }
 }
 
 /// Returns the text of a limit, which parses as the same limit. If the conversion fails, records the error and returns

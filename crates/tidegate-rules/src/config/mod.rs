@@ -103,7 +103,7 @@ pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
         warnings.push(Complaint::at(0..0, what));
     }
     let warnings = warnings.shown();
-    let policy = Policy::new(all.rules, all.zones, valid.slots);
+    let policy = Policy::new(all.rules, all.zones, valid.slots, all.unmatched);
     Reading { policy: Some(policy), errors: Vec::new(), warnings }
 }
 
@@ -145,7 +145,8 @@ impl fmt::Display for PolicyError {
 impl Error for PolicyError {}
 
 impl Policy {
-    /// Parses a policy from TOML: tables `[[rule]]` and `[zone.NAME]`, with [these fields](Policy#fields-of-a-rule).
+    /// Parses a policy from TOML: tables `[[rule]]`, `[zone.NAME]`, `[rules]` and `[attributes]`, with
+    /// [these fields](Policy#fields-of-a-rule).
     ///
     /// The tables `[server]` and `[store]` of a server's file are skipped, and any other table is an error. Use
     /// [`read`] for a file with other tables, or to see the warnings.

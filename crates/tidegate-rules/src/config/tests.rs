@@ -244,3 +244,91 @@ fn names_of_header_fields_are_reported_and_other_names_are_not() {
         assert_eq!(reported(name), 0, "{name}");
     }
 }
+
+/// Returns true if there is a warning about the second of two rules that begins so.
+fn is_warned_of(first: &str, second: &str, beginning: &str) -> bool {
+    let text = format!("[[rule]]\nname = 'one'\n{first}\n[[rule]]\nname = 'other'\n{second}\n");
+    warnings(&text).iter().any(|what| what.starts_with(&format!("rule \"other\": {beginning}")))
+}
+
+#[test]
+fn a_rule_behind_one_with_an_exception_is_reached() {
+    for (unless, narrow, is_reached) in [
+        ("{ user = 'ana' }", "when = { path = '/a' }", true),
+        ("{ user = 'ana' }", "when = { path = '/a' }\nunless = { user = 'an*' }", false),
+        ("{ user = 'ana' }", "when = { path = '/a' }\nunless = { user = 'an*', ip = '10.0.0.0/8' }", true),
+        ("{ user = 'ana', plan = 'x' }", "when = { path = '/a' }\nunless = { user = 'ana' }", false),
+        ("{ user = { missing = true } }", "when = { path = '/a', user = 'ana' }", false),
+        ("{ user = { present = true } }", "when = { path = '/a', user = { missing = true } }", false),
+        ("{ user = { missing = true } }", "when = { path = '/a', user = ['ana', { missing = true }] }", true),
+        ("{ user = { missing = true }, plan = 'x' }", "when = { path = '/a', user = 'ana' }", false),
+    ] {
+        let deny = format!("when = {{ path = '/a*' }}\nunless = {unless}\ndecision = 'deny'");
+        let is_reported = is_warned_of(&deny, &format!("{narrow}\nlimit = '1/s'"), "is never reached");
+        assert_eq!(is_reported, !is_reached, "{unless} {narrow}");
+    }
+}
+
+#[test]
+fn a_member_behind_one_for_all_of_its_requests_is_reported() {
+    let second = "group = 'g'\nwhen = { plan = 'vip' }\nkey = ['user']\nlimit = '9/s'";
+    for (first, is_reported) in [
+        ("group = 'g'\nkey = ['user']\nlimit = '1/s'", true),
+        ("group = 'g'\nwhen = { plan = ['vip', 'free'] }\nkey = ['user']\nlimit = '1/s'", true),
+        ("group = 'g'\nwhen = { plan = { present = true } }\nlimit = '1/s'\non_missing = 'skip'", true),
+        ("group = 'g'\nwhen = { plan = 'free' }\nkey = ['user']\nlimit = '1/s'", false),
+        ("group = 'g'\nunless = { plan = 'vip' }\nkey = ['user']\nlimit = '1/s'", false),
+        ("group = 'g'\nkey = ['user']\non_missing = 'skip'\nlimit = '1/s'", false),
+        ("group = 'g'\nkey = ['user']\nlimit = '1/s'\nmode = 'shadow'", false),
+        ("group = 'g'\nlimit = '1/s'\nschedule = [{ from = '02:00', to = '04:00', mode = 'shadow' }]", false),
+        ("group = 'h'\nkey = ['user']\nlimit = '1/s'", false),
+        ("key = ['user']\nlimit = '1/s'", false),
+    ] {
+        assert_eq!(
+            is_warned_of(first, second, "is never chosen in group \"g\", as \"one\""),
+            is_reported,
+            "{first}"
+        );
+        let shadow = format!("{second}\nmode = 'shadow'");
+        assert!(!is_warned_of(first, &shadow, "is never chosen"), "{first}");
+    }
+    let skips = second.to_owned() + "\non_missing = 'skip'";
+    assert!(is_warned_of(
+        "group = 'g'\nkey = ['user']\non_missing = 'skip'\nlimit = '1/s'",
+        &skips,
+        "is never chosen"
+    ));
+}
+
+#[test]
+fn members_of_groups_are_not_taken_for_limits_that_always_apply() {
+    let one = "key = ['user']\nlimit = '5/m'";
+    for (first, second) in [
+        (
+            format!("group = 'g'\nwhen = {{ plan = 'x' }}\n{one}"),
+            "group = 'g'\nkey = ['user']\nlimit = '50/m'".to_owned(),
+        ),
+        (format!("group = 'g'\n{one}"), "when = { plan = 'x' }\nkey = ['user']\nlimit = '50/m'".to_owned()),
+        (one.to_owned(), "group = 'g'\nwhen = { plan = 'x' }\nkey = ['user']\nlimit = '50/m'".to_owned()),
+        (format!("unless = {{ plan = 'x' }}\n{one}"), "key = ['user']\nlimit = '50/m'".to_owned()),
+    ] {
+        assert!(!never_denies(&first, &second), "{first}\n{second}");
+    }
+    assert!(!is_warned_of(&format!("group = 'g'\n{one}"), &format!("group = 'h'\n{one}"), "counts the same"));
+    assert!(!is_warned_of(one, &format!("unless = {{ plan = 'x' }}\n{one}"), "counts the same"));
+    // The same requests, counted by what a client chooses and by address: one of the two counts each request.
+    let chosen = "group = 'g'\nwhen = { plan = 'x' }\nkey = ['header.k']\nlimit = '5/s'";
+    let alone = "when = { plan = 'x' }\nkey = ['header.k']\nlimit = '5/s'";
+    assert!(is_warned_of("group = 'g'\nkey = ['ip']\nlimit = '1/s'", chosen, "counts by header.k"));
+    assert!(!is_warned_of("key = ['ip']\nlimit = '1/s'", alone, "counts by header.k"));
+}
+
+#[test]
+fn thousands_of_members_are_compared_for_a_moment_only() {
+    let many = rules(MAX_RULES, |number| {
+        format!(
+            "name = 'r{number}'\ngroup = 'g'\nwhen = {{ plan = 'p{number}' }}\nkey = ['user']\nlimit = '1/m'"
+        )
+    });
+    assert_eq!(warnings(&many), [""; 0]);
+}

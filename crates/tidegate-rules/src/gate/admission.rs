@@ -6,13 +6,15 @@ use tidegate_core::{DecidedBy, Decision, Key, Limit, PermitId, Ticks, Verdict};
 
 /// The decision about a request, with the rule that it reports.
 ///
-/// It owns its data, so it outlives the request and the policy. A request without matching rules is allowed, and has no
-/// [rule](Admission::rule).
+/// It owns its data, so it outlives the request and the policy. A request without matching rules has no
+/// [rule](Admission::rule); it is allowed, unless the policy [denies](crate::Policy::unmatched) such requests.
 #[derive(Clone, Debug)]
 pub struct Admission {
     pub(crate) outcome: Outcome,
     pub(crate) decided_by: DecidedBy,
     pub(crate) permits: Vec<HeldPermit>,
+    /// The other limits that decided, in the order of the file, if the request asked for them.
+    pub(crate) others: Vec<Binding>,
 }
 
 /// The reason for the decision.
@@ -21,6 +23,8 @@ pub struct Admission {
 pub(crate) enum Outcome {
     /// No rule applies.
     Free,
+    /// No enforced rule applies, and the policy denies such requests.
+    Unmatched,
     /// A rule with a fixed decision applied.
     Fixed { rule: Arc<str>, is_allowed: bool },
     /// The store failed and this rule is fail-open. It allows as it would for a key with full quota.
@@ -29,7 +33,7 @@ pub(crate) enum Outcome {
     Limited(Binding),
 }
 
-/// The limit that a decision reports.
+/// A limit with its decision about a request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Binding {
@@ -87,19 +91,21 @@ impl Admission {
     pub fn is_allowed(&self) -> bool {
         match &self.outcome {
             Outcome::Free | Outcome::Open { .. } => true,
+            Outcome::Unmatched => false,
             Outcome::Fixed { is_allowed, .. } => *is_allowed,
             Outcome::Limited(binding) => binding.is_allowed,
         }
     }
 
-    /// Returns the verdict. A rule that always denies yields [`Verdict::Impossible`].
+    /// Returns the verdict. A rule that always denies, and the denial of a request to which no rule applies, yield
+    /// [`Verdict::Impossible`].
     pub fn verdict(&self) -> Verdict {
         match &self.outcome {
             Outcome::Free | Outcome::Fixed { is_allowed: true, .. } => {
                 Verdict::Allowed { delay: std::time::Duration::ZERO }
             }
             Outcome::Open { delay, .. } => Verdict::Allowed { delay: delay.to_duration() },
-            Outcome::Fixed { .. } => Verdict::Impossible,
+            Outcome::Fixed { .. } | Outcome::Unmatched => Verdict::Impossible,
             Outcome::Limited(Binding { is_allowed: true, delay, .. }) => {
                 Verdict::Allowed { delay: delay.to_duration() }
             }
@@ -111,7 +117,7 @@ impl Admission {
     /// with the smallest fraction of its limit remaining. `None` if no rule applies.
     pub fn rule(&self) -> Option<&str> {
         match &self.outcome {
-            Outcome::Free => None,
+            Outcome::Free | Outcome::Unmatched => None,
             Outcome::Fixed { rule, .. } | Outcome::Open { rule, .. } => Some(rule),
             Outcome::Limited(binding) => Some(&binding.rule),
         }
@@ -126,13 +132,33 @@ impl Admission {
     pub fn binding(&self) -> Option<&Binding> {
         match &self.outcome {
             Outcome::Limited(binding) => Some(binding),
-            Outcome::Free | Outcome::Fixed { .. } | Outcome::Open { .. } => None,
+            Outcome::Free | Outcome::Unmatched | Outcome::Fixed { .. } | Outcome::Open { .. } => None,
         }
     }
 
-    /// Returns true if a rule always denies such a request. Retrying cannot succeed.
+    /// Returns the limits of the enforced rules that decided: the binding one first, the others in the order of the
+    /// file.
+    ///
+    /// All of them are there only if the request asked for [all limits](crate::Attributes::all_limits); otherwise it is
+    /// the binding one alone. Rules that counted nothing are left out: those with a static decision, and those that
+    /// allowed because the store failed.
+    #[doc(alias = "RateLimit")]
+    pub fn limits(&self) -> impl ExactSizeIterator<Item = &Binding> + Clone {
+        let binding = self.binding().map_or(&[][..], std::slice::from_ref);
+        (0..binding.len() + self.others.len())
+            .map(move |at| binding.get(at).unwrap_or_else(|| &self.others[at - binding.len()]))
+    }
+
+    /// Returns true if a rule always denies such a request, or if it is [denied as unmatched](Self::is_unmatched).
+    /// Retrying cannot succeed.
     pub fn is_forbidden(&self) -> bool {
-        matches!(self.outcome, Outcome::Fixed { is_allowed: false, .. })
+        matches!(self.outcome, Outcome::Fixed { is_allowed: false, .. } | Outcome::Unmatched)
+    }
+
+    /// Returns true if the request is denied because no enforced rule applies to it, under a policy whose
+    /// [`unmatched`](crate::Policy::unmatched) is a denial.
+    pub fn is_unmatched(&self) -> bool {
+        matches!(self.outcome, Outcome::Unmatched)
     }
 
     /// Returns the permits that the request holds, including those of shadow rules and candidates. Release them when

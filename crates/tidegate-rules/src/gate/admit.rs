@@ -20,9 +20,9 @@ use tidegate_core::{
 use super::admission::{Admission, Binding, HeldPermit, Outcome};
 use super::batch::BatchInstant;
 use super::charges::Entry;
-use super::matched_rules::{Asked, Circumstances, MatchedRules};
+use super::matched_rules::{Asked, Circumstances, FixedVerdict, MatchedRules};
 use super::together::{Asks, Decided, OwnDecisions, Together};
-use super::{Gate, InForce, at_once};
+use super::{Gate, InForce, Inner, at_once};
 use crate::attributes::Attributes;
 use crate::rule::{Mode, StaticVerdict};
 use crate::top::TopOutcome as Asking;
@@ -202,11 +202,11 @@ impl Gate {
     ) -> Option<Admission> {
         let zones = force.store.memory()?;
         let now = || moment.date(self);
-        let around = Circumstances { overrides: &self.inner.overrides, now: &now };
+        let around = self.circumstances(&now);
         let mut visit = MatchedRules::default();
         visit.match_rules(force, attributes, &around);
         if visit.is_forbidden() {
-            return Some(force.unasked(&visit, true));
+            return Some(self.unasked(force, &visit, true));
         }
         let mut asks = Asks::new();
         visit.put_asks(measured.bill.is_some(), &mut asks);
@@ -246,11 +246,12 @@ impl Gate {
     ) -> Result<Vec<Admission>, StoreError> {
         // All rules use one date, even if the date changes meanwhile.
         let now = || moment.date(self);
-        let around = Circumstances { overrides: &self.inner.overrides, now: &now };
+        let around = self.circumstances(&now);
         let visits: Vec<_> =
             requests.iter().map(|request| MatchedRules::new(force, request, &around)).collect();
         if visits.iter().any(MatchedRules::is_forbidden) {
-            return Ok(visits.iter().map(|visit| force.unasked(visit, visit.is_forbidden())).collect());
+            let unasked = visits.iter().map(|visit| self.unasked(force, visit, visit.is_forbidden()));
+            return Ok(unasked.collect());
         }
         let together = Together::of(&visits, measured.bill.is_some());
         let mut decisions = Decisions::from(Vec::new());
@@ -329,6 +330,11 @@ impl Gate {
         let (binding, delay) = binding(visit, own);
         let decided_by = binding.map_or(DecidedBy::Open, |(decided, _)| decided.by);
         let is_allowed = own.iter().all(Decided::is_allowed);
+        let report = |decided: Decided<'_>, asked: &Asked<'_>| report(decided, asked, delay, is_allowed);
+        let others = match binding {
+            Some((_, binding)) if request.attributes.all_limits => others(visit, own, binding, report),
+            _ => Vec::new(),
+        };
         // An allowed request of a denied unit does not count as a decision of the fallback.
         let is_counted = happens || !is_allowed || !decided_by.is_fallback();
         if let Some(meter) = force.store.store().meter().filter(|_| is_counted) {
@@ -337,28 +343,49 @@ impl Gate {
         Admission {
             outcome: match binding {
                 None => Outcome::Open { rule: visit.enforced[0].rule.name.clone(), delay },
-                Some((Decided { decision, by }, asked)) => Outcome::Limited(Binding {
-                    rule: asked.rule.name.clone(),
-                    limit: *asked.limit.limit_of(by),
-                    cost: asked.ask.cost.get(),
-                    decision: *decision,
-                    delay,
-                    is_allowed,
-                }),
+                Some((decided, asked)) => Outcome::Limited(report(decided, asked)),
             },
             decided_by,
             permits: std::mem::take(&mut measured.permits),
+            others,
         }
     }
 
     /// Builds the admission of a request without limits. Another request of the unit may have been denied.
     fn without_limits(&self, force: &InForce, visit: &MatchedRules<'_>, is_refused: bool) -> Admission {
-        let answer = force.unasked(visit, !is_refused);
+        let answer = self.unasked(force, visit, !is_refused);
         let is_measured = !visit.shadows.is_empty() || !visit.refused_in_shadow.is_empty();
         if !is_refused && !is_measured && matches!(answer.outcome, Outcome::Free) {
             self.inner.free.fetch_add(1, Ordering::Relaxed);
         }
         answer
+    }
+
+    /// Builds the admission of a request for which no limit was evaluated.
+    fn unasked(&self, force: &InForce, visit: &MatchedRules<'_>, is_counted: bool) -> Admission {
+        let outcome = match visit.fixed {
+            Some(FixedVerdict::Rule(id, fixed)) => {
+                let is_allowed = fixed == StaticVerdict::Allow;
+                if is_counted {
+                    force.meter(id).fixed(Mode::Enforce, is_allowed);
+                }
+                Outcome::Fixed { rule: force.policy.rule(id).name.clone(), is_allowed }
+            }
+            Some(FixedVerdict::Unmatched) => {
+                if is_counted {
+                    self.inner.denied_unmatched.fetch_add(1, Ordering::Relaxed);
+                }
+                Outcome::Unmatched
+            }
+            None => Outcome::Free,
+        };
+        Admission::without_limits(outcome)
+    }
+
+    /// Returns the inputs of a decision apart from the policy and the request.
+    pub(super) fn circumstances<'a>(&'a self, now: &'a (dyn Fn() -> i64 + Sync)) -> Circumstances<'a> {
+        let Inner { overrides, unknown, .. } = &*self.inner;
+        Circumstances { overrides, unknown, now }
     }
 
     /// Returns the decision of a shadow rule or candidate about a request. `None` if the store fails.
@@ -417,24 +444,7 @@ impl Gate {
             return;
         }
         let asking = if decided.is_allowed() { Asking::Allowed } else { Asking::Denied };
-        self.inner.top.note(|| self.inner.now(), &asked.rule.name, &asked.key, asking);
-    }
-}
-
-impl InForce {
-    /// Builds the admission of a request for which no limit was evaluated.
-    fn unasked(&self, visit: &MatchedRules<'_>, is_counted: bool) -> Admission {
-        let outcome = match visit.fixed {
-            Some((id, fixed)) => {
-                let is_allowed = fixed == StaticVerdict::Allow;
-                if is_counted {
-                    self.meter(id).fixed(Mode::Enforce, is_allowed);
-                }
-                Outcome::Fixed { rule: self.policy.rule(id).name.clone(), is_allowed }
-            }
-            None => Outcome::Free,
-        };
-        Admission::without_limits(outcome)
+        self.inner.top.note(|| self.inner.now(), &asked.rule.name, asked.key.as_bytes(), asking);
     }
 }
 
@@ -446,8 +456,8 @@ fn only(mut admissions: Vec<Admission>) -> Admission {
 
 impl Admission {
     /// Creates an admission without permits that no store has decided.
-    fn without_limits(outcome: Outcome) -> Admission {
-        Admission { outcome, decided_by: DecidedBy::Memory, permits: Vec::new() }
+    pub(super) fn without_limits(outcome: Outcome) -> Admission {
+        Admission { outcome, decided_by: DecidedBy::Memory, permits: Vec::new(), others: Vec::new() }
     }
 }
 
@@ -469,6 +479,38 @@ fn binding<'v, 'p, 'd>(
     let binding = Decisions::binding_of(counted().map(|(decided, _)| decided.decision));
     let binding = binding.and_then(|place| counted().nth(place)).map(|(decided, asked)| (*decided, asked));
     (binding, delays.max().unwrap_or(Ticks::ZERO))
+}
+
+/// Returns the limit of a rule with its decision, as an admission reports it.
+#[inline]
+fn report(
+    Decided { decision, by }: Decided<'_>,
+    asked: &Asked<'_>,
+    delay: Ticks,
+    is_allowed: bool,
+) -> Binding {
+    Binding {
+        rule: asked.rule.name.clone(),
+        limit: *asked.limit.limit_of(by),
+        cost: asked.ask.cost.get(),
+        decision: *decision,
+        delay,
+        is_allowed,
+    }
+}
+
+/// Returns the limits beside the binding one, without those that counted nothing.
+#[cold]
+fn others<'d>(
+    visit: &MatchedRules<'_>,
+    own: &[Decided<'d>],
+    binding: &Asked<'_>,
+    report: impl Fn(Decided<'d>, &Asked<'_>) -> Binding,
+) -> Vec<Binding> {
+    let each = own.iter().zip(&visit.enforced);
+    each.filter(|(decided, asked)| !decided.is_uncounted() && !std::ptr::eq(*asked, binding))
+        .map(|(decided, asked)| report(*decided, asked))
+        .collect()
 }
 
 /// Returns the concurrency permit that was acquired, if any.

@@ -1,5 +1,6 @@
 //! Batches: many requests decided by one policy, in stretches that each have one instant.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -10,6 +11,7 @@ use super::admit::Measured;
 use super::charges::Charges;
 use super::{Gate, InForce};
 use crate::attributes::Attributes;
+use crate::rule::GroupId;
 
 /// The size of attributes that one ask accounts for, in bytes.
 const BYTES_PER_ASK: usize = 1 << 10;
@@ -86,8 +88,8 @@ impl Batch {
         self.gate.tracked_under(&self.force, || self.force.clone(), request)
     }
 
-    /// Returns the number of asks of a request: one for each limit that applies to it, and at least one. Shadow rules
-    /// and candidates are included, also after a fixed decision. If the attributes exceed 1 KiB, the number is
+    /// Returns the number of asks of a request: one for each limit that applies to it, and at least one. A group of
+    /// enforced rules is one limit. Shadow rules and candidates are included, also after a fixed decision. If the attributes exceed 1 KiB, the number is
     /// multiplied by their size in KiB, rounded up.
     ///
     /// The time and memory cost of a batch grows with the sum of these.
@@ -95,7 +97,18 @@ impl Batch {
         let policy = &self.force.policy;
         let limited =
             policy.applying(&policy.see(request)).into_iter().filter_map(|id| policy.rule(id).limited());
-        let rules: usize = limited.map(|limited| 1 + limited.candidates.len()).sum();
+        let (mut rules, mut groups): (usize, HashMap<GroupId, usize>) = (0, HashMap::new());
+        for limited in limited {
+            let asks = 1 + limited.candidates.len();
+            match limited.group.as_ref().filter(|_| limited.is_always_enforced()) {
+                Some(group) => {
+                    let most = groups.entry(group.id).or_default();
+                    *most = asks.max(*most);
+                }
+                None => rules += asks,
+            }
+        }
+        let rules = rules + groups.into_values().sum::<usize>();
         rules.max(1).saturating_mul(request.bytes().div_ceil(BYTES_PER_ASK).max(1))
     }
 

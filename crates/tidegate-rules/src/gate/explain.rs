@@ -3,16 +3,20 @@
 //! An explanation evaluates every rule, also those behind the first that denies, and reads states without changing
 //! them. It answers why a request was denied, and which rules a request would meet before the policy is in force.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use tidegate_core::{Ask, Decision, Limit, StoreError, StoreFuture};
 
-use super::matched_rules::{Circumstances, Keys, MatchedRule, part};
+use super::matched_rules::{MatchedRule, Matching, part};
+use super::overridden::Overridden;
 use super::{Gate, InForce};
 use crate::attributes::Attributes;
 use crate::condition::{Condition, Spellings};
 use crate::index::RuleId;
 use crate::key::Keyed;
 use crate::normalized::NormalizedRequest;
-use crate::rule::{Mode, Rule, StaticVerdict};
+use crate::rule::{GroupId, Mode, Rule, StaticVerdict};
 
 /// The evaluation of every rule for a request.
 #[derive(Clone, Debug)]
@@ -22,6 +26,8 @@ pub struct Explanation {
     pub is_allowed: bool,
     /// The rule that the decision would report.
     pub rule: Option<String>,
+    /// True if no enforced rule applies. The policy's [`unmatched`](crate::Policy::unmatched) is the verdict then.
+    pub is_unmatched: bool,
     /// Every rule, in the order of the file.
     pub rules: Vec<RuleExplained>,
 }
@@ -32,11 +38,15 @@ pub struct Explanation {
 pub struct RuleExplained {
     /// The rule.
     pub rule: Rule,
-    /// True if the rule applies: all conditions match, no required part of its key is missing, and no override exempts
-    /// the key.
+    /// True if the rule applies: all conditions match, those of `unless` do not, no required part of its key is missing,
+    /// no override exempts the key, and no other member of its group was chosen.
     pub applies: bool,
     /// The conditions, each with its result.
     pub conditions: Vec<Match>,
+    /// The conditions of `unless`, each with its result. If there are any and all hold, the rule does not apply.
+    pub unless: Vec<Match>,
+    /// The member of its group that was chosen in its place.
+    pub chosen_first: Option<String>,
     /// The mode in force now.
     pub mode: Mode,
     /// The parts of its key. A missing part has no value.
@@ -51,12 +61,28 @@ pub struct RuleExplained {
     pub changes_at: Option<i64>,
     /// True if an override is in force for this key.
     pub is_overridden: bool,
+    /// The source of the limit in force for this key; `None` without a limit.
+    pub limit_from: Option<LimitSource>,
     /// The cost of the request under this rule.
     pub cost: u64,
     /// The decision that this limit would make on its own.
     pub decision: Option<Decision>,
     /// The rule that it would replace, if it is a candidate.
     pub candidate_for: Option<String>,
+}
+
+/// The source of a limit, from the strongest to the weakest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LimitSource {
+    /// An override of the key.
+    Override,
+    /// The limit of a single value in the rule, `limit_for`.
+    LimitFor,
+    /// A window of the schedule.
+    Schedule,
+    /// The limit of the rule.
+    Limit,
 }
 
 /// A condition, and its result for a request.
@@ -97,34 +123,39 @@ impl Gate {
         self.reply(async move {
             let force = self.in_force();
             let seen = force.policy.see(attributes);
+            let mut progress =
+                Progress { matching: Matching::of(&seen), chosen: HashMap::new(), is_exempt: false };
             let mut rules = Vec::new();
             for id in (0..).take(force.policy.rules().len()) {
-                rules.push(self.explain_rule(&force, id, &seen, attributes).await?);
+                rules.push(self.explain_rule(&force, id, &seen, attributes, &mut progress).await?);
             }
-            Ok(conclude(rules))
+            without_base(&mut rules);
+            Ok(conclude(rules, progress.is_exempt, force.policy.unmatched()))
         })
     }
 
     /// Explains one rule. A candidate is explained with the conditions of its rule.
-    async fn explain_rule(
+    async fn explain_rule<'s, 'v, 'p>(
         &self,
-        force: &InForce,
+        force: &'p InForce,
         id: RuleId,
-        seen: &NormalizedRequest<'_>,
+        seen: &'s NormalizedRequest<'v>,
         attributes: &Attributes<'_>,
+        progress: &mut Progress<'s, 'v, 'p>,
     ) -> Result<RuleExplained, StoreError> {
         let rule = force.policy.rule(id);
         let base =
             rule.limited().and_then(|limited| limited.candidate_for).map(|base| force.policy.rule(base));
-        let matches: Vec<_> = base
-            .unwrap_or(rule)
-            .conditions
-            .iter()
-            .map(|condition| matched(condition, seen, base.unwrap_or(rule).reading()))
-            .collect();
+        let matching = base.unwrap_or(rule);
+        let results = |conditions: &[Condition], reading| -> Vec<_> {
+            conditions.iter().map(|condition| matched(condition, seen, reading)).collect()
+        };
+        let conditions = results(&matching.conditions, matching.reading());
         let mut explained = RuleExplained {
-            applies: matches.iter().all(|condition| condition.holds),
-            conditions: matches,
+            applies: conditions.iter().all(|condition| condition.holds) && !matching.is_excepted(seen),
+            conditions,
+            unless: results(&matching.unless, matching.reading().opposite()),
+            chosen_first: None,
             mode: rule.mode(),
             key: Vec::new(),
             repeated: Vec::new(),
@@ -132,6 +163,7 @@ impl Gate {
             window: None,
             changes_at: None,
             is_overridden: false,
+            limit_from: None,
             cost: attributes.cost.get(),
             decision: None,
             candidate_for: base.map(|base| base.name().to_owned()),
@@ -147,24 +179,73 @@ impl Gate {
         (explained.mode, explained.limit) = (terms.mode, Some(terms.limit));
         explained.cost = attributes.cost.get().saturating_mul(terms.cost);
         explained.repeated = limited.key.repeated(seen).map(str::to_owned).collect();
-        let overridden = match limited.key.key(seen) {
-            Keyed::By(key) => self.inner.overrides.of(rule, &key, || date),
-            Keyed::Skip | Keyed::Deny => None,
+        let overrides = &self.inner.overrides;
+        let (overridden, valued) = match limited.key.key(seen) {
+            Keyed::By(key) => (overrides.of(rule, &key, || date), overrides.of_value(rule, &key, || date)),
+            Keyed::Skip | Keyed::Deny => (None, None),
         };
-        explained.is_overridden =
-            base.is_none() && overridden.is_some_and(|found| found.instead(date).is_some());
+        let is_in_force = |found: Option<Arc<Overridden>>| {
+            base.is_none() && found.is_some_and(|found| found.instead(date).is_some())
+        };
+        explained.is_overridden = is_in_force(overridden);
+        explained.limit_from = Some(match &explained.window {
+            _ if explained.is_overridden => LimitSource::Override,
+            _ if is_in_force(valued) => LimitSource::LimitFor,
+            Some(_) if terms.limit != limited.usual.limit => LimitSource::Schedule,
+            _ => LimitSource::Limit,
+        });
         let now = || date;
-        let around = Circumstances { overrides: &self.inner.overrides, now: &now };
-        match part(force, id, &mut Keys::of(seen), attributes, &around) {
+        let around = self.circumstances(&now);
+        // A rule that does not apply is explained by itself: it is not the first of its group.
+        let mut by_itself = Matching::of(seen);
+        let matching = if explained.applies { &mut progress.matching } else { &mut by_itself };
+        let group = limited.group.as_ref().filter(|_| explained.applies && terms.mode == Mode::Enforce);
+        let part = part(force, id, matching, attributes, &around);
+        if let Some(group) =
+            group.filter(|_| !matches!(part, Some(MatchedRule::Skipped | MatchedRule::NotChosen)))
+        {
+            progress.chosen.insert(group.id, rule);
+        }
+        match part {
             Some(MatchedRule::Counts(asked, _)) => {
                 let (subject, ask) = (asked.subject(false), asked.ask);
                 explained.limit = Some(*asked.limit());
                 explained.decision = Some(force.store.store().peek(subject, ask).await?);
             }
             Some(MatchedRule::Denied(_)) => explained.decision = None,
-            Some(MatchedRule::None) | None => explained.applies = false,
+            Some(MatchedRule::NotChosen) => {
+                let first = group.and_then(|group| progress.chosen.get(&group.id));
+                explained.chosen_first = first.map(|first| first.name().to_owned());
+                explained.applies = false;
+            }
+            Some(MatchedRule::Exempt(mode)) => {
+                progress.is_exempt |= explained.applies && mode == Mode::Enforce;
+                explained.applies = false;
+            }
+            Some(MatchedRule::Skipped) | None => explained.applies = false,
         }
         Ok(explained)
+    }
+}
+
+/// The rules of a request that were explained so far.
+struct Progress<'s, 'v, 'p> {
+    matching: Matching<'s, 'v, 'p>,
+    /// The chosen member of each group.
+    chosen: HashMap<GroupId, &'p Rule>,
+    /// True if an override exempts the key of an enforced rule that applies.
+    is_exempt: bool,
+}
+
+/// Marks the candidates of rules that were not chosen: they are measured only beside their rules.
+fn without_base(rules: &mut [RuleExplained]) {
+    for place in 0..rules.len() {
+        let base = rules[place].rule.candidate_for().and_then(|base| rules.get(base));
+        if let Some(chosen_first) = base.and_then(|base| base.chosen_first.clone()) {
+            let candidate = &mut rules[place];
+            (candidate.applies, candidate.decision) = (false, None);
+            candidate.chosen_first = Some(chosen_first);
+        }
     }
 }
 
@@ -178,20 +259,26 @@ fn matched(condition: &Condition, seen: &NormalizedRequest<'_>, reading: Spellin
 }
 
 /// Combines the evaluations of all rules into the decision that the gate would make.
-fn conclude(rules: Vec<RuleExplained>) -> Explanation {
+fn conclude(rules: Vec<RuleExplained>, is_exempt: bool, unmatched: StaticVerdict) -> Explanation {
     let obeyed = || {
         rules.iter().filter(|explained| {
             explained.applies && explained.mode == Mode::Enforce && explained.candidate_for.is_none()
         })
     };
+    if obeyed().next().is_none() {
+        let is_allowed = is_exempt || unmatched == StaticVerdict::Allow;
+        return Explanation { is_allowed, rule: None, is_unmatched: !is_exempt, rules };
+    }
     let fixed =
         obeyed().find_map(|explained| Some((explained.rule.decision()?, explained.rule.name().to_owned())));
     if let Some((fixed, rule)) = fixed {
-        return Explanation { is_allowed: fixed == StaticVerdict::Allow, rule: Some(rule), rules };
+        let is_allowed = fixed == StaticVerdict::Allow;
+        return Explanation { is_allowed, rule: Some(rule), is_unmatched: false, rules };
     }
     // An override that denies leaves a limit without a decision.
     if let Some(denied) = obeyed().find(|explained| explained.decision.is_none()) {
-        return Explanation { is_allowed: false, rule: Some(denied.rule.name().to_owned()), rules };
+        let rule = Some(denied.rule.name().to_owned());
+        return Explanation { is_allowed: false, rule, is_unmatched: false, rules };
     }
     let decisions: Vec<_> = obeyed().filter_map(|explained| explained.decision).collect();
     let is_allowed = decisions.iter().all(Decision::is_allowed);
@@ -201,7 +288,7 @@ fn conclude(rules: Vec<RuleExplained>) -> Explanation {
         tidegate_core::Decisions::binding_of(decisions.iter()).and_then(|binding| obeyed().nth(binding))
     };
     let rule = binding.map(|explained| explained.rule.name().to_owned());
-    Explanation { is_allowed, rule, rules }
+    Explanation { is_allowed, rule, is_unmatched: false, rules }
 }
 
 /// Returns the quota that would remain after the request, and the limit.

@@ -2,7 +2,8 @@
 //!
 //! Matching has two steps. Rules with a decision come first, in the order of the file: the first enforced one ends the
 //! matching. Then each rule with a limit computes its key, looks for an override of that key, and contributes one ask.
-//! An override that denies ends the matching as a decision does.
+//! An override that denies ends the matching as a decision does. Of the enforced members of a group only the first with
+//! a key takes part; an override that exempts its key does not make room for the next.
 //!
 //! The asks borrow the policy, and two of them fit without an allocation. The last key is kept with its parts, since
 //! the rules of one API often count by the same client.
@@ -14,19 +15,29 @@ use super::InForce;
 use super::limits::LimitInUse;
 use super::overrides::{Instead, Overrides};
 use super::together::Asks;
+use super::unknown_attributes::UnknownAttributes;
 use crate::attributes::Attributes;
 use crate::index::RuleId;
 use crate::key::{KeyParts, Keyed};
 use crate::normalized::NormalizedRequest;
-use crate::rule::{Action, Limited, Mode, Rule, StaticVerdict};
+use crate::rule::{Action, Group, Limited, Mode, Rule, StaticVerdict};
+
+/// A verdict without a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FixedVerdict {
+    /// This rule always decides so.
+    Rule(RuleId, StaticVerdict),
+    /// The policy denies requests to which no enforced rule applies.
+    Unmatched,
+}
 
 /// The rules that match a request, with the ask of each.
 ///
 /// If there is a fixed decision, no limit is evaluated, and the other lists are incomplete.
 #[derive(Debug, Default)]
 pub(super) struct MatchedRules<'p> {
-    /// The rule with a fixed decision, if one applies.
-    pub(super) fixed: Option<(RuleId, StaticVerdict)>,
+    /// The verdict without a limit, if there is one.
+    pub(super) fixed: Option<FixedVerdict>,
     /// Shadow rules that would deny the request without counting.
     pub(super) refused_in_shadow: Vec<RuleId>,
     pub(super) enforced: SmallVec<[Asked<'p>; 2]>,
@@ -55,19 +66,43 @@ pub(super) struct Asked<'p> {
 /// The date is read only if a schedule or an override needs it, and once per request.
 pub(super) struct Circumstances<'a> {
     pub(super) overrides: &'a Overrides,
+    pub(super) unknown: &'a UnknownAttributes,
     pub(super) now: &'a (dyn Fn() -> i64 + Sync),
 }
 
-/// The keys of one request. The last key is cached with its parts, because rules often share a key.
+/// One request while its rules are matched in the order of the file.
+///
+/// The last key is cached with its parts, because rules often share a key.
 #[derive(Debug)]
-pub(super) struct Keys<'s, 'v, 'p> {
+pub(super) struct Matching<'s, 'v, 'p> {
     seen: &'s NormalizedRequest<'v>,
     last: Option<(&'p KeyParts, Keyed)>,
+    chosen: ChosenGroups,
 }
 
-impl<'s, 'v, 'p> Keys<'s, 'v, 'p> {
-    pub(super) fn of(seen: &'s NormalizedRequest<'v>) -> Keys<'s, 'v, 'p> {
-        Keys { seen, last: None }
+/// The groups of which a member has been chosen: a bit for each. Up to 64 groups need no allocation.
+#[derive(Debug, Default)]
+struct ChosenGroups(SmallVec<[u64; 1]>);
+
+impl ChosenGroups {
+    /// Notes that a member of a group has been chosen.
+    fn choose(&mut self, group: &Group) {
+        let word = group.id as usize / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (group.id % 64);
+    }
+
+    /// Returns true if a member of the group has been chosen.
+    fn has(&self, group: &Group) -> bool {
+        self.0.get(group.id as usize / 64).is_some_and(|word| word >> (group.id % 64) & 1 == 1)
+    }
+}
+
+impl<'s, 'v, 'p> Matching<'s, 'v, 'p> {
+    pub(super) fn of(seen: &'s NormalizedRequest<'v>) -> Matching<'s, 'v, 'p> {
+        Matching { seen, last: None, chosen: ChosenGroups::default() }
     }
 
     /// Returns the key for these parts, computed only if they differ from the last ones.
@@ -81,8 +116,12 @@ impl<'s, 'v, 'p> Keys<'s, 'v, 'p> {
 
 /// The effect of a rule with a limit on a request.
 pub(super) enum MatchedRule<'p> {
-    /// No effect: a part of the key is missing, or an override exempts the key.
-    None,
+    /// No effect: a part of the key is missing.
+    Skipped,
+    /// No effect: another member of its group was chosen.
+    NotChosen,
+    /// No effect, as an override exempts the key. In its group the rule was chosen, in this mode.
+    Exempt(Mode),
     /// The rule denies, because of an override or a repeated part of its key; in this mode.
     Denied(Mode),
     /// The rule counts the request, in this mode.
@@ -110,12 +149,15 @@ impl<'p> MatchedRules<'p> {
     ) {
         let policy = &force.policy;
         let seen = policy.see(attributes);
+        if seen.unknown() != 0 {
+            around.unknown.note(seen.unknown(), policy, attributes);
+        }
         let applying = policy.applying(&seen);
         for id in &applying {
             if let (Action::Decide(fixed), mode) = (&policy.rule(*id).action, policy.rule(*id).mode) {
                 match (mode, fixed) {
                     (Mode::Enforce, fixed) => {
-                        self.fixed = Some((*id, *fixed));
+                        self.fixed = Some(FixedVerdict::Rule(*id, *fixed));
                         return;
                     }
                     (Mode::Shadow, StaticVerdict::Deny) => self.refused_in_shadow.push(*id),
@@ -123,11 +165,11 @@ impl<'p> MatchedRules<'p> {
                 }
             }
         }
-        let mut keys = Keys::of(&seen);
+        let (mut matching, mut is_exempt) = (Matching::of(&seen), false);
         for id in applying {
-            match part(force, id, &mut keys, attributes, around) {
+            match part(force, id, &mut matching, attributes, around) {
                 Some(MatchedRule::Denied(Mode::Enforce)) => {
-                    self.fixed = Some((id, StaticVerdict::Deny));
+                    self.fixed = Some(FixedVerdict::Rule(id, StaticVerdict::Deny));
                     return;
                 }
                 Some(MatchedRule::Denied(Mode::Shadow)) => self.refused_in_shadow.push(id),
@@ -137,8 +179,12 @@ impl<'p> MatchedRules<'p> {
                     self.enforced.push(asked);
                 }
                 Some(MatchedRule::Counts(asked, Mode::Shadow)) => self.shadows.push(asked),
-                Some(MatchedRule::None) | None => {}
+                Some(MatchedRule::Exempt(mode)) => is_exempt |= mode == Mode::Enforce,
+                Some(MatchedRule::Skipped | MatchedRule::NotChosen) | None => {}
             }
+        }
+        if self.enforced.is_empty() && !is_exempt && policy.unmatched() == StaticVerdict::Deny {
+            self.fixed = Some(FixedVerdict::Unmatched);
         }
     }
 
@@ -150,9 +196,9 @@ impl<'p> MatchedRules<'p> {
         }
     }
 
-    /// Returns true if a rule denies the request without counting.
+    /// Returns true if the request is denied without counting.
     pub(super) fn is_forbidden(&self) -> bool {
-        matches!(self.fixed, Some((_, StaticVerdict::Deny)))
+        matches!(self.fixed, Some(FixedVerdict::Rule(_, StaticVerdict::Deny) | FixedVerdict::Unmatched))
     }
 
     /// Returns true if a shadow rule or a candidate has to be evaluated or counted.
@@ -164,39 +210,51 @@ impl<'p> MatchedRules<'p> {
     }
 }
 
-/// Returns the effect of a rule that applies; `None` if it has no limit.
+/// Returns the effect of a rule that applies; `None` if it has no limit. The members of a group have to come in the
+/// order of the file.
 #[inline]
 pub(super) fn part<'p>(
     force: &'p InForce,
     id: RuleId,
-    keys: &mut Keys<'_, '_, 'p>,
+    matching: &mut Matching<'_, '_, 'p>,
     attributes: &Attributes<'_>,
     around: &Circumstances<'_>,
 ) -> Option<MatchedRule<'p>> {
     let rule = force.policy.rule(id);
     let limited = rule.limited()?;
     let (terms, _) = limited.now(|| (around.now)());
-    let key = match keys.by(&limited.key) {
-        Keyed::By(key) => key.clone(),
-        Keyed::Skip => return Some(MatchedRule::None),
-        Keyed::Deny => return Some(MatchedRule::Denied(terms.mode)),
+    // Members in shadow mode are measured like any other shadow rule.
+    let group = limited.group.as_ref().filter(|_| terms.mode == Mode::Enforce);
+    if group.is_some_and(|group| matching.chosen.has(group)) {
+        return Some(MatchedRule::NotChosen);
+    }
+    let key = match matching.by(&limited.key) {
+        Keyed::By(key) => Some(key.clone()),
+        Keyed::Skip => return Some(MatchedRule::Skipped),
+        Keyed::Deny => None,
     };
+    if let Some(group) = group {
+        matching.chosen.choose(group);
+    }
+    let Some(key) = key else { return Some(MatchedRule::Denied(terms.mode)) };
     // A candidate decides nothing, so overrides do not apply to it.
     let found = match limited.candidate_for {
         _ if around.overrides.is_empty() => None,
-        None if around.overrides.deny_a_value(rule, &limited.key, keys.seen, around.now) => {
+        None if around.overrides.deny_a_value(rule, &limited.key, matching.seen, around.now) => {
             return Some(MatchedRule::Denied(terms.mode));
         }
         None => around.overrides.of(rule, &key, || (around.now)()),
         Some(_) => None,
     };
-    let of_rule = force.limit(id).now(&terms.limit)?;
+    let mut of_rule = force.limit(id).now(&terms.limit)?;
+    if limited.candidate_for.is_none() {
+        of_rule = around.overrides.limit_of_value(rule, &key, of_rule, around.now);
+    }
     let limit = match found {
         None => of_rule,
         Some(found) => match found.instead((around.now)()) {
-            None => found.limit(&terms.limit, of_rule, (around.now)()),
-            Some(Instead::Limit(limit)) => found.limit(&limit, of_rule, (around.now)()),
-            Some(Instead::Allow) => return Some(MatchedRule::None),
+            None | Some(Instead::Limit(_)) => found.in_place_of(of_rule, (around.now)()),
+            Some(Instead::Allow) => return Some(MatchedRule::Exempt(terms.mode)),
             Some(Instead::Deny) => return Some(MatchedRule::Denied(terms.mode)),
         },
     };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   attributes -> rules with a fixed decision, in the order of the file
-//!              -> enforced rules, all or none
+//!              -> enforced rules, of each group the first that applies, all or none
 //!              -> if they allow: each shadow rule and each candidate on its own
 //!                 if one alone denied: the candidates for that one
 //! ```
@@ -21,13 +21,16 @@ mod limits;
 mod matched_rules;
 mod meter;
 mod overridden;
+mod override_set;
 mod override_warning;
 mod overrides;
 mod overriding;
 mod permits;
 mod pinned;
+mod rule_key;
 mod store;
 mod together;
+mod unknown_attributes;
 mod unsupported;
 mod wall_clock;
 
@@ -45,11 +48,13 @@ use tidegate_core::{
 pub use admission::{Admission, Binding, HeldPermit};
 pub use batch::{Batch, Stretch};
 pub use charges::Charges;
-pub use explain::{Explanation, Match, RuleExplained};
+pub use explain::{Explanation, LimitSource, Match, RuleExplained};
 pub use meter::{RuleCounts, ShadowCounts};
+pub use override_set::{OverrideId, OverrideSet};
 pub use override_warning::{OverrideWarning, PutOverride};
-pub use overrides::{Instead, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, Override, OverrideError};
+pub use overrides::{IdleOverride, Instead, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, Override, OverrideError};
 pub use pinned::PinnedPolicy;
+pub use rule_key::{RuleKey, RuleKeyError};
 pub use store::GateStore;
 pub use unsupported::{NoMemory, UnsupportedPolicy};
 pub use wall_clock::{ManualCalendar, SystemCalendar, WallClock};
@@ -57,11 +62,12 @@ pub use wall_clock::{ManualCalendar, SystemCalendar, WallClock};
 use crate::index::RuleId;
 use crate::policy::Policy;
 use crate::rule::Rule;
-use crate::top::{HotKey, Top, TopOutcome as Asking};
+use crate::top::{DYNAMIC, HotKey, Top, TopOutcome as Asking};
 use limits::RuleLimit;
 use meter::RuleMeter;
 use overrides::Overrides;
 use store::InStore;
+use unknown_attributes::UnknownAttributes;
 
 /// A policy in force on a store; clones share it.
 ///
@@ -95,9 +101,15 @@ struct Inner {
     overrides: Overrides,
     calendar: Arc<dyn WallClock>,
     clock: CounterClock,
+    /// The most active keys of rules.
     top: Top,
+    /// The same of limits that come with requests, apart: a flood of such keys takes no place of a rule's key.
+    dynamic_top: Top,
     /// The number of requests to which no rule applied.
     free: AtomicU64,
+    /// The number of requests that were denied because no enforced rule applied.
+    denied_unmatched: AtomicU64,
+    unknown: UnknownAttributes,
     /// The names of rules of replaced policies whose limits dropped counts, until they are collected.
     dropped_counts: Mutex<BTreeSet<String>>,
 }
@@ -196,9 +208,15 @@ impl GateBuilder {
             calendar,
             clock: CounterClock::new(),
             top: Top::new(),
+            dynamic_top: Top::of_dynamic(),
             free: AtomicU64::new(0),
+            denied_unmatched: AtomicU64::new(0),
+            unknown: UnknownAttributes::default(),
             dropped_counts: Mutex::default(),
         };
+        // The first policy has no predecessor; its limits of single values come into force with it.
+        let force = inner.force.load_full();
+        inner.overrides.follow(&Policy::default(), &force, inner.calendar.now(), || ());
         Ok(Gate { inner: Arc::new(inner) })
     }
 }
@@ -274,9 +292,9 @@ impl Gate {
             meters.push(known.map_or_else(Arc::default, |id| Arc::clone(&old.meters[id as usize])));
         }
         let store = old.store.going_on_as(store);
-        self.inner.overrides.keep_those_of(&old.policy, &policy, self.inner.calendar.now());
         let force = Arc::new(InForce { policy, store, limits: limits.into(), meters: meters.into() });
-        self.inner.force.store(force.clone());
+        let put_in_force = || self.inner.force.store(force.clone());
+        self.inner.overrides.follow(&old.policy, &force, self.inner.calendar.now(), put_in_force);
         force.store.store().forget_refusals();
         let dropped = &self.inner.dropped_counts;
         dropped.lock().unwrap_or_else(PoisonError::into_inner).extend(old.take_dropped_counts());
@@ -353,9 +371,37 @@ impl Gate {
         dropped.into_iter().collect()
     }
 
-    /// Returns the number of requests to which no rule applied.
+    /// Returns the number of requests that were allowed because no rule applied.
     pub fn unmatched(&self) -> u64 {
         self.inner.free.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of requests that were denied because no enforced rule applied, under a policy whose
+    /// [`unmatched`](Policy::unmatched) is a denial.
+    pub fn denied_unmatched(&self) -> u64 {
+        self.inner.denied_unmatched.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of requests that had an attribute which no rule uses, and which is neither declared nor one
+    /// that frontends provide, such as `path` and `header.NAME`.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate::rules::{Attributes, Gate, Policy};
+    ///
+    /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['usr']\nlimit = '5/h'")?;
+    /// let gate = Gate::new(policy, Zone::new(1 << 20))?;
+    /// gate.admit(&Attributes::new().set("user", "ana")).now()?; // counted with all that have no `usr`
+    /// assert_eq!((gate.unknown_attributes(), gate.take_unknown_attributes()), (1, vec!["user".to_owned()]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unknown_attributes(&self) -> u64 {
+        self.inner.unknown.requests()
+    }
+
+    /// Returns the names of these attributes. Each is returned once, and at most 64 in the life of a gate.
+    pub fn take_unknown_attributes(&self) -> Vec<String> {
+        self.with_policy(|policy| self.inner.unknown.take(policy))
     }
 
     /// Returns the failures of a remote store, and the decisions of its fallback. An in-memory store has none.
@@ -372,13 +418,52 @@ impl Gate {
     /// Returns the keys with the most denials in the last one to two minutes.
     ///
     /// The counts are estimates with a bounded error, from a sketch of constant size. `None` as the rule means all
-    /// rules.
+    /// rules, and the keys of [dynamic limits](Gate::count_dynamic).
     #[doc(alias = "heavy hitters")]
     #[doc(alias = "top talkers")]
     #[doc(alias = "hot keys")]
     pub fn top(&self, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
-        self.inner.top.turn_to(self.inner.now());
-        self.inner.top.most(Asking::Denied, rule, at_most)
+        self.most(Asking::Denied, rule, at_most)
+    }
+
+    /// Returns the keys with the most requests in the last one to two minutes, in other respects like [`Gate::top`].
+    #[doc(alias = "heavy hitters")]
+    pub fn top_by_requests(&self, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
+        self.most(Asking::Allowed, rule, at_most)
+    }
+
+    fn most(&self, by: Asking, rule: Option<&str>, at_most: usize) -> Vec<HotKey> {
+        let Inner { top, dynamic_top, .. } = &*self.inner;
+        let now = self.inner.now();
+        let most = |top: &Top| {
+            top.turn_to(now);
+            top.most(by, rule, at_most)
+        };
+        match rule {
+            Some(_) => most(top),
+            None => HotKey::sorted([most(top), most(dynamic_top)].concat(), by, at_most),
+        }
+    }
+
+    /// Counts a decision about a key of a limit that came with its request, for [`Gate::top`]. Such a key has no rule.
+    ///
+    /// It is for a server that decides under such limits beside those of the gate. The gate itself counts the keys of its
+    /// rules.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate::rules::{Gate, Policy};
+    ///
+    /// let gate = Gate::new(Policy::default(), Zone::new(1 << 20))?;
+    /// gate.count_dynamic(b"user123", false);
+    /// let top = gate.top(None, 10);
+    /// assert_eq!((&top[0].rule, &top[0].key[..], top[0].denied), (&None, &["user123".to_owned()][..], 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn count_dynamic(&self, key: &[u8], is_allowed: bool) {
+        let asking = if is_allowed { Asking::Allowed } else { Asking::Denied };
+        self.inner.dynamic_top.note(|| self.inner.now(), DYNAMIC, key, asking);
     }
 
     /// Returns the date that schedules and overrides use, in seconds since 1970.

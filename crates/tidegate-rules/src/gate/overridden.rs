@@ -34,17 +34,12 @@ impl Overridden {
     /// Creates an override that follows the last one of its key.
     pub(super) fn new(one: Override, last: Option<&Overridden>) -> Overridden {
         let last_used = last.and_then(|last| last.last_used.load_full());
-        Overridden { end: one.until, one, last_used: ArcSwapOption::new(last_used) }
+        Overridden { end: one.until.unwrap_or(i64::MAX), one, last_used: ArcSwapOption::new(last_used) }
     }
 
     /// Returns the override as removed at this time.
     pub(super) fn ended_at(&self, now: i64) -> Overridden {
         Overridden { end: now, ..Overridden::new(self.one.clone(), Some(self)) }
-    }
-
-    /// Returns the override without a last used limit, as before its first request.
-    pub(super) fn without_counts(&self) -> Overridden {
-        Overridden { end: self.end, ..Overridden::new(self.one.clone(), None) }
     }
 
     /// Returns the override.
@@ -76,9 +71,18 @@ impl Overridden {
         (!self.has_ended(now)).then_some(self.one.instead)
     }
 
+    /// Returns the limit in force: that of the override or, after its end, the one that it replaced.
+    pub(super) fn in_place_of<'p>(&self, usual: LimitInUse<'p>, now: i64) -> LimitInUse<'p> {
+        let limit = match self.instead(now) {
+            Some(Instead::Limit(limit)) => limit,
+            Some(Instead::Allow | Instead::Deny) | None => *usual.limit(),
+        };
+        self.limit(&limit, usual, now)
+    }
+
     /// Returns the prepared form of this limit: that of the override or, after its end, that of the rule. Counts are
     /// carried over from the previous limit.
-    pub(super) fn limit<'p>(&self, limit: &Limit, of_rule: LimitInUse<'p>, now: i64) -> LimitInUse<'p> {
+    fn limit<'p>(&self, limit: &Limit, of_rule: LimitInUse<'p>, now: i64) -> LimitInUse<'p> {
         let last = self.last_used.load_full();
         match last {
             Some(last) if last.limit() == limit => LimitInUse::Changing(last),

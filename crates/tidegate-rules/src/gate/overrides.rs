@@ -1,10 +1,11 @@
-//! Overrides: another limit or decision for single keys, until a time.
+//! Overrides: another limit or decision for single keys, until a time or without an end.
 //!
 //! An override is an exception for one key, made while the gate runs: a higher limit for a customer during a migration,
-//! or a ban of an abusive client. It ends by itself. The policy file is for everything that lasts.
+//! or a ban of an abusive client.
 //!
-//! All overrides are one immutable map that is replaced at each change. A request reads it without a lock, and pays one
-//! atomic load as long as there are none.
+//! All overrides are one immutable table that is replaced at each change. A request reads it without a lock, and pays one
+//! atomic load as long as there are none. An override whose rule is not in force is kept without effect, so that it is
+//! in effect again as soon as the rule is back.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +15,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use tidegate_core::{Key, Limit};
 
+use super::InForce;
+use super::limits::LimitInUse;
 use super::overridden::Overridden;
+use super::override_set::{OverrideId, OverrideSet};
 use crate::key::KeyParts;
 use crate::normalized::NormalizedRequest;
 use crate::policy::Policy;
@@ -29,25 +33,38 @@ pub const MAX_OVERRIDES: usize = 10_000;
 pub const MAX_OVERRIDE_BYTES: usize = 4 << 20;
 
 /// An override for one key of one rule.
-///
-/// The parts of its key are in the order in which the rule has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Override {
     /// The rule.
     pub rule: Arc<str>,
-    /// The parts of the key by name.
+    /// The parts of the key by name, each in the spelling in which the rule counts it.
     pub key: Vec<(String, String)>,
     /// The limit or decision in place of that of the rule.
     pub instead: Instead,
-    /// The end of the override, in seconds since 1970.
-    pub until: i64,
+    /// The end of the override, in seconds since 1970; `None` if it does not end.
+    pub until: Option<i64>,
+    /// The author of the override, if known.
+    pub by: Option<String>,
+    /// The time at which it was put, in seconds since 1970.
+    pub at: i64,
+}
+
+/// An override that is kept and has no effect, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IdleOverride {
+    /// The override.
+    pub one: Override,
+    /// The reason: its rule is not in force, has another key, or the store does not support its limit.
+    pub why: String,
 }
 
 /// The limit or decision of an override.
 ///
 /// The conditions, cost and mode of the rule stay in force; only its limit is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a limit is a value, and an override is rarely anything else")]
 pub enum Instead {
     /// Another limit.
     Limit(Limit),
@@ -69,6 +86,8 @@ pub enum OverrideError {
     MissingPart(String),
     /// A part of the rule's key has several values.
     RepeatedPart(String),
+    /// A part of the key has a value that no text names: bytes that are no UTF-8, or an address in a wider group.
+    NoText(String),
     /// There are [`MAX_OVERRIDES`] overrides already.
     TooMany,
     /// The overrides together would exceed [`MAX_OVERRIDE_BYTES`].
@@ -105,6 +124,12 @@ impl fmt::Display for OverrideError {
                     "key: {part:?} has several values, and an override is for one key; send one of them"
                 )
             }
+            OverrideError::NoText(part) => {
+                write!(
+                    out,
+                    "key: {part:?} has a value that no text names, so no list could show it; count by a hash of it"
+                )
+            }
             OverrideError::TooMany => {
                 write!(out, "there are {MAX_OVERRIDES} overrides already; delete some, or write a rule")
             }
@@ -121,26 +146,91 @@ impl fmt::Display for OverrideError {
 impl std::error::Error for OverrideError {}
 
 impl Override {
+    /// Creates an override without an end, of an unknown author. The parts of the key are in the spelling in which the
+    /// rule counts them, as [`Gate::overrides`](super::Gate::overrides) returns them.
+    pub fn new(rule: impl Into<Arc<str>>, key: Vec<(String, String)>, instead: Instead) -> Override {
+        Override { rule: rule.into(), key, instead, until: None, by: None, at: 0 }
+    }
+
+    /// Returns its identity. Another override with the same identity replaces it.
+    pub fn id(&self) -> OverrideId {
+        OverrideId::new(self.rule.clone(), self.key.clone())
+    }
+
+    /// Returns true if it has ended at this time, in seconds since 1970.
+    pub fn has_ended(&self, now: i64) -> bool {
+        self.until.is_some_and(|until| until <= now)
+    }
+
+    /// Returns true if it has the same effect as the other one: the same limit or decision for the same key until the
+    /// same time.
+    pub fn is_same_as(&self, other: &Override) -> bool {
+        (self.instead, self.until) == (other.instead, other.until) && self.id() == other.id()
+    }
+
     /// Returns true if the key of the rule has the same parts as that of the override.
     ///
     /// Otherwise the key was made of other attributes, and equal bytes mean another client.
     fn is_about(&self, rule: &Rule) -> bool {
-        rule.key().eq(self.key.iter().map(|(name, _)| name.as_str()))
+        let has = |part: &str| self.key.iter().any(|(name, _)| name == part);
+        rule.key().count() == self.key.len() && rule.key().all(has)
     }
 
-    /// Returns the size of the override under this key, as counted by [`MAX_OVERRIDE_BYTES`].
-    fn bytes(&self, key: &Key) -> usize {
-        let parts = self.key.iter().map(|(name, value)| name.len() + value.len());
-        key.as_bytes().len() + parts.sum::<usize>()
+    /// Returns the size of the override, as counted by [`MAX_OVERRIDE_BYTES`]: each value is also in the key.
+    pub(super) fn bytes(&self) -> usize {
+        self.key.iter().map(|(name, value)| name.len() + 2 * value.len()).sum()
     }
 }
 
+/// The overrides of each rule by key, in effect or ended less than one refill ago.
 type All = HashMap<Arc<str>, HashMap<Key, Arc<Overridden>>>;
+
+/// All overrides at one time.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    keyed: All,
+    /// Those without an effect.
+    idle: Vec<IdleOverride>,
+    /// The limits of single values in the policy, as overrides that no one can change, or ended less than one refill ago.
+    values: Arc<All>,
+}
+
+impl Table {
+    /// Returns all overrides that have not ended.
+    fn set(&self, now: i64) -> OverrideSet {
+        let mut set = OverrideSet::default();
+        let keyed = self.keyed.values().flat_map(HashMap::values).filter(|found| !found.has_ended(now));
+        let idle = self.idle.iter().map(|idle| &idle.one).filter(|one| !one.has_ended(now));
+        for one in keyed.map(|found| found.one()).chain(idle) {
+            // They were in a set before, so there is room for them.
+            let _ = set.put(one.clone());
+        }
+        set
+    }
+
+    /// Inserts an override under its key.
+    fn insert(&mut self, key: Key, found: Arc<Overridden>) {
+        self.keyed.entry(found.one().rule.clone()).or_default().insert(key, found);
+    }
+
+    /// Inserts overrides that ended at this time or before, as long as their counts matter. If there is no room for all
+    /// of them, none is kept: those in effect come first.
+    fn keep_ended(&mut self, ended: Vec<(Key, Arc<Overridden>)>, set: &OverrideSet) {
+        if ended.is_empty() {
+            return;
+        }
+        let mut all = set.clone();
+        let fit = ended.iter().all(|(_, found)| all.put(found.one().clone()).is_ok());
+        for (key, found) in ended.into_iter().filter(|_| fit) {
+            self.insert(key, found);
+        }
+    }
+}
 
 /// All overrides, readable without a lock, including those that ended less than one refill ago.
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
-    all: ArcSwap<All>,
+    all: ArcSwap<Table>,
     /// False while there is no override, as with most policies. A request then pays only one atomic load.
     has_any: AtomicBool,
     changing: Mutex<()>,
@@ -156,8 +246,35 @@ impl Overrides {
     /// Returns the override of a key, if it still matters. Reads the date only if there is an override.
     pub(crate) fn of(&self, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
         let all = self.all.load();
-        let found = all.get(rule.name())?.get(key)?;
-        (found.one().is_about(rule) && found.matters_at(now())).then(|| Arc::clone(found))
+        find(&all.keyed, rule, key, now)
+    }
+
+    /// Returns the limit of a single value in the policy, if the key has one or had one less than one refill ago.
+    pub(crate) fn of_value(
+        &self,
+        rule: &Rule,
+        key: &Key,
+        now: impl FnOnce() -> i64,
+    ) -> Option<Arc<Overridden>> {
+        find(&self.all.load().values, rule, key, now)
+    }
+
+    /// Returns the limit of the key's value in the policy, if it has one, in place of that of the rule.
+    #[inline]
+    pub(super) fn limit_of_value<'p>(
+        &self,
+        rule: &Rule,
+        key: &Key,
+        of_rule: LimitInUse<'p>,
+        now: impl Fn() -> i64,
+    ) -> LimitInUse<'p> {
+        if self.is_empty() {
+            return of_rule;
+        }
+        match self.of_value(rule, key, &now) {
+            Some(value) => value.in_place_of(of_rule, now()),
+            None => of_rule,
+        }
     }
 
     /// Returns true if an override denies one of the values of a repeated part. So a client cannot evade the denial by
@@ -170,7 +287,7 @@ impl Overrides {
         now: impl Fn() -> i64,
     ) -> bool {
         let all = self.all.load();
-        let Some(of_rule) = all.get(rule.name()) else { return false };
+        let Some(of_rule) = all.keyed.get(rule.name()) else { return false };
         let denies = |found: &Overridden| {
             found.one().is_about(rule) && matches!(found.instead(now()), Some(Instead::Deny))
         };
@@ -181,113 +298,150 @@ impl Overrides {
         }
     }
 
-    /// Ends the overrides whose rule was removed or has other key parts, under which the same key means something else.
-    /// If a rule moved to another zone, the counts of its overrides are not carried over.
-    pub(crate) fn keep_those_of(&self, old: &Policy, new: &Policy, now: i64) {
-        if self.all.load().is_empty() {
-            return;
-        }
-        let zone = |policy: &Policy, rule: &str| policy.named(rule).and_then(Rule::zone).map(str::to_owned);
-        self.change(now, |all| {
-            for (rule, of_rule) in all.iter_mut() {
-                let known = new.named(rule);
-                of_rule.retain(|_, found| known.is_some_and(|known| found.one().is_about(known)));
-                if zone(old, rule) != zone(new, rule) {
-                    of_rule.values_mut().for_each(|found| *found = Arc::new(found.without_counts()));
-                }
-            }
-        });
-    }
-
-    /// Adds an override, if the caller's check accepts it in place of the existing one.
-    pub(crate) fn put<E: From<OverrideError>>(
-        &self,
-        key: Key,
-        one: Override,
-        now: i64,
-        may_replace: impl FnOnce(Option<&Override>, &Override) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.change(now, |all| {
-            may_replace(in_force(all, &one.rule, &key, now), &one)?;
-            if room_for(all, &key, &one).is_err() {
-                all.values_mut().for_each(|of_rule| of_rule.retain(|_, found| !found.has_ended(now)));
-            }
-            room_for(all, &key, &one)?;
-            let of_rule = all.entry(one.rule.clone()).or_default();
-            let next = Overridden::new(one, of_rule.get(&key).map(|old| &**old));
-            of_rule.insert(key, Arc::new(next));
-            Ok(())
-        })
-    }
-
-    /// Ends an override, if the caller's check accepts. Returns true if there was one that had not ended.
-    pub(crate) fn remove<E>(
-        &self,
-        rule: &str,
-        key: &Key,
-        now: i64,
-        may_remove: impl FnOnce(Option<&Override>) -> Result<(), E>,
-    ) -> Result<bool, E> {
-        self.change(now, |all| {
-            may_remove(in_force(all, rule, key, now))?;
-            let Some(of_rule) = all.get_mut(rule) else { return Ok(false) };
-            let Some(found) = of_rule.remove(key) else { return Ok(false) };
-            let was_there = !found.has_ended(now);
-            let ended = if was_there { Arc::new(found.ended_at(now)) } else { found };
-            if ended.matters_at(now) {
-                of_rule.insert(key.clone(), ended);
-            }
-            Ok(was_there)
-        })
-    }
-
-    /// Returns all overrides that have not ended, by rule and end.
-    pub(crate) fn list(&self, now: i64) -> Vec<Override> {
-        let all = self.all.load();
-        let each = all.values().flat_map(HashMap::values).filter(|found| !found.has_ended(now));
-        let mut list: Vec<_> = each.map(|found| found.one().clone()).collect();
-        list.sort_by(|one, other| {
-            (&one.rule, one.until, &one.key).cmp(&(&other.rule, other.until, &other.key))
-        });
-        list
-    }
-
-    /// Applies a change and drops overrides that no longer matter.
+    /// Changes the set of overrides, and puts the result in force under a policy. The new set and the policy are read
+    /// under one lock, so no other change and no other policy comes in between.
     ///
-    /// Changes are serialized by a lock, copy the whole map, and are rare. Readers see the map before or after a
-    /// change.
-    fn change<T>(&self, now: i64, change: impl FnOnce(&mut All) -> T) -> T {
+    /// An override that is not in the new set ends. One that replaces another of its key goes on with its counts.
+    pub(super) fn change<T, E>(
+        &self,
+        now: i64,
+        force: impl FnOnce() -> Arc<InForce>,
+        change: impl FnOnce(&mut OverrideSet) -> Result<T, E>,
+    ) -> Result<T, E> {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = All::clone(&self.all.load());
-        for of_rule in all.values_mut() {
-            of_rule.retain(|_, found| found.matters_at(now));
+        let old = self.all.load();
+        let mut set = old.set(now);
+        let changed = change(&mut set)?;
+        set.remove_ended(now);
+        let force = force();
+        self.store(Table {
+            values: Arc::clone(&old.values),
+            ..next_table(&old, &set, now, |one| force.key_of_override(one), |_| true)
+        });
+        Ok(changed)
+    }
+
+    /// Goes on under another policy, which `put_in_force` puts in force under the same lock. Overrides of rules that are
+    /// gone, or have another key, have no effect from now on, and those of rules that are back have one again. If a
+    /// rule moved to another zone, the counts of its overrides are not carried over.
+    pub(super) fn follow(&self, old: &Policy, new: &InForce, now: i64, put_in_force: impl FnOnce()) {
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.all.load();
+        let has_values = new.policy.rules().iter().any(|rule| rule.limit_for().next().is_some());
+        if has_values || !all.keyed.is_empty() || !all.idle.is_empty() || !all.values.is_empty() {
+            let zone =
+                |policy: &Policy, rule: &str| policy.named(rule).and_then(Rule::zone).map(str::to_owned);
+            let is_in_place = |rule: &str| zone(old, rule) == zone(&new.policy, rule);
+            let key_of = |one: &Override| new.key_of_override(one);
+            let next = next_table(&all, &all.set(now), now, key_of, is_in_place);
+            self.store(Table { values: Arc::new(values_of(&all.values, new, now, is_in_place)), ..next });
         }
-        let changed = change(&mut all);
-        all.retain(|_, of_rule| !of_rule.is_empty());
-        let has_any = !all.is_empty();
-        self.all.store(Arc::new(all));
+        put_in_force();
+    }
+
+    fn store(&self, next: Table) {
+        let has_any = !next.keyed.is_empty() || !next.values.is_empty();
+        self.all.store(Arc::new(next));
         self.has_any.store(has_any, Ordering::Release);
-        changed
+    }
+
+    /// Returns all overrides that have not ended.
+    pub(crate) fn set(&self, now: i64) -> OverrideSet {
+        self.all.load().set(now)
+    }
+
+    /// Returns the overrides that have no effect and have not ended.
+    pub(crate) fn idle(&self, now: i64) -> Vec<IdleOverride> {
+        self.all.load().idle.iter().filter(|idle| !idle.one.has_ended(now)).cloned().collect()
     }
 }
 
-/// Returns the override of a key, unless it has ended.
-fn in_force<'a>(all: &'a All, rule: &str, key: &Key, now: i64) -> Option<&'a Override> {
-    let found = all.get(rule)?.get(key)?;
-    (!found.has_ended(now)).then(|| found.one())
+/// Returns the entry of a key, if it still matters. Reads the date only if there is one.
+fn find(all: &All, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
+    let found = all.get(rule.name())?.get(key)?;
+    (found.one().is_about(rule) && found.matters_at(now())).then(|| Arc::clone(found))
 }
 
-/// Checks that one more override fits into the maximum number and size.
-fn room_for(all: &All, key: &Key, one: &Override) -> Result<(), OverrideError> {
-    let replaced = all.get(&one.rule).and_then(|of_rule| of_rule.get(key));
-    let count: usize = all.values().map(HashMap::len).sum();
-    if count >= MAX_OVERRIDES && replaced.is_none() {
-        return Err(OverrideError::TooMany);
+/// Returns the entry of a key that goes on: the one before it if that is the same override, or else a new one with its
+/// counts.
+fn going_on(before: Option<&Arc<Overridden>>, one: &Override, now: i64) -> Arc<Overridden> {
+    match before.filter(|found| found.one() == one && !found.has_ended(now)) {
+        Some(same) => Arc::clone(same),
+        None => Arc::new(Overridden::new(one.clone(), before.map(|before| &**before))),
     }
-    let each = all.values().flatten().map(|(key, found)| found.one().bytes(key));
-    let others = each.sum::<usize>() - replaced.map_or(0, |old| old.one().bytes(key));
-    let (bytes, left) = (one.bytes(key), MAX_OVERRIDE_BYTES.saturating_sub(others));
-    if bytes > left { Err(OverrideError::TooLong { bytes, left }) } else { Ok(()) }
+}
+
+/// Returns the entries of `old` whose keys are not in `next`, as ended, as long as their counts matter.
+fn ended(
+    old: &All,
+    next: &All,
+    now: i64,
+    key_of: impl Fn(&Override) -> Result<Key, String>,
+) -> Vec<(Key, Arc<Overridden>)> {
+    let mut ended = Vec::new();
+    for (rule, of_rule) in old {
+        for (key, found) in of_rule {
+            let goes_on = next.get(rule).is_some_and(|of_rule| of_rule.contains_key(key));
+            if goes_on || key_of(found.one()).as_ref() != Ok(key) {
+                continue;
+            }
+            let is_over = found.has_ended(now);
+            let found = if is_over { Arc::clone(found) } else { Arc::new(found.ended_at(now)) };
+            if found.matters_at(now) {
+                ended.push((key.clone(), found));
+            }
+        }
+    }
+    ended
+}
+
+/// Returns the table with these overrides. Counts of the rules for which `is_in_place` is false are not carried over.
+fn next_table(
+    old: &Table,
+    set: &OverrideSet,
+    now: i64,
+    key_of: impl Fn(&Override) -> Result<Key, String>,
+    is_in_place: impl Fn(&str) -> bool,
+) -> Table {
+    let mut next = Table::default();
+    for one in set.iter() {
+        match key_of(one) {
+            Ok(key) => {
+                let before = old.keyed.get(&one.rule).and_then(|of_rule| of_rule.get(&key));
+                next.insert(key, going_on(before.filter(|_| is_in_place(&one.rule)), one, now));
+            }
+            Err(why) => next.idle.push(IdleOverride { one: one.clone(), why }),
+        }
+    }
+    let mut ended = ended(&old.keyed, &next.keyed, now, key_of);
+    ended.retain(|(_, found)| is_in_place(&found.one().rule));
+    next.keep_ended(ended, set);
+    next
+}
+
+/// Returns the limits of single values in a policy. Counts are carried over from those before, as for changed numbers of
+/// a rule.
+fn values_of(old: &All, new: &InForce, now: i64, is_in_place: impl Fn(&str) -> bool) -> All {
+    let mut next = All::new();
+    for rule in new.policy.rules() {
+        let Some(limited) = rule.limited() else { continue };
+        let part = rule.key().next().unwrap_or_default();
+        for (value, limit) in rule.limit_for() {
+            let named = vec![(part.to_owned(), value.to_owned())];
+            // Validation has compared the spelling with that of the key.
+            let Some(key) = limited.key.key_of_named(&named) else { continue };
+            let one = Override::new(rule.name.clone(), named, Instead::Limit(*limit));
+            let before = old.get(&rule.name).and_then(|of_rule| of_rule.get(&key));
+            let found = going_on(before.filter(|_| is_in_place(rule.name())), &one, now);
+            next.entry(rule.name.clone()).or_default().insert(key, found);
+        }
+    }
+    for (key, found) in ended(old, &next, now, |one| new.key_of_override(one)) {
+        if is_in_place(&found.one().rule) {
+            next.entry(found.one().rule.clone()).or_default().insert(key, found);
+        }
+    }
+    next
 }
 
 #[cfg(test)]

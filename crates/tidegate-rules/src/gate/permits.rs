@@ -108,11 +108,13 @@ impl Gate {
         let date = self.inner.calendar.now();
         let usual = rule.limited()?.now(|| date).0.limit;
         let of_rule = force.limit(id).now(&usual)?;
-        let Some(found) = self.inner.overrides.of(rule, key, || date) else { return Some(of_rule) };
-        Some(match found.instead(date) {
-            Some(Instead::Limit(limit)) => found.limit(&limit, of_rule, date),
-            None => found.limit(&usual, of_rule, date),
-            Some(Instead::Allow | Instead::Deny) => of_rule,
+        let overrides = &self.inner.overrides;
+        let usual = overrides.limit_of_value(rule, key, of_rule, || date);
+        Some(match overrides.of(rule, key, || date) {
+            Some(found) if !matches!(found.instead(date), Some(Instead::Allow | Instead::Deny)) => {
+                found.in_place_of(usual, date)
+            }
+            _ => usual,
         })
     }
 }

@@ -193,6 +193,7 @@ mod tests {
     use crate::attributes::Attributes;
     use crate::normalized::Slots;
     use crate::policy::NamedZone;
+    use crate::rule::StaticVerdict;
 
     #[test]
     fn a_zone_that_cannot_be_had_leaves_the_policy_in_force() {
@@ -200,7 +201,7 @@ mod tests {
         let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 16))
             .expect("the store supports the policy");
         let zone = NamedZone { name: "large".into(), bytes: 1 << 60 };
-        let policy = || Policy::new(Vec::new(), vec![zone.clone()], Slots::default());
+        let policy = || Policy::new(Vec::new(), vec![zone.clone()], Slots::default(), StaticVerdict::Allow);
         let error = gate.replace(policy()).expect_err("no machine has that much");
         assert_eq!(
             error.to_string(),

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use super::nested::{Networks, Prefixes};
 use super::trie::Trie;
 use super::{QuickMap, RuleId, RuleIds};
-use crate::condition::{Condition, Pattern};
+use crate::condition::{Condition, Network, Pattern};
 use crate::normalized::{NormalizedRequest, Slot};
 
 /// The number of rules under one pattern that are scanned one by one.
@@ -32,15 +32,29 @@ pub(super) struct Level {
     networks: Networks,
     /// The values by the number of the attribute.
     slots: Vec<OfSlot>,
+    /// The buckets of requests that do not have an attribute.
+    missing: Vec<(Slot, BucketId)>,
     buckets: Vec<Bucket>,
 }
 
 /// The buckets of the values of one attribute.
 #[derive(Clone, Debug, Default)]
-struct OfSlot {
-    exact: QuickMap<Box<[u8]>, BucketId>,
-    prefixes: Prefixes,
-    paths: Trie,
+pub(super) struct OfSlot {
+    pub(super) exact: QuickMap<Box<[u8]>, BucketId>,
+    pub(super) prefixes: Prefixes,
+    pub(super) paths: Trie,
+}
+
+impl OfSlot {
+    /// Calls `tell` with the buckets of all patterns that match this value.
+    #[inline]
+    pub(super) fn each_of(&self, value: &[u8], tell: &mut impl FnMut(BucketId)) {
+        if let Some(id) = self.exact.get(value) {
+            tell(*id);
+        }
+        self.prefixes.each_of(value, &mut *tell);
+        self.paths.each_of(value, tell);
+    }
 }
 
 /// The rules that are filed under one pattern.
@@ -113,6 +127,9 @@ impl Level {
                 Pattern::Prefix(bytes) => prefixes.entry(number).or_default().push((bytes.clone(), id)),
                 Pattern::Path(pattern) => self.of_slot(number).paths.insert(pattern, id),
                 Pattern::Network(network) => networks.push((*network, id)),
+                Pattern::Present if slot == Slot::Ip => networks.push((Network::ALL, id)),
+                Pattern::Present => prefixes.entry(number).or_default().push((Box::default(), id)),
+                Pattern::Missing => self.missing.push((slot, id)),
             }
         }
         for (number, prefixes) in prefixes {
@@ -137,11 +154,12 @@ impl Level {
         }
         for (slot, value) in seen.values() {
             let Some(of_slot) = self.slots.get(slot.number()) else { continue };
-            if let Some(id) = of_slot.exact.get(value) {
+            of_slot.each_of(value, &mut |id| self.find_in(id, seen, found));
+        }
+        for (slot, id) in &self.missing {
+            if seen.is_missing(*slot) {
                 self.find_in(*id, seen, found);
             }
-            of_slot.prefixes.each_of(value, |id| self.find_in(id, seen, found));
-            of_slot.paths.each_of(value, &mut |id| self.find_in(id, seen, found));
         }
     }
 
@@ -175,7 +193,7 @@ fn rank(condition: &Condition, shared: &HashMap<(Slot, &Pattern), usize>) -> (bo
         Pattern::Path(_) => 2,
         Pattern::Prefix(prefix) if !prefix.is_empty() => 3,
         // The empty prefix matches every request that has the attribute.
-        Pattern::Prefix(_) => 1000,
+        Pattern::Prefix(_) | Pattern::Present | Pattern::Missing => 1000,
     });
     let slowest = slowest.max().unwrap_or(0);
     (

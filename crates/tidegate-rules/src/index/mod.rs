@@ -3,9 +3,11 @@
 //! Every rule is filed under one of its conditions: the one that it shares with the fewest other rules. The index key
 //! is an exact text, a prefix, a network or a path. A request looks up its own values, and only the rules found there
 //! are matched completely. Where many rules share one value, they form a nested index by their remaining conditions.
+//! Rules for requests without an attribute are filed under that attribute. `unless` is not in the index.
 
 mod level;
 mod nested;
+mod pattern_set;
 mod quick;
 mod trie;
 
@@ -14,7 +16,8 @@ use smallvec::SmallVec;
 use crate::condition::Condition;
 use crate::normalized::NormalizedRequest;
 use level::{Level, Standing};
-pub(crate) use quick::QuickMap;
+pub(crate) use pattern_set::PatternSet;
+pub(crate) use quick::{Quick, QuickMap};
 
 /// The number of a rule in its policy.
 pub(crate) type RuleId = u32;

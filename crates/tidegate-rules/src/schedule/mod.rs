@@ -24,4 +24,4 @@ pub(crate) use days::Days;
 pub(crate) use moment::Moment;
 pub(crate) use timetable::{MAX_WINDOWS, Timetable};
 pub(crate) use window::Window;
-pub(crate) use zone::time_zone;
+pub(crate) use zone::{calendar_zone, time_zone};

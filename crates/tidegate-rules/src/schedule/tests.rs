@@ -5,6 +5,7 @@ mod changes;
 mod model;
 mod properties;
 mod random;
+mod zoneinfo;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;

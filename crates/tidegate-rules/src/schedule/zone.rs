@@ -1,4 +1,4 @@
-//! Time zones by IANA name, and their local time.
+//! Time zones by IANA name, their local time, and their offsets for calendar limits.
 
 use std::iter;
 use std::ops::Range;
@@ -6,11 +6,16 @@ use std::ops::Range;
 use jiff::civil::DateTime;
 use jiff::tz::{self, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
+use tidegate_core as core;
 use tidegate_support::distance;
 
 /// The maximum edit distance of a suggested name, and the number of letters required per edit.
 const MAX_DISTANCE: usize = 2;
 const LETTERS_PER_SLIP: usize = 4;
+
+/// 1900-01-01 and 2200-01-01: the changes between them are far fewer than a zone may have.
+const FIRST_SECOND: i64 = -2_208_988_800;
+const LAST_SECOND: i64 = 7_258_118_400;
 
 /// A duration longer than clocks were ever set back: Alaska repeated one day.
 const LONGEST_REPEAT: SignedDuration = SignedDuration::from_hours(48);
@@ -26,6 +31,29 @@ pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
             None => "is no time zone; write a name such as \"Europe/Berlin\", or \"UTC\"".to_owned(),
         }),
     }
+}
+
+/// Returns the zone with this name for a calendar limit. The error follows the name in a message.
+pub(crate) fn calendar_zone(name: &str) -> Result<core::TimeZone, String> {
+    if let Some(known) = core::TimeZone::get(name) {
+        return Ok(known);
+    }
+    let zone = time_zone(name)?;
+    offsets_of(&zone).map_err(|error| format!("cannot be used: {error}"))
+}
+
+/// Returns the offsets of a zone from 1900 to 2200.
+pub(super) fn offsets_of(zone: &TimeZone) -> Result<core::TimeZone, core::TimeZoneError> {
+    let (begin, end) = (instant(FIRST_SECOND), instant(LAST_SECOND));
+    let changes = zone
+        .following(begin)
+        .take_while(|change| change.timestamp() < end)
+        .map(|change| (change.timestamp().as_second(), change.offset().seconds()));
+    core::TimeZone::new(zone.iana_name().unwrap_or("UTC"), zone.to_offset(begin).seconds(), changes)
+}
+
+fn instant(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// Returns the seconds around an instant in which the UTC offset of the zone does not change.

@@ -1,27 +1,36 @@
 //! The printable form of a key.
 //!
-//! A key is a sequence of parts, each after its length in groups of seven bits. Parts are arbitrary bytes from clients,
+//! A key of a rule is a sequence of parts, each after its length in groups of seven bits. A key of a limit that came with
+//! the request is one part without a length. Parts are arbitrary bytes from clients,
 //! so everything that could break a terminal or a log line is escaped.
 
 use std::fmt::Write as _;
 
+use super::DYNAMIC;
 use super::count_table::KeyCount;
 
 /// Returns the parts of a key. If the key was cut, the last part ends in `…` and half of the hash.
 pub(super) fn parts(place: &KeyCount) -> Vec<String> {
+    if place.rule == DYNAMIC {
+        return vec![part(place, &place.key, true)];
+    }
     let mut shown = Vec::new();
     let mut rest = &*place.key;
     while !rest.is_empty() {
         let (length, after) = split_length(rest);
-        let (part, more) = after.split_at(length.min(after.len()));
-        shown.push(if place.is_cut && more.is_empty() {
-            format!("{}…{:08x}", text(whole_characters(part)), place.id >> 32)
-        } else {
-            text(part)
-        });
+        let (bytes, more) = after.split_at(length.min(after.len()));
+        shown.push(part(place, bytes, more.is_empty()));
         rest = more;
     }
     shown
+}
+
+/// Returns the text of a part, with half of the hash if the key was cut in it.
+fn part(place: &KeyCount, bytes: &[u8], is_last: bool) -> String {
+    match place.is_cut && is_last {
+        true => format!("{}…{:08x}", text(whole_characters(bytes)), place.id >> 32),
+        false => text(bytes),
+    }
 }
 
 /// Splits off the leading length, encoded in groups of seven bits, and returns it with the rest.

@@ -1,6 +1,8 @@
 use std::net::Ipv4Addr;
 use std::thread;
 
+use tidegate_core::Key;
+
 use super::*;
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -18,7 +20,7 @@ fn at(seconds: u64) -> Timestamp {
 
 fn refuse(top: &Top, now: Timestamp, key: &Key, times: u64) {
     for _ in 0..times {
-        top.note(|| now, "api", key, TopOutcome::Denied);
+        top.note(|| now, "api", key.as_bytes(), TopOutcome::Denied);
     }
 }
 
@@ -113,9 +115,9 @@ fn a_flood_of_allowed_keys_does_not_hide_who_is_refused() {
     let top = exact();
     refuse(&top, at(1), &Key::new("ana"), 3);
     for turn in 0..100_000 {
-        top.note(|| at(1), "api", &Key::new(turn), TopOutcome::Allowed);
+        top.note(|| at(1), "api", Key::new(turn).as_bytes(), TopOutcome::Allowed);
     }
-    top.note(|| at(1), "api", &Key::new("ana"), TopOutcome::Allowed);
+    top.note(|| at(1), "api", Key::new("ana").as_bytes(), TopOutcome::Allowed);
     let [ana] = &top.most(TopOutcome::Denied, None, 10)[..] else { panic!("one was denied") };
     assert_eq!((ana.denied, ana.asked, ana.error), (3, 4, 0));
 }
@@ -126,8 +128,8 @@ fn what_is_tracked_is_bounded() {
     for window in 0..3 {
         for turn in 0..20_000 {
             let key = Key::new((turn, "x".repeat(300)));
-            top.note(|| at(60 * window), "api", &key, TopOutcome::Allowed);
-            top.note(|| at(60 * window), "api", &key, TopOutcome::Denied);
+            top.note(|| at(60 * window), "api", key.as_bytes(), TopOutcome::Allowed);
+            top.note(|| at(60 * window), "api", key.as_bytes(), TopOutcome::Denied);
         }
         assert_eq!(tracked(&top), 2 * MAX_KEYS * if window == 0 { 1 } else { 2 });
     }
@@ -140,7 +142,7 @@ fn what_is_tracked_is_bounded() {
 fn few_are_counted_exactly_and_sorted_by_number_then_by_name() {
     let top = Top::new();
     let note = |rule, key: &str, outcome, times| {
-        (0..times).for_each(|_| top.note(|| at(1), rule, &Key::new(key), outcome));
+        (0..times).for_each(|_| top.note(|| at(1), rule, Key::new(key).as_bytes(), outcome));
     };
     note("login", "bob", TopOutcome::Denied, 2);
     note("api", "eve", TopOutcome::Denied, 2);
@@ -150,7 +152,7 @@ fn few_are_counted_exactly_and_sorted_by_number_then_by_name() {
     note("api", "bob", TopOutcome::Denied, 5);
 
     let heavy = |rule: &str, key: &str, asked, denied| HotKey {
-        rule: rule.into(),
+        rule: Some(rule.into()),
         key: vec![key.into()],
         asked,
         denied,
@@ -170,8 +172,8 @@ fn rules_that_decide_in_turn_are_sampled_alike() {
     pace::seed(SEED);
     let top = Top::new();
     for _ in 0..100_000 {
-        top.note(|| at(1), "first", &Key::new("ana"), TopOutcome::Allowed);
-        top.note(|| at(1), "second", &Key::new("ana"), TopOutcome::Allowed);
+        top.note(|| at(1), "first", Key::new("ana").as_bytes(), TopOutcome::Allowed);
+        top.note(|| at(1), "second", Key::new("ana").as_bytes(), TopOutcome::Allowed);
     }
     let found = top.most(TopOutcome::Allowed, None, 9);
     assert_eq!(found.len(), 2);

@@ -327,4 +327,5 @@ changes! {
     pacer: "pacer"
     pacer_warm_up: "pacer-warm-up"
     concurrency: "concurrency"
+    calendar: "calendar"
 }

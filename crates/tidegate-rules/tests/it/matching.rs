@@ -41,6 +41,8 @@ impl Value {
         let escaped = |text: &str| text.replace('\\', "\\\\").replace('*', "\\*");
         match self {
             Value::Exact(text) => escaped(text),
+            // A dot before the star would be a regular expression.
+            Value::Prefix(text) if text.ends_with('.') => escaped(&text[..text.len() - 1]) + "\\.*",
             Value::Prefix(text) => escaped(text) + "*",
             Value::Network(ip, bits) => format!("{ip}/{bits}"),
             Value::Shape(pieces) => {

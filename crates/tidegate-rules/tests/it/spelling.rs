@@ -92,7 +92,7 @@ const PATHS: [Row; 14] = [
     ),
     ("//admin//x*", &["/admin/x", "/admin/xy", "//admin/x/y"], &["/admin/", "/x"]),
     ("/%61dmin/../%62oss*", &["/boss", "/bossy"], &["/admin", "/admin/boss"]),
-    ("/a/./b/.*", &["/a/b/.x", "/a/b/..x"], &["/a/b/", "/a/b/x", "/a/"]),
+    ("/a/./b/\\.*", &["/a/b/.x", "/a/b/..x"], &["/a/b/", "/a/b/x", "/a/"]),
     (
         "/users/{id}",
         &[

@@ -115,16 +115,21 @@ fn pattern(random: &mut Random, attribute: &str) -> &'static str {
     }
 }
 
-fn when(random: &mut Random) -> String {
+fn conditions(random: &mut Random, field: &str) -> String {
     let mut conditions = Vec::new();
     for attribute in ATTRIBUTES {
         if random.once_in(5) {
-            let count = if random.once_in(5) { 12 } else { 1 + random.below(2) };
-            let values: Vec<_> = (0..count).map(|_| format!("\"{}\"", pattern(random, attribute))).collect();
+            let count = if random.once_in(5) { 20 } else { 1 + random.below(2) };
+            let value = |random: &mut Random| match random.below(12) {
+                0 => "{ missing = true }".to_owned(),
+                1 => "{ present = true }".to_owned(),
+                _ => format!("\"{}\"", pattern(random, attribute)),
+            };
+            let values: Vec<_> = (0..count).map(|_| value(random)).collect();
             conditions.push(format!("\"{attribute}\" = [{}]", values.join(", ")));
         }
     }
-    format!("when = {{ {} }}\n", conditions.join(", "))
+    format!("{field} = {{ {} }}\n", conditions.join(", "))
 }
 
 fn list(random: &mut Random, most: usize) -> String {
@@ -200,7 +205,10 @@ fn rule(random: &mut Random, number: usize) -> String {
             + &format!("candidate_for = '{}'\n{}", NAMES[random.below(number.min(3))], terms(random));
     }
     if !random.once_in(3) {
-        text += &when(random);
+        text += &conditions(random, "when");
+    }
+    if random.once_in(4) {
+        text += &conditions(random, "unless");
     }
     if random.once_in(3) {
         text += &format!("mode = '{}'\n", random.pick(&["enforce", "shadow"]));
@@ -211,6 +219,9 @@ fn rule(random: &mut Random, number: usize) -> String {
     text += &terms(random);
     let most = if random.once_in(6) { 8 } else { 2 };
     text += &format!("key = [{}]\n", list(random, most));
+    if random.once_in(3) {
+        text += &format!("group = '{}'\n", random.pick(&["plan", "other"]));
+    }
     for (word, values) in [
         ("on_missing", &["share", "skip"][..]),
         ("on_store_failure", &["open", "closed", "local"]),
@@ -231,5 +242,6 @@ fn rule(random: &mut Random, number: usize) -> String {
 pub(crate) fn config(random: &mut Random) -> String {
     let count = if random.once_in(20) { 30 } else { 1 + random.below(4) };
     let rules: String = (0..count).map(|number| rule(random, number)).collect();
-    format!("[zone.small]\nsize = '4KiB'\n[zone.other]\nsize = '8192'\n{rules}")
+    let unmatched = random.pick(&["", "[rules]\nunmatched = 'deny'\n", "[rules]\n"]);
+    format!("[zone.small]\nsize = '4KiB'\n[zone.other]\nsize = '8192'\n{unmatched}{rules}")
 }

@@ -85,7 +85,7 @@ impl From<StartError> for Failure {
             StartError::Unfit(UnsupportedPolicy::NoMemory(error)) if error.files().is_some() => {
                 Failure::failed(with_cause(error))
             }
-            StartError::Unfit(_) => Failure::failed(error.to_string()),
+            StartError::Unfit(_) | StartError::Overrides(_) => Failure::failed(error.to_string()),
             StartError::Bind { .. } | StartError::Threads(_) => Failure::failed(with_cause(&error)),
         }
     }

@@ -1,11 +1,12 @@
 //! The command line: one file or folder per command.
 //!
 //! Data goes to standard output, messages to standard error. The exit code is 0 on success, 1 on failure, and 2 for an
-//! invalid call or configuration. `take` exits with 3 for a denial.
+//! invalid call or configuration. `take`, `admit` and `peek` exit with 3 for a denial.
 //!
 //! A command is a type with clap attributes and a function `run`. The doc line of the type is its help line, so
 //! such lines are in the imperative.
 
+mod admit;
 mod check;
 mod completions;
 mod doctor;
@@ -15,8 +16,16 @@ mod file_owner;
 mod init;
 mod man;
 mod output;
+mod overrides;
+mod peek;
+mod reset;
+mod ruled;
 mod serve;
+mod server;
+mod span;
+mod table;
 mod take;
+mod top;
 mod written;
 
 use std::process::ExitCode;
@@ -33,6 +42,9 @@ Examples:
   redis-cli -p 6380 CL.THROTTLE user123 15 30 60      the same from any Redis client
   tidegate init && tidegate check                     write a file of rules, and check it
   tidegate explain ip=192.0.2.7 path=/login           explain the rules for a request
+  tidegate admit ip=192.0.2.7 path=/login             decide by the rules of a running server
+  tidegate reset login ip=192.0.2.7                   give a key its whole limit back
+  tidegate top                                        show the heaviest keys
   tidegate doctor --store-url redis://10.0.0.5        check a Redis before limits depend on it";
 
 /// Rate limiter: decides if a request may happen now, later or never
@@ -49,6 +61,12 @@ struct CommandLine {
 enum Command {
     Serve(serve::Serve),
     Take(take::Take),
+    Admit(admit::Admit),
+    Peek(peek::Peek),
+    Reset(reset::Reset),
+    #[command(name = "override")]
+    Overrides(overrides::Overrides),
+    Top(top::Top),
     Init(init::Init),
     Check(check::Check),
     Explain(explain::Explain),
@@ -70,6 +88,11 @@ pub fn run() -> ExitCode {
     let done = match line.command {
         Command::Serve(serve) => serve.run(),
         Command::Take(take) => take.run(),
+        Command::Admit(admit) => admit.run(),
+        Command::Peek(peek) => peek.run(),
+        Command::Reset(reset) => reset.run(),
+        Command::Overrides(overrides) => overrides.run(),
+        Command::Top(top) => top.run(),
         Command::Init(init) => init.run(),
         Command::Check(check) => check.run(),
         Command::Explain(explain) => explain.run(),

@@ -46,9 +46,19 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     if !before.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    let names = std::iter::repeat_with(|| name_beside(&target)).take(MAX_NAMES);
+    put(text, &target, Some(&before))
+}
+
+/// Writes a file of the server atomically, whether it exists or not. A new file has mode 0600; a symbolic link is replaced.
+pub(crate) fn replace_whole(path: &Path, text: &str) -> io::Result<()> {
+    put(text, path, None)
+}
+
+/// Writes a temporary file beside the target, and renames it to the target.
+fn put(text: &str, target: &Path, before: Option<&Metadata>) -> io::Result<()> {
+    let names = std::iter::repeat_with(|| name_beside(target)).take(MAX_NAMES);
     let (file, beside) = create_one_of(names)?;
-    put_in_place(file, &beside, text, &target, &before)
+    put_in_place(file, &beside, text, target, before)
 }
 
 /// Returns an unpredictable name for the temporary file.
@@ -76,26 +86,35 @@ fn create_one_of(names: impl Iterator<Item = PathBuf>) -> io::Result<(File, Path
 /// Writes the temporary file, and renames it to the target.
 ///
 /// On an error the temporary file is removed, and the target is unchanged.
-fn put_in_place(file: File, beside: &Path, text: &str, target: &Path, before: &Metadata) -> io::Result<()> {
+fn put_in_place(
+    file: File,
+    beside: &Path,
+    text: &str,
+    target: &Path,
+    before: Option<&Metadata>,
+) -> io::Result<()> {
     let written = write_as(file, text, before).and_then(|()| fs::rename(beside, target));
     if written.is_err() {
         // The temporary file is of no further use.
         let _ = fs::remove_file(beside);
     } else if let Some(folder) = target.parent() {
         // The rename is done; the sync makes it survive a power failure.
+        let folder = if folder == Path::new("") { Path::new(".") } else { folder };
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
     written
 }
 
-/// Writes a file with the owner, group and permissions of `other`.
-fn write_as(mut file: File, text: &str, other: &Metadata) -> io::Result<()> {
-    let own = file.metadata()?;
-    if (own.uid(), own.gid()) != (other.uid(), other.gid()) {
-        // A change of owner may need privileges. Without them the file belongs to the server.
-        let _ = fchown(&file, Some(other.uid()), Some(other.gid()));
+/// Writes a file with the owner, group and permissions of `other`, if there is one.
+fn write_as(mut file: File, text: &str, other: Option<&Metadata>) -> io::Result<()> {
+    if let Some(other) = other {
+        let own = file.metadata()?;
+        if (own.uid(), own.gid()) != (other.uid(), other.gid()) {
+            // A change of owner may need privileges. Without them the file belongs to the server.
+            let _ = fchown(&file, Some(other.uid()), Some(other.gid()));
+        }
+        file.set_permissions(other.permissions())?;
     }
-    file.set_permissions(other.permissions())?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
@@ -144,7 +163,7 @@ mod tests {
         let before = fs::metadata(folder.path("file")).unwrap();
         fs::create_dir(folder.path("target")).unwrap();
         let (file, beside) = create_one_of([folder.path("beside")].into_iter()).unwrap();
-        assert!(put_in_place(file, &beside, "text", &folder.path("target"), &before).is_err());
+        assert!(put_in_place(file, &beside, "text", &folder.path("target"), Some(&before)).is_err());
         assert_eq!(folder.names(), ["file", "target"]);
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-pub(crate) use file::{read_regular, write_whole};
+pub(crate) use file::{read_regular, replace_whole, write_whole};
 pub(crate) use look::{Look, Watched};
 pub(crate) use reports::ReportListener;
 
@@ -55,6 +55,7 @@ pub(crate) async fn watch(engine: Arc<Engine>, mut pace: impl Pace) {
     loop {
         pace.next_look().await;
         engine.rules().tell_dropped_counts();
+        engine.rules().tell_unknown_attributes();
         let Some(occasion) = watched.is_to_be_read(Look::at(&path)) else { continue };
         let engine = engine.clone();
         // If no thread can be created, one of the next looks reads the file.

@@ -4,6 +4,7 @@ use std::io;
 
 use serde::Serialize;
 
+use crate::overrides::NotKept;
 use crate::precondition::Unmet;
 use crate::reload::Look;
 use crate::settings::SettingsError;
@@ -65,6 +66,8 @@ pub(crate) enum NotWritten {
     Unmet(Unmet),
     /// The file on disk differs from the text in force.
     Changed,
+    /// The audit log cannot be written.
+    NotLogged(NotKept),
     /// The operating system reported an error.
     Io(io::Error),
 }

@@ -3,14 +3,18 @@
 //! The order of the checks decides which error an operator gets: first the text, then its precondition, then the
 //! file on disk. So an invalid text is reported as such even if it is also outdated.
 
+use std::path::Path;
+
 use super::outcome::{Changes, NotWritten};
 use super::{Rules, lock};
+use crate::overrides::NotKept;
 use crate::precondition::Precondition;
 use crate::reload::{read_regular, write_whole};
 use crate::settings::{Settings, Source};
 
 impl Rules {
     /// Writes the file and puts its rules in force, if the text is valid and `named` matches the text in force.
+    /// `before_write` is called when nothing but the disk can fail any more.
     ///
     /// The file lock is held throughout, so that no other change comes between the check of the text in force and its
     /// replacement.
@@ -19,6 +23,7 @@ impl Rules {
         text: &str,
         now: &Settings,
         named: &Precondition,
+        before_write: impl FnOnce(&Path) -> Result<(), NotKept>,
     ) -> Result<Changes, NotWritten> {
         let _turn = lock(&self.turn);
         let source = {
@@ -30,6 +35,7 @@ impl Rules {
         if !named.is_for_anything() && self.is_changed(&source) {
             return Err(NotWritten::Changed);
         }
+        before_write(source.path()).map_err(NotWritten::NotLogged)?;
         write_whole(source.path(), text).map_err(NotWritten::Io)?;
         let changes = self.replace(loaded, prepared, now);
         self.say_list(&format!("{} was written", source.path().display()), &changes);

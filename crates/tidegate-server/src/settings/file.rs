@@ -42,7 +42,7 @@ pub(super) fn read(text: &str, folder: &Path) -> (Vec<SettingValue>, Vec<Complai
 }
 
 /// Tables that the policy reads.
-const OF_RULES: [&str; 2] = ["rule", "zone"];
+const OF_RULES: [&str; 4] = ["rule", "zone", "rules", "attributes"];
 
 /// The state of a read: values so far, and complaints so far.
 struct Reader<'a> {

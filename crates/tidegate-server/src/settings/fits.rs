@@ -74,10 +74,11 @@ fn forgets_nothing(rule: &Rule) -> String {
     )
 }
 
-/// Returns complaints about the limits of one rule, also those of its schedule.
+/// Returns complaints about the limits of one rule, also those of its schedule and of single values.
 fn of_rule(text: &str, store: &RedisStore, rule: &Rule) -> Vec<Complaint> {
     let own = rule.limit().map(|limit| (*limit, None));
     let scheduled = rule.schedule().enumerate().map(|(nth, then)| (*then.limit, Some(nth)));
+    let values = rule.limit_for().map(|(_, limit)| (*limit, None));
     let wrong = |(limit, window): (Limit, Option<usize>)| {
         let why = store.supports(&limit).err()?;
         let what = format!("rule {:?}: limit \"{limit}\": {why}", rule.name());
@@ -88,7 +89,7 @@ fn of_rule(text: &str, store: &RedisStore, rule: &Rule) -> Vec<Complaint> {
             (None, None) => Some(Complaint::alone(what)),
         }
     };
-    own.into_iter().chain(scheduled).filter_map(wrong).collect()
+    own.into_iter().chain(scheduled).chain(values).filter_map(wrong).collect()
 }
 
 /// Returns the complaint about more rules for one request than the store decides in one call.

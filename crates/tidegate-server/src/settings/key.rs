@@ -125,6 +125,18 @@ pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
             .help("Status code of a denial at /v1/auth: 429, or 403 for nginx, which turns 429 into 500")
             .default("429")
             .set(|draft, said| denial_status(&said.text).map(|value| draft.settings.auth.denial_status = value)),
+        server("overrides_file", "FILE")
+            .help("File that keeps overrides across restarts, \"off\" keeps them in memory; by default FILE.overrides beside the settings file. With Redis they are kept there")
+            .example("tidegate.overrides")
+            .set(|draft, said| {
+                let file = if said.text == "off" { None } else { Some(said.path()?) };
+                draft.overrides_file = Some(file);
+                Ok(())
+            }),
+        server("audit_log", "FILE")
+            .help("File to which each change of rules or overrides by HTTP is appended, as a line of JSON with its author and time")
+            .example("audit.log")
+            .set(|draft, said| said.path().map(|path| draft.settings.audit_log = Some(path))),
         server("threads", "N")
             .help("Number of worker threads; by default one per processor")
             .example("4")

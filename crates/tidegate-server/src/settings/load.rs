@@ -88,7 +88,8 @@ impl Source {
         let Some(file) = file else {
             let draft = self.draft(Vec::new());
             let draft = draft.map_err(|complaints| SettingsError::new(None, complaints))?;
-            let (settings, token) = (draft.settings, draft.token);
+            let (mut settings, token) = (draft.settings, draft.token);
+            settings.overrides_file = draft.overrides_file.flatten();
             return Ok(Loaded { settings, token, origin, warnings: vec![], warned: vec![], text: None });
         };
         let (written, mut complaints) = file::read(&file.text, file.path.parent().unwrap_or(Path::new("")));
@@ -103,8 +104,11 @@ impl Source {
             in_order(&mut warned);
         }
         match (draft, policy) {
-            (Ok(Draft { mut settings, token, .. }), Some(policy)) if complaints.is_empty() => {
+            (Ok(Draft { mut settings, token, overrides_file, .. }), Some(policy))
+                if complaints.is_empty() =>
+            {
                 settings.policy = policy;
+                settings.overrides_file = overrides_file.unwrap_or_else(|| overrides_beside(&file.path));
                 let text = Some(file.text.clone());
                 let file = file.without_secrets();
                 let warnings = warned.iter().map(|warning| file.shown(warning)).collect();
@@ -121,6 +125,13 @@ impl Source {
         written.extend(self.said.iter().filter(is_flag).cloned());
         Draft::read(&written)
     }
+}
+
+/// Returns the file of overrides beside a settings file; `None` if that is a pipe or a device.
+fn overrides_beside(file: &Path) -> Option<PathBuf> {
+    let mut path = file.as_os_str().to_owned();
+    path.push(".overrides");
+    file.metadata().is_ok_and(|found| found.is_file()).then(|| path.into())
 }
 
 /// Returns the file and the names of variables and flags that were set, for the startup report.

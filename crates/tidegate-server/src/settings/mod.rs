@@ -83,6 +83,11 @@ pub struct Settings {
     pub headers: Dialect,
     /// The replies to reverse proxies, which ask at `/v1/auth`.
     pub auth: AuthSettings,
+    /// The file that keeps overrides across restarts; `None` keeps them in memory. With a shared store they are kept
+    /// there, and the file is not used.
+    pub overrides_file: Option<PathBuf>,
+    /// The audit log of changes by HTTP; `None` turns it off.
+    pub audit_log: Option<PathBuf>,
     /// The number of worker threads.
     pub threads: NonZeroUsize,
     /// Resource limits.
@@ -163,6 +168,8 @@ impl Default for Settings {
             store: StoreSettings { size: 64 << 20, file: None, shared: None },
             headers: Dialect::default(),
             auth: AuthSettings::default(),
+            overrides_file: None,
+            audit_log: None,
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             bounds: Bounds::default(),
             policy: Policy::default(),
@@ -182,6 +189,8 @@ impl Settings {
             ("server.headers", self.headers == other.headers),
             ("server.trusted_proxies", self.auth.trusted_proxies == other.auth.trusted_proxies),
             ("server.auth_denial_status", self.auth.denial_status == other.auth.denial_status),
+            ("server.overrides_file", self.overrides_file == other.overrides_file),
+            ("server.audit_log", self.audit_log == other.audit_log),
             ("server.threads", self.threads == other.threads),
             ("server.max_connections", self.bounds.max_connections == other.bounds.max_connections),
             ("server.max_unfinished", self.bounds.max_unfinished == other.bounds.max_unfinished),

@@ -115,6 +115,8 @@ pub(super) struct Draft {
     pub(super) settings: Settings,
     /// The source of the token, which is read after all values.
     pub(super) token: Option<TokenSource>,
+    /// The file of overrides that was written, `Some(None)` if there shall be none.
+    pub(super) overrides_file: Option<Option<PathBuf>>,
     /// The settings of the shared store so far.
     pub(super) shared: SharedDraft,
 }

@@ -18,6 +18,9 @@ use crate::command::call::{Call, address};
 use crate::process::Process;
 use crate::wire::{Running, settings};
 
+/// The page of commands of `tidegate` against a running server.
+const SUPPORT: &str = "docs/support.md";
+
 /// A command in a document, and its expected output.
 #[derive(Debug)]
 struct Shown {
@@ -45,7 +48,7 @@ fn shown(name: &str, text: &str) -> Vec<Shown> {
     while let (Some(_), Some(block)) = (blocks.next(), blocks.next()) {
         let (language, body) = block.split_once('\n').expect("a block has lines");
         match (language, last.take()) {
-            ("sh", _) if body.starts_with("redis-cli") || body.starts_with("curl") => {
+            ("sh", _) if body.starts_with("redis-cli") || body.starts_with("curl") || name == SUPPORT => {
                 last = Some(body.to_owned());
             }
             ("text" | "json" | "http", Some(command)) => {
@@ -96,6 +99,12 @@ fn on_free_ports(command: &str, place: &Place) -> String {
 
 fn run(command: &str, place: &Place) -> String {
     let mut shell = Command::new("sh");
+    let program = Path::new(env!("CARGO_BIN_EXE_tidegate")).parent().expect("it is in a folder");
+    let path = format!("{}:{}", program.display(), env::var("PATH").unwrap_or_default());
+    shell.env("PATH", path).env("TIDEGATE_HTTP", place.http.to_string());
+    if command.contains("# with a token") {
+        shell.env("TIDEGATE_TOKEN", "sesame");
+    }
     let output = shell.args(["-c", command]).current_dir(&place.folder).output().expect("there is a shell");
     let printed = String::from_utf8(output.stdout).expect("text");
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();

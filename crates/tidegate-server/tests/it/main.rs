@@ -7,6 +7,7 @@ mod conformance;
 mod documents;
 mod gateways;
 mod http;
+mod lasting;
 mod process;
 mod redis;
 mod reload;

@@ -8,6 +8,7 @@
 //! A response may pass several layers. The list fields of the tenth draft get one item per limit. The older fields have
 //! room for one limit, and the innermost layer, which writes first, keeps them.
 
+use bytes::BytesMut;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tidegate_core::{Algorithm, Ask, Decision, Limit, State, Timestamp};
 
@@ -48,8 +49,12 @@ pub enum Dialect {
     None,
 }
 
-/// A decision of a limit, as header fields report it. Of several limits it is usually the binding one: the one with the
-/// longest wait, or the least remaining quota.
+/// The bytes after which a value gets no further limit. Proxies fail a response whose head is larger than their buffer,
+/// which is 4 KiB in nginx.
+const ENOUGH_BYTES: usize = 512;
+
+/// A decision of a limit, as header fields report it. Where only one of several limits can be reported, it is the
+/// binding one: the one with the longest wait, or the least remaining quota.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitStatus<'a> {
     /// The name of the limit: letters, digits and punctuation, but neither `"` nor `\`.
@@ -72,11 +77,19 @@ pub enum PolicyHeader<'a> {
 
 /// Writes the remaining quota in this dialect, and `Retry-After` on a denial unless it is present.
 ///
-/// Fields of an inner layer are kept: a list gets one more item, other fields are unchanged. It allocates only for
+/// `others` are further limits that decided. The list fields of [`Dialect::Ietf`] have one item for each, after that of
+/// `status`, up to a bound of bytes; other dialects ignore them.
+///
+/// Fields of an inner layer are kept: a list gets more items, other fields are unchanged. It allocates only for
 /// values, and for a name that exceeds the buffer on the stack.
 #[inline]
-pub fn put_fields(headers: &mut HeaderMap, dialect: Dialect, status: LimitStatus<'_>) {
-    put_fields_on(&mut StackBuf::new(), headers, dialect, status);
+pub fn put_fields(
+    headers: &mut HeaderMap,
+    dialect: Dialect,
+    status: LimitStatus<'_>,
+    others: &[LimitStatus<'_>],
+) {
+    put_fields_on(&mut StackBuf::new(), headers, dialect, status, others);
 }
 
 /// Writes the same fields, with a buffer for the values: an empty [`BytesMut`](bytes::BytesMut). The values are parts
@@ -87,18 +100,24 @@ pub fn put_fields_on(
     headers: &mut HeaderMap,
     dialect: Dialect,
     status: LimitStatus<'_>,
+    others: &[LimitStatus<'_>],
 ) {
     if let Some(seconds) = retry_after_seconds(status.decision) {
         headers.entry(header::RETRY_AFTER).or_insert_with(|| number_on(out, seconds));
     }
-    put_remaining_on(out, headers, dialect, status);
+    put_remaining_on(out, headers, dialect, status, others);
 }
 
 /// Writes the remaining quota and never `Retry-After`, for a response of the service. It is for a response of a service
 /// that was allowed, and possibly denied the request itself with its own `Retry-After`.
 #[inline]
-pub fn put_remaining(headers: &mut HeaderMap, dialect: Dialect, status: LimitStatus<'_>) {
-    put_remaining_on(&mut StackBuf::new(), headers, dialect, status);
+pub fn put_remaining(
+    headers: &mut HeaderMap,
+    dialect: Dialect,
+    status: LimitStatus<'_>,
+    others: &[LimitStatus<'_>],
+) {
+    put_remaining_on(&mut StackBuf::new(), headers, dialect, status, others);
 }
 
 /// Writes the fields of a dialect. The usual one is inlined, the others are not.
@@ -108,12 +127,11 @@ fn put_remaining_on(
     headers: &mut HeaderMap,
     dialect: Dialect,
     status: LimitStatus<'_>,
+    others: &[LimitStatus<'_>],
 ) {
-    let decision = status.decision;
-    // The same ask passes at that time, which may be long before the full quota is regained.
-    let seconds =
-        retry_after_seconds(decision).unwrap_or_else(|| in_seconds(decision.reset_after_in_ticks()));
+    let (decision, seconds) = (status.decision, status.seconds());
     match dialect {
+        Dialect::Ietf if !others.is_empty() => put_lists(headers, status, others),
         Dialect::Ietf => {
             let policy = match status.policy {
                 PolicyHeader::Made(value) => value.clone(),
@@ -124,6 +142,41 @@ fn put_remaining_on(
         }
         Dialect::None => {}
         older => put_older(out, headers, older, status, seconds),
+    }
+}
+
+/// Writes the list fields, each with one item for each limit. Both have the same limits.
+#[cold]
+fn put_lists(headers: &mut HeaderMap, status: LimitStatus<'_>, others: &[LimitStatus<'_>]) {
+    let (mut policies, mut left) = (BytesMut::new(), BytesMut::new());
+    for status in [&status].into_iter().chain(others) {
+        if policies.len() >= ENOUGH_BYTES {
+            break;
+        }
+        if !policies.is_empty() {
+            policies.put(b", ");
+            left.put(b", ");
+        }
+        match status.policy {
+            PolicyHeader::Made(value) => policies.put(value.as_bytes()),
+            PolicyHeader::Of(limit) => put_policy(&mut policies, status.name, limit),
+        }
+        let remaining = status.decision.remaining().min(MAX_INTEGER);
+        left.put(b"\"");
+        left.put(status.name.as_bytes());
+        put_parts(&mut left, [("\";r=", remaining), (";t=", status.seconds())]);
+    }
+    headers.append(POLICY, policies.value());
+    headers.append(RATE_LIMIT, left.value());
+}
+
+impl LimitStatus<'_> {
+    /// Returns the seconds until the same ask passes, which may be long before the full quota is regained; the seconds
+    /// until then if the ask passed, or never passes.
+    #[inline]
+    fn seconds(&self) -> u64 {
+        let decision = self.decision;
+        retry_after_seconds(decision).unwrap_or_else(|| in_seconds(decision.reset_after_in_ticks()))
     }
 }
 
@@ -243,6 +296,12 @@ pub fn policy_value(name: &str, limit: &Limit) -> HeaderValue {
 
 /// Writes the value to this buffer.
 fn policy_value_on(out: &mut impl HeaderBuf, name: &str, limit: &Limit) -> HeaderValue {
+    put_policy(out, name, limit);
+    out.value()
+}
+
+/// Appends the policy of a limit.
+fn put_policy(out: &mut impl HeaderBuf, name: &str, limit: &Limit) {
     let most = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).limit();
     out.put(b"\"");
     out.put(name.as_bytes());
@@ -251,7 +310,6 @@ fn policy_value_on(out: &mut impl HeaderBuf, name: &str, limit: &Limit) -> Heade
         out.put(b";qu=\"concurrent-requests\"");
     }
     put_parts(out, [(";w=", regained_in_seconds(limit))]);
-    out.value()
 }
 
 /// Returns the whole seconds in which the full quota is regained, at least one.
@@ -293,7 +351,7 @@ mod tests {
         for policy in [PolicyHeader::Made(&made), PolicyHeader::Of(&limit)] {
             let mut headers = HeaderMap::new();
             let status = LimitStatus { name: "a;w=b", policy, decision: &decision };
-            put_fields(&mut headers, Dialect::Draft07, status);
+            put_fields(&mut headers, Dialect::Draft07, status, &[status]);
             assert_eq!(headers[POLICY], "15;w=30", "{policy:?}");
         }
     }
@@ -307,5 +365,53 @@ mod tests {
                 assert_eq!(remaining(&mut BytesMut::new(), name, left, seconds), expected.as_str());
             }
         }
+    }
+
+    #[test]
+    fn every_limit_is_an_item_of_both_lists_in_order_and_the_fields_of_a_layer_before_stay() {
+        let limits: Vec<Limit> =
+            ["1/60s", "30/60s burst 15", "8/30s concurrency"].map(|text| text.parse().unwrap()).into();
+        let decisions: Vec<_> =
+            limits.iter().map(|limit| limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE)).collect();
+        let made = policy_value("b", &limits[1]);
+        let policies =
+            [PolicyHeader::Of(&limits[0]), PolicyHeader::Made(&made), PolicyHeader::Of(&limits[2])];
+        let names = ["a", "b", "c"];
+        let each = names.iter().zip(policies).zip(&decisions);
+        let all: Vec<_> =
+            each.map(|((name, policy), decision)| LimitStatus { name, policy, decision }).collect();
+        let mut headers = HeaderMap::new();
+        put_fields(&mut headers, Dialect::Ietf, all[1], &[]);
+        put_fields(&mut headers, Dialect::Ietf, all[0], &all[1..]);
+        let lines =
+            |name| headers.get_all(name).iter().map(|line| line.to_str().unwrap()).collect::<Vec<_>>();
+        let policies = "\"a\";q=1;w=60, \"b\";q=15;w=30, \"c\";q=8;qu=\"concurrent-requests\";w=30";
+        assert_eq!(lines(POLICY), ["\"b\";q=15;w=30", policies]);
+        assert_eq!(lines(RATE_LIMIT), ["\"b\";r=15;t=0", "\"a\";r=1;t=0, \"b\";r=15;t=0, \"c\";r=8;t=0"]);
+        for older in [Dialect::Draft07, Dialect::Draft03, Dialect::XRateLimit, Dialect::None] {
+            let fields = |others: &[LimitStatus<'_>]| {
+                let mut headers = HeaderMap::new();
+                put_fields(&mut headers, older, all[0], others);
+                headers.remove("x-ratelimit-reset");
+                headers
+            };
+            assert_eq!(fields(&all[1..]), fields(&[]), "{older:?}");
+        }
+    }
+
+    #[test]
+    fn a_thousand_limits_make_no_endless_field_and_both_lists_have_the_same() {
+        let limit: Limit = "1/60s".parse().unwrap();
+        let decision = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE);
+        let name = "n".repeat(128);
+        let one = LimitStatus { name: &name, policy: PolicyHeader::Of(&limit), decision: &decision };
+        let mut headers = HeaderMap::new();
+        put_fields(&mut headers, Dialect::Ietf, one, &[one; 1000]);
+        let items = [POLICY, RATE_LIMIT].map(|name| {
+            let value = headers[name].to_str().unwrap();
+            assert!(value.len() < ENOUGH_BYTES + 200, "{}", value.len());
+            value.split(", ").count()
+        });
+        assert_eq!(items, [4, 4]);
     }
 }

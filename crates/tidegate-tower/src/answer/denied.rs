@@ -35,6 +35,8 @@ pub enum Reason {
     StoreFull,
     /// A rule denies such requests: 403, in gRPC `PERMISSION_DENIED`.
     Forbidden,
+    /// No rule applies, and the policy denies such requests: 403, in gRPC `PERMISSION_DENIED`.
+    Unmatched,
     /// A part of the key is missing and its extractor has `or_deny`, or it is repeated and its extractor denies that:
     /// 400, in gRPC `INVALID_ARGUMENT`.
     Missing,
@@ -51,7 +53,7 @@ impl Reason {
             // Many proxies handle a status of 500 and above as if the request were allowed.
             Reason::Quota | Reason::StoreFull => StatusCode::TOO_MANY_REQUESTS,
             Reason::Capacity | Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
-            Reason::Forbidden => StatusCode::FORBIDDEN,
+            Reason::Forbidden | Reason::Unmatched => StatusCode::FORBIDDEN,
             Reason::Missing => StatusCode::BAD_REQUEST,
             Reason::NoPeer => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -83,6 +85,8 @@ pub struct DeniedRequest<'a> {
     reason: Reason,
     promise: Option<&'a Promise>,
     decision: Option<Decision>,
+    /// The other limits that decided, for the header fields.
+    others: &'a [LimitStatus<'a>],
     retry_after: Option<Duration>,
 }
 
@@ -90,19 +94,26 @@ impl<'a> DeniedRequest<'a> {
     /// Returns a denial by a decision of a limit.
     #[inline]
     pub(crate) fn by_limit(head: Head<'a>, promise: &'a Promise, decision: Decision) -> DeniedRequest<'a> {
-        let retry_after = decision.retry_after();
         let reason = if decision.is_store_full() { Reason::StoreFull } else { Reason::Quota };
-        DeniedRequest { head, reason, promise: Some(promise), decision: Some(decision), retry_after }
+        DeniedRequest::in_handler(head, Some(promise), decision, reason)
     }
 
     /// Returns a denial in a handler, which may not know the limit and its name.
+    #[inline]
     pub(super) fn in_handler(
         head: Head<'a>,
         promise: Option<&'a Promise>,
         decision: Decision,
         reason: Reason,
     ) -> DeniedRequest<'a> {
-        DeniedRequest { head, reason, promise, decision: Some(decision), retry_after: decision.retry_after() }
+        let retry_after = decision.retry_after();
+        let decision = Some(decision);
+        DeniedRequest { promise, decision, retry_after, ..DeniedRequest::because(head, reason) }
+    }
+
+    /// Returns the same denial with the other limits that decided about the request.
+    pub(crate) fn beside(self, others: &'a [LimitStatus<'a>]) -> DeniedRequest<'a> {
+        DeniedRequest { others, ..self }
     }
 
     /// Returns the same denial with another reason.
@@ -112,12 +123,12 @@ impl<'a> DeniedRequest<'a> {
 
     /// Returns a denial for lack of capacity, which may pass after this wait.
     pub(crate) fn for_want_of_room(head: Head<'a>, retry_after: Option<Duration>) -> DeniedRequest<'a> {
-        DeniedRequest { head, reason: Reason::Capacity, promise: None, decision: None, retry_after }
+        DeniedRequest { retry_after, ..DeniedRequest::because(head, Reason::Capacity) }
     }
 
     /// Returns a denial for any other reason.
     pub(crate) fn because(head: Head<'a>, reason: Reason) -> DeniedRequest<'a> {
-        DeniedRequest { head, reason, promise: None, decision: None, retry_after: None }
+        DeniedRequest { head, reason, promise: None, decision: None, others: &[], retry_after: None }
     }
 
     /// Returns the head of the request.
@@ -166,12 +177,20 @@ impl<'a> DeniedRequest<'a> {
         Some(self.promise?.status(self.decision.as_ref()?))
     }
 
+    /// Returns the other limits that decided, as header fields report them.
+    pub(crate) fn other_limits(&self) -> &[LimitStatus<'a>] {
+        self.others
+    }
+
     /// Returns the advice to a gRPC client, which may retry by itself.
     fn retry(&self) -> Retry {
         match (self.retry_after, self.reason) {
             (Some(wait), _) => Retry::After(wait),
             (None, Reason::Capacity | Reason::StoreFull | Reason::Undecided) => Retry::Unknown,
-            (None, Reason::Quota | Reason::Forbidden | Reason::Missing | Reason::NoPeer) => Retry::Never,
+            (
+                None,
+                Reason::Quota | Reason::Forbidden | Reason::Unmatched | Reason::Missing | Reason::NoPeer,
+            ) => Retry::Never,
         }
     }
 
@@ -203,6 +222,9 @@ impl<'a> DeniedRequest<'a> {
                 (ProblemKind::Plain, "No decision about this request was possible; try again later.")
             }
             (Reason::Forbidden, _) => (ProblemKind::Plain, "A rule denies this request, however rare it is."),
+            (Reason::Unmatched, _) => {
+                (ProblemKind::Plain, "No rule applies to this request, and such requests are denied.")
+            }
             (Reason::Missing, _) => (
                 ProblemKind::Plain,
                 "The request lacks what it is counted by, or has several values of it; send it once.",
@@ -221,7 +243,7 @@ impl<'a> DeniedRequest<'a> {
         match self.reason {
             Reason::Quota | Reason::StoreFull => Code::ResourceExhausted,
             Reason::Capacity | Reason::Undecided => Code::Unavailable,
-            Reason::Forbidden => Code::PermissionDenied,
+            Reason::Forbidden | Reason::Unmatched => Code::PermissionDenied,
             Reason::Missing => Code::InvalidArgument,
             Reason::NoPeer => Code::Internal,
         }
@@ -236,6 +258,7 @@ impl<'a> DeniedRequest<'a> {
             Reason::StoreFull => "the store has no room for another key; try again later",
             Reason::Undecided => "no decision about this call was possible; try again later",
             Reason::Forbidden => "a rule denies such calls",
+            Reason::Unmatched => "no rule applies to this call, and such calls are denied",
             Reason::Missing => "the call lacks what it is counted by, or has several values of it",
             Reason::NoPeer => "the server does not note who is connected; say where it does by key::peer_in",
         }

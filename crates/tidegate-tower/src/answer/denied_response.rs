@@ -147,7 +147,7 @@ impl From<DeniedResponse> for Response<Bytes> {
         let refused = DeniedRequest::in_handler(Head::of(&request), promise.as_ref(), decision, reason);
         let mut response = deny(&refused);
         if let Some(status) = refused.limit_status() {
-            put_fields(response.headers_mut(), denied.dialect, status);
+            put_fields(response.headers_mut(), denied.dialect, status, &[]);
         }
         response.extensions_mut().insert(OwnDenial);
         response

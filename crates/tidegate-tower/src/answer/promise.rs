@@ -5,7 +5,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
@@ -61,15 +61,32 @@ struct KnownPromise {
 impl Promises {
     /// Returns the promise of a limit of this name.
     pub(crate) fn of(&self, name: &str, limit: &Limit) -> Arc<Promise> {
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |known: &KnownPromise| known.limit == *limit && *known.name == *name;
-        let make = || {
-            let promise = Arc::new(Promise::new(name, limit));
-            Ok::<_, Infallible>(KnownPromise { limit: *limit, name: name.into(), promise })
-        };
-        let Ok(known) = recent.get_or_make((name, limit), is_it, make);
-        Arc::clone(&known.promise)
+        find(&mut self.lock(), name, limit)
     }
+
+    /// Returns the promises of several limits, each with its name.
+    pub(crate) fn of_each<'l>(
+        &self,
+        limits: impl Iterator<Item = (&'l str, &'l Limit)>,
+    ) -> Vec<Arc<Promise>> {
+        let mut recent = self.lock();
+        limits.map(|(name, limit)| find(&mut recent, name, limit)).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RecentCache<KnownPromise>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns a promise from the cache, or makes it.
+fn find(recent: &mut RecentCache<KnownPromise>, name: &str, limit: &Limit) -> Arc<Promise> {
+    let is_it = |known: &KnownPromise| known.limit == *limit && *known.name == *name;
+    let make = || {
+        let promise = Arc::new(Promise::new(name, limit));
+        Ok::<_, Infallible>(KnownPromise { limit: *limit, name: name.into(), promise })
+    };
+    let Ok(known) = recent.get_or_make((name, limit), is_it, make);
+    Arc::clone(&known.promise)
 }
 
 /// Returns the problem document of a limit. The time is only in `Retry-After`, so the document is made once.

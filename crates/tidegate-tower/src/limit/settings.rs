@@ -93,7 +93,7 @@ impl Settings {
             Some(answer) => answer(refused),
         };
         if let Some(status) = refused.limit_status() {
-            put_fields(response.headers_mut(), self.dialect, status);
+            put_fields(response.headers_mut(), self.dialect, status, refused.other_limits());
         }
         response
     }

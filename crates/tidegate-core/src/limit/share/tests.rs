@@ -62,7 +62,8 @@ fn a_share_slower_than_ten_years_per_unit_is_the_slowest_limit() {
     );
     assert_eq!(share("1/3650d sliding-log", 9), "1/3650d sliding-log");
     assert_eq!(share("1/500d warm-up 1d pacer", 7), "1/500w burst 0w pacer", "too slow to warm up");
-    for algorithm in Algorithm::ALL {
+    // A share of a calendar limit has a period of the calendar.
+    for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Calendar) {
         assert!(LimitBuilder::new(algorithm, 1, LONGEST).valid().is_ok(), "{algorithm}");
     }
 }
@@ -119,6 +120,11 @@ fn limits() -> impl Strategy<Value = Limit> {
                     draft.burst = if three { span } else { most.map(Burst::Units).filter(|_| four) };
                 }
                 Algorithm::Concurrency => {}
+                Algorithm::Calendar => {
+                    let unit = CalendarUnit::ALL[usize::try_from(period % 5).expect("less than five")];
+                    draft = LimitBuilder::calendar(amount, CalendarPeriods::new(unit));
+                    draft.max_debt = debt;
+                }
             }
             draft
         },
@@ -130,7 +136,7 @@ fn limits() -> impl Strategy<Value = Limit> {
 fn rate(limit: &Limit) -> Option<(u128, u128)> {
     match limit.draft.rate {
         WrittenRate::Per { amount, period } => Some((amount.into(), period.as_nanos() * 16)),
-        WrittenRate::Unlimited => None,
+        WrittenRate::Calendar { .. } | WrittenRate::Unlimited => None,
     }
 }
 
@@ -219,6 +225,20 @@ proptest! {
                 (all - (2 * all_nodes).min(all)).saturating_mul(period) <= amount.saturating_mul(ticks)
             ),
         }
+    }
+
+    /// A share of less than one is one in a unit of so many periods.
+    #[test]
+    fn all_shares_of_a_calendar_together_keep_to_its_amount(
+        limit in limits().prop_filter("of a calendar", |limit| limit.periods().is_some()),
+        count in counts(),
+    ) {
+        let (share, all_nodes) = (limit.shared_among(count), u128::from(count.get()));
+        let [own, whole] = [&share, &limit].map(|limit| u128::from(limit.rate().unwrap().amount().unwrap()));
+        let [longer, usual] = [&share, &limit].map(|limit| u128::from(limit.periods().unwrap().nominal().get()));
+        prop_assert!(longer >= usual);
+        let is_a_year = share.periods().unwrap().unit() == CalendarUnit::Year;
+        prop_assert!(own * all_nodes * usual <= whole * longer || is_a_year && own == 1, "{} -> {}", limit, share);
     }
 
     #[test]

@@ -99,6 +99,7 @@ impl Core {
             AlgorithmParams::TokenBucket(bucket) => self.word(&spot, bucket),
             AlgorithmParams::LeakyBucket(bucket) => self.word(&spot, bucket),
             AlgorithmParams::FixedWindow(window) if window.fits_word() => self.word(&spot, window),
+            AlgorithmParams::Calendar(window) if window.fits_word() => self.word(&spot, window),
             // The map beside the zone has it, and nothing is carried from one to the other.
             _ => None,
         };

@@ -19,7 +19,7 @@ use super::memo::{Owner, ShortName, spot_of};
 use super::sip::Sip;
 use super::table::{BucketPair, Table};
 use super::{WhenFull, Zone};
-use crate::algorithm::{Claim, FixedWindow, LeakyBucket, State, TakenOff, TokenBucket};
+use crate::algorithm::{Calendar, Claim, FixedWindow, LeakyBucket, State, TakenOff, TokenBucket};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
 use crate::key::IntoKey;
@@ -43,6 +43,7 @@ macro_rules! with_word {
             AlgorithmParams::TokenBucket($terms) => $line,
             AlgorithmParams::LeakyBucket($terms) => $line,
             AlgorithmParams::FixedWindow($terms) => $line,
+            AlgorithmParams::Calendar($terms) => $line,
             _ => unreachable!("a map holds states that do not fit a word"),
         }
     };
@@ -268,7 +269,8 @@ impl Zone {
     where
         C: Change<TokenBucket, Answer = R>
             + Change<LeakyBucket, Answer = R>
-            + Change<FixedWindow, Answer = R>,
+            + Change<FixedWindow, Answer = R>
+            + Change<Calendar, Answer = R>,
     {
         let spot = self.spot(account);
         with_word!(account.terms(), terms => {

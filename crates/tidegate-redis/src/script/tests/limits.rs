@@ -1,7 +1,7 @@
 //! Limits of every algorithm, with and without whole microseconds.
 
 /// The limits that are used in turn on the same states.
-pub(super) const LIMITS: [&str; 37] = [
+pub(super) const LIMITS: [&str; 41] = [
     "3/s burst 5",
     "10/s burst 20",
     "7/60s",
@@ -16,6 +16,10 @@ pub(super) const LIMITS: [&str; 37] = [
     "4/7s fixed-window align first-hit",
     "8/90ms fixed-window align first-hit max-debt 0",
     "1000000/s fixed-window",
+    "5/hour calendar",
+    "3/day calendar max-debt 2",
+    "7/month calendar from 31",
+    "2/year calendar from 04-06 max-debt 0",
     "5/s sliding-log",
     "9/3s sliding-log count-denied",
     "40/7s sliding-log",

@@ -12,8 +12,8 @@ use crate::script::{
     TICKS, TakeRecord, Time, adjust, give_back, peek, read_adjust, release, renew, supports,
 };
 
-/// One limit of each algorithm, all of which allow three requests in a day.
-const DAILY: [&str; 9] = [
+/// One limit of each algorithm, all of which allow three requests in a day, or in a year.
+const DAILY: [&str; 10] = [
     "3/d",
     "3/d queue 2 delay-after all leaky-bucket",
     "3/d fixed-window align first-hit",
@@ -23,6 +23,7 @@ const DAILY: [&str; 9] = [
     "3/d sliding-window mode estimate",
     "3/d pacer burst 3d",
     "3/1d concurrency",
+    "3/year calendar",
 ];
 
 fn limit(text: &str) -> Limit {
@@ -261,6 +262,34 @@ fn no_cost_is_too_large_to_be_refused() {
     }
 }
 
+/// The script gets the periods around the clock of the client, and chooses by the clock of the server.
+#[test]
+fn a_calendar_period_is_chosen_by_the_clock_of_the_server_and_clocks_too_far_apart_are_an_error() {
+    let mut server = Server::start(Flavour::Redis7);
+    let (limit, key) = (limit("5/day calendar"), Key::new("ana"));
+    let subject = Subject::new("user", &key, &limit);
+    let hours = |hours: u32| Time::Given(Timestamp::after_epoch(hours * tidegate_core::HOUR));
+    let mut ask = |client: u32, there: u32| {
+        let mut call = take(bids(&[(subject, Ask::ONE)]), hours(client));
+        let clock = call.arguments.len() - 2;
+        call.arguments.splice(clock.., hours(there).arguments());
+        let (decisions, _) = decided(server.run(&call)?, &[(subject, Ask::ONE)]).expect("a readable answer");
+        Ok::<_, String>((decisions[0].remaining(), decisions[0].reset_after()))
+    };
+    let left = |hours: u32| hours * tidegate_core::HOUR;
+    // From the last hour of the tenth day on, by clients whose clocks are up to a day behind or ahead.
+    assert_eq!(ask(239, 239), Ok((4, left(1))));
+    assert_eq!(ask(240, 239), Ok((3, left(1))));
+    assert_eq!(ask(263, 239), Ok((2, left(1))));
+    assert_eq!(ask(239, 240), Ok((4, left(24))));
+    assert_eq!(ask(263, 263), Ok((3, left(1))));
+    assert_eq!(ask(240, 264), Ok((4, left(24))));
+    for (client, there) in [(239, 311), (383, 335)] {
+        let error = ask(client, there).expect_err("the clocks are two days apart");
+        assert!(error.contains("more than a calendar period apart; set them"), "{error}");
+    }
+}
+
 #[test]
 fn a_log_gives_a_take_back_while_few_have_followed_it() {
     let mut server = Server::start(Flavour::Redis7);
@@ -393,6 +422,10 @@ fn limits_that_redis_cannot_hold_say_why_and_what_would_do() {
         ),
         (
             "5/s fixed-window max-debt 4503599627370496",
+            "a count with max-debt above 2^52; Redis counts no further: write a lower max-debt, or keep it in memory",
+        ),
+        (
+            "5/day calendar max-debt 4503599627370496",
             "a count with max-debt above 2^52; Redis counts no further: write a lower max-debt, or keep it in memory",
         ),
         (

@@ -16,8 +16,9 @@ impl Valid<'_> {
         let limited = rule.and_then(Rule::limited);
         let Some(limited) = limited.filter(|limited| limited.when_full == WhenFull::Forget) else { return };
         let windows = text.schedule.iter().map(|window| window.limit.as_ref());
+        let values = text.limit_for.iter().map(|(_, limit)| Some(limit));
         let own = text.when_full.as_ref().or(text.limit.as_ref());
-        for (terms, written) in limited.all_terms().zip([own].into_iter().chain(windows)) {
+        for (terms, written) in limited.all_terms().zip([own].into_iter().chain(windows).chain(values)) {
             // A window without a limit has that of the rule.
             if let Some(Written { span, .. }) = written.filter(|_| !terms.limit.fits_cell()) {
                 self.complain(span, without_effect(&terms.limit, text.candidate_for.as_ref()));

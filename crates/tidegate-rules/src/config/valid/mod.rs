@@ -11,6 +11,7 @@
 pub(super) mod choice;
 mod forgetting;
 mod key;
+mod limit_for;
 mod params;
 mod zones;
 
@@ -21,10 +22,11 @@ use std::sync::Arc;
 use tidegate_support::{Complaint, Complaints, Lines, nearest};
 
 use super::written::{PolicyText, RuleText, Written};
+use crate::condition::Condition;
 use crate::index::RuleId;
 use crate::normalized::Slots;
 use crate::policy::NamedZone;
-use crate::rule::{Action, Limited, Rule, StaticVerdict};
+use crate::rule::{Action, Group, GroupId, Limited, Rule, StaticVerdict};
 use choice::{DECISIONS, MODES, shortened};
 pub(super) use params::MAX_COST;
 
@@ -34,7 +36,7 @@ pub(super) const MAX_RULES: usize = 10_000;
 pub(super) const MAX_NAME_BYTES: usize = 128;
 /// The maximum number of zones of a policy in addition to the store's own.
 const MAX_ZONES: usize = 64;
-/// The maximum number of unknown names for which a similar name is suggested.
+/// The maximum number of unknown names, of each kind, for which a similar name is suggested.
 const MAX_LIKE: usize = 10;
 /// The maximum number of rules that are searched for a similar name.
 const MAX_COMPARED: usize = 1000;
@@ -42,7 +44,7 @@ const MAX_COMPARED: usize = 1000;
 /// The fields that a candidate may have. The others are those of its rule.
 const OF_CANDIDATES: [&str; 6] = ["name", "candidate_for", "limit", "cost", "max_wait", "schedule"];
 /// The fields that a rule without a limit may have.
-const OF_DECISIONS: [&str; 4] = ["name", "when", "decision", "mode"];
+const OF_DECISIONS: [&str; 6] = ["name", "when", "unless", "decision", "mode", "trusted"];
 
 /// The validation of one policy.
 ///
@@ -53,7 +55,13 @@ pub(super) struct Valid<'t> {
     text: Option<&'t str>,
     pub(super) slots: Slots,
     pub(super) complaints: Complaints,
+    /// The declared attributes in their canonical form, if the policy declares attributes.
+    declared: Option<Vec<Box<str>>>,
+    /// The numbers of groups by name, in the order of first use.
+    groups: HashMap<Arc<str>, GroupId>,
     unknown_rules: usize,
+    /// The number of attributes that are not declared.
+    suggestions: usize,
 }
 
 /// All rules and zones of a file without errors.
@@ -61,12 +69,14 @@ pub(super) struct Valid<'t> {
 pub(super) struct AllValid {
     pub(super) rules: Vec<Rule>,
     pub(super) zones: Vec<NamedZone>,
+    pub(super) unmatched: StaticVerdict,
 }
 
 impl<'t> Valid<'t> {
     /// Starts with the complaints of the reader, so that all of them are sorted and counted together.
     pub(super) fn new(text: Option<&'t str>, complaints: Complaints) -> Valid<'t> {
-        Valid { text, slots: Slots::default(), complaints, unknown_rules: 0 }
+        let (slots, groups) = (Slots::default(), HashMap::new());
+        Valid { text, slots, complaints, declared: None, groups, unknown_rules: 0, suggestions: 0 }
     }
 
     /// Validates a whole policy. `None` if there is any complaint, including those of the reader.
@@ -78,6 +88,8 @@ impl<'t> Valid<'t> {
             return None;
         }
         let zones = self.zones(&written.zones);
+        let unmatched = self.choice("unmatched", written.unmatched.as_ref(), &DECISIONS);
+        written.attributes.iter().for_each(|names| self.declarations(names));
         let names = self.names(&written.rules);
         let mut rules: Vec<_> =
             written.rules.iter().map(|text| self.rule(text, &written.rules, &names, &zones)).collect();
@@ -91,7 +103,8 @@ impl<'t> Valid<'t> {
             self.forgetting(rule.as_ref(), text);
         }
         let rules: Option<Vec<_>> = rules.into_iter().collect();
-        rules.filter(|_| self.complaints.found() == 0).map(|rules| AllValid { rules, zones })
+        let rules = rules.filter(|_| self.complaints.found() == 0);
+        rules.zip(unmatched).map(|(rules, unmatched)| AllValid { rules, zones, unmatched })
     }
 
     /// Returns the numbers of all rules by name.
@@ -134,7 +147,9 @@ impl<'t> Valid<'t> {
     fn name(&mut self, of: &str, name: &Written<String>) {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
         let what = match &*name.value {
-            "" => "is empty; write something like \"login\"".to_owned(),
+            "" => {
+                format!("is empty; write something like {:?}", if of == "group" { "plan" } else { "login" })
+            }
             long if long.len() > MAX_NAME_BYTES => {
                 format!("has {} bytes; write at most {MAX_NAME_BYTES}", long.len())
             }
@@ -160,7 +175,11 @@ impl<'t> Valid<'t> {
         zones: &[NamedZone],
     ) -> Option<Rule> {
         let mode = self.choice("mode", text.mode.as_ref(), &MODES);
-        let conditions = self.conditions(text);
+        let conditions = self.conditions("when", &text.when);
+        let unless = self.conditions("unless", &text.unless);
+        // Conditions of `when` are looked up in an index; those of `unless` are evaluated.
+        let unless = unless.into_iter().map(Condition::with_lookup).collect();
+        let trusted = self.trusted(text);
         let action = match (&text.decision, &text.limit, &text.candidate_for) {
             (Some(decision), None, None) => self.decision(text, decision).map(Action::Decide),
             (Some(decision), None, Some(_)) => {
@@ -185,7 +204,17 @@ impl<'t> Valid<'t> {
             }
         };
         let name = Arc::from(text.name.as_ref()?.value.as_str());
-        Some(Rule { name, conditions: conditions?, action: action?, mode: mode? })
+        Some(Rule { name, conditions, unless, trusted, action: action?, mode: mode? })
+    }
+
+    /// Returns the group of a rule. Names of groups follow the rules of rule names.
+    pub(super) fn group(&mut self, text: &RuleText) -> Option<Group> {
+        let written = text.group.as_ref()?;
+        self.name("group", written);
+        let next = self.groups.len() as GroupId;
+        let name: Arc<str> = written.value.as_str().into();
+        let id = *self.groups.entry(Arc::clone(&name)).or_insert(next);
+        Some(Group { name, id })
     }
 
     /// Reports a rule without a limit and without a decision.
@@ -220,7 +249,6 @@ impl<'t> Valid<'t> {
         // Errors in these fields are reported at the rule itself.
         self.complaints.take_back(known);
         limited.key = key?;
-        limited.trusted = Box::new([]);
         // Candidates share the zone of their rule, so that a flood affects both equally.
         limited.zone = base.zone.as_ref().map(|zone| zone.value.as_str().into());
         limited.candidate_for = names.get(base.name.as_ref()?.value.as_str()).copied();
@@ -284,6 +312,10 @@ impl<'t> Valid<'t> {
         for field in text.fields.iter().filter(|field| !allowed.contains(&field.value)) {
             match field.value {
                 "limit" => {}
+                "group" if text.decision.is_some() => self.complain(
+                    &field.span,
+                    "group: a decision comes before all groups; leave it out, or write a limit in place of the decision",
+                ),
                 "mode" => self.complain(&field.span, "mode: a candidate denies no request; leave it out"),
                 name => self.complain(&field.span, format!("{name}: {what}")),
             }

@@ -13,6 +13,7 @@ use super::super::window::window;
 use super::super::written::{RuleText, WindowText, Written};
 use super::Valid;
 use super::choice::{FAILURES, MODES, WHEN_FULL, is_one_of};
+use crate::limit_text::parse_limit;
 use crate::policy::NamedZone;
 use crate::rule::{Limited, RuleParams, Schedule};
 use crate::schedule::{MAX_WINDOWS, Timetable};
@@ -37,7 +38,7 @@ impl Valid<'_> {
         let on_store_failure = self.choice("on_store_failure", text.on_store_failure.as_ref(), &FAILURES);
         let when_full = self.choice("when_full", text.when_full.as_ref(), &WHEN_FULL);
         let zone = self.zone(text.zone.as_ref(), zones);
-        let trusted = self.trusted(text);
+        let group = self.group(text);
         // The schedule is validated even if the rest is invalid.
         let usual = RuleParams {
             limit: limit.unwrap_or(Limit::per_second(1)),
@@ -46,17 +47,19 @@ impl Valid<'_> {
             mode: mode.unwrap_or_default(),
         };
         let schedule = self.schedule(&text.schedule, &usual);
+        let limit_for = self.limit_for(text, key.as_ref(), &usual);
         limit.and(cost).and(max_wait).and(mode)?;
         Some(Box::new(Limited {
             key: key?,
             usual,
             schedule: schedule?,
+            limit_for: limit_for?,
             candidate_for: None,
             candidates: Vec::new(),
             on_store_failure: on_store_failure?,
             when_full: when_full?,
             zone: zone?,
-            trusted,
+            group,
         }))
     }
 
@@ -100,9 +103,7 @@ impl Valid<'_> {
 
     /// Parses a limit. The complaint marks the part of the text that is wrong, not the whole value.
     pub(super) fn limit(&mut self, written: &Written<String>) -> Option<Limit> {
-        written
-            .value
-            .parse()
+        parse_limit(&written.value)
             .map_err(|error: LimitError| {
                 let place = error.place();
                 let span = if place.is_empty() { written.span.clone() } else { self.within(written, place) };

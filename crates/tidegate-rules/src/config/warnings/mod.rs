@@ -6,13 +6,19 @@
 //! | warning | the usual mistake |
 //! |---|---|
 //! | is never reached | an earlier decision covers every request of the rule |
+//! | is never chosen | an earlier member of the group covers every request of the rule |
+//! | is the only member | the name of a group is misspelled |
+//! | never applies | `unless` excepts what `when` is for |
+//! | counts by what is missing | a rule for anonymous requests that counts by user |
 //! | never denies anything | a stricter limit applies to the same requests |
 //! | counts the same | a copied rule |
 //! | lets nothing pass | a cost above the burst |
 //! | counts by a header | a key that the client chooses |
+//! | allows, excepts, is chosen or applies by a header | a condition that the client chooses |
 //! | is no header field | `X-Api-Key` without the prefix `header.` |
 //! | keys stay for long | a zone with limits per second and per day |
 
+mod groups;
 mod names;
 mod others;
 mod windows;
@@ -24,8 +30,10 @@ use tidegate_support::{Complaint, Complaints};
 
 use super::written::RuleText;
 use crate::condition::Condition;
+use crate::key::OnMissing;
 use crate::rule::{Action, Limited, Mode, Rule, StaticVerdict};
-use names::{forged, forged_parts, header_names};
+use groups::only_members;
+use names::{forged, forged_choice, forged_parts, header_names};
 use others::Others;
 use windows::{ended, other_algorithms};
 
@@ -52,6 +60,18 @@ pub(super) fn warnings(rules: &[Rule], texts: &[RuleText], now: i64) -> Complain
                 before.name()
             )));
         }
+        if rule.excepts_all() {
+            found.push(about(
+                "never applies, as its unless excepts all that its when is for; narrow unless".to_owned(),
+            ));
+        }
+        if let (Some(before), Some(group)) = (others.chosen_before(rule, index), rule.group()) {
+            found.push(about(format!(
+                "is never chosen in group {group:?}, as {:?} comes first and applies to all of its requests; move {0:?} \
+                 behind it, or narrow {0:?}",
+                before.name()
+            )));
+        }
         if rule.action == Action::Decide(StaticVerdict::Allow) && rule.mode == Mode::Shadow {
             found.push(about(
                 "allows nothing, as it is in shadow; leave the mode out, or the rule".to_owned(),
@@ -72,16 +92,44 @@ pub(super) fn warnings(rules: &[Rule], texts: &[RuleText], now: i64) -> Complain
             )));
         }
         header_names(text).for_each(|complaint| found.push(complaint));
-        let Action::Limit(limited) = &rule.action else { continue };
-        if forged(limited).next().is_some() && !others.back(rule) {
-            forged_parts(limited).for_each(|what| found.push(about(what)));
+        if let Some(what) = forged_choice(rule, || others.back_without_conditions(rule)) {
+            found.push(about(what));
         }
+        let Action::Limit(limited) = &rule.action else { continue };
+        if forged(rule, limited).next().is_some() && !others.back(rule) {
+            forged_parts(rule, limited).for_each(|what| found.push(about(what)));
+        }
+        missing_parts(rule, limited).for_each(|what| found.push(about(what)));
         too_dear(rule, limited, text).into_iter().for_each(|complaint| found.push(complaint));
         other_algorithms(rule, limited, text).for_each(|complaint| found.push(complaint));
         ended(rule, limited, text, now).for_each(|complaint| found.push(complaint));
     }
+    only_members(rules, texts).into_iter().for_each(|complaint| found.push(complaint));
     periods_apart(rules, texts).into_iter().for_each(|complaint| found.push(complaint));
     found
+}
+
+/// Returns warnings about parts of the key that no request of the rule has.
+fn missing_parts<'r>(rule: &'r Rule, limited: &'r Limited) -> impl Iterator<Item = String> + 'r {
+    let is_missing = |name: &str| {
+        let excepted = match &*rule.unless {
+            [only] => only.attribute() == name && only.matches_all_present(),
+            _ => false,
+        };
+        let is_for_missing =
+            |condition: &Condition| condition.attribute() == name && condition.requires_missing();
+        excepted || rule.conditions.iter().any(is_for_missing)
+    };
+    let parts = limited.key.parts.iter().map(|part| &*part.name);
+    parts.filter(move |name| is_missing(name)).map(|name| {
+        let remedy = "leave it out of the key, or count by another attribute, such as ip";
+        match limited.key.on_missing {
+            OnMissing::Share => format!("counts by {name}, and is for requests without {name}; {remedy}"),
+            OnMissing::Skip => format!(
+                "never applies, as it is for requests without {name}, counts by {name}, and on_missing is \"skip\"; {remedy}"
+            ),
+        }
+    })
 }
 
 /// Returns the action of a rule as text. Rules with equal actions have equal texts.
@@ -94,7 +142,8 @@ fn in_short(rule: &Rule) -> String {
 
 /// Returns the conditions of a rule as texts, in an order that is independent of the file.
 fn conditions(rule: &Rule) -> Vec<String> {
-    let mut texts: Vec<_> = rule.conditions.iter().map(Condition::to_string).collect();
+    let unless = rule.unless.iter().map(|condition| format!("unless {condition}"));
+    let mut texts: Vec<_> = rule.conditions.iter().map(Condition::to_string).chain(unless).collect();
     texts.sort_unstable();
     texts
 }
@@ -108,6 +157,8 @@ fn is_same(one: &Rule, other: &Rule) -> bool {
                 && first.schedule == second.schedule
                 && first.candidate_for.is_none()
                 && second.candidate_for.is_none()
+                && first.group.is_none()
+                && second.group.is_none()
         }
         (Action::Decide(first), Action::Decide(second)) => first == second,
         _ => false,

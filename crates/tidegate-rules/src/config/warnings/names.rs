@@ -3,8 +3,9 @@
 use tidegate_support::Complaint;
 
 use super::super::written::RuleText;
+use crate::condition::Condition;
 use crate::key::OnMissing;
-use crate::rule::Limited;
+use crate::rule::{Limited, Rule, StaticVerdict};
 
 /// The prefixes of attributes that a client can set to any value.
 ///
@@ -17,8 +18,10 @@ const HEADERS: [&str; 5] = ["authorization", "user-agent", "referer", "accept-la
 /// Returns warnings about names of header fields that are written without the prefix `header.`.
 pub(super) fn header_names(text: &RuleText) -> impl Iterator<Item = Complaint> {
     let in_key = text.key.iter().flatten().map(|name| ("key", name));
-    let in_when = text.when.iter().map(|(name, _)| ("when", name));
-    let named = in_when.chain(in_key).filter(|(_, name)| is_header_name(&name.value));
+    let conditions = [("when", &text.when), ("unless", &text.unless)].into_iter();
+    let in_conditions =
+        conditions.flat_map(|(of, all)| all.iter().map(move |condition| (of, &condition.attribute)));
+    let named = in_conditions.chain(in_key).filter(|(_, name)| is_header_name(&name.value));
     named.map(|(of, name)| {
         let field = format!("header.{}", name.value.to_ascii_lowercase());
         let what = format!(
@@ -38,17 +41,73 @@ fn is_header_name(name: &str) -> bool {
         || name.contains('-') && !name.contains('.') && name.split('-').all(is_capitalized)
 }
 
+/// Returns true if a client can set the attribute to any value, and the rule does not trust it.
+fn is_forged(rule: &Rule, attribute: &str) -> bool {
+    FORGED.iter().any(|prefix| attribute.starts_with(prefix))
+        && !rule.trusted.iter().any(|name| **name == *attribute)
+}
+
 /// Returns the parts of a key that a client can choose and that are not trusted.
-pub(super) fn forged(limited: &Limited) -> impl Iterator<Item = &str> {
+pub(super) fn forged<'r>(rule: &'r Rule, limited: &'r Limited) -> impl Iterator<Item = &'r str> {
     let parts = limited.key.parts.iter().map(|part| &*part.name);
-    let is_forged = |name: &&str| FORGED.iter().any(|prefix| name.starts_with(prefix));
-    parts.filter(is_forged).filter(|part| !limited.trusted.iter().any(|name| **name == **part))
+    parts.filter(|part| is_forged(rule, part))
+}
+
+/// Returns the attributes of conditions that a client can choose and that are not trusted, those of `unless` as well.
+pub(super) fn forged_conditions(rule: &Rule) -> impl Iterator<Item = &str> {
+    forged_of(rule, &rule.conditions).chain(forged_of(rule, &rule.unless))
+}
+
+/// Returns the attributes of these conditions of a rule that a client can choose and that are not trusted.
+fn forged_of<'r>(rule: &'r Rule, conditions: &'r [Condition]) -> impl Iterator<Item = &'r str> {
+    conditions.iter().map(Condition::attribute).filter(|attribute| is_forged(rule, attribute))
+}
+
+/// Returns true if a rule has a condition on an attribute that no client can choose: the address, an attribute of the
+/// program, or a trusted one.
+fn has_sure_condition(rule: &Rule) -> bool {
+    let is_sure =
+        |attribute: &str| !["path", "method", "host"].contains(&attribute) && !is_forged(rule, attribute);
+    rule.conditions.iter().any(|condition| is_sure(condition.attribute()))
+}
+
+/// Returns a warning about conditions by which a client can choose the limits that apply to it.
+///
+/// `is_backed` returns true if another limit counts the requests of the rule whatever the client sends.
+pub(super) fn forged_choice(rule: &Rule, is_backed: impl FnOnce() -> bool) -> Option<String> {
+    let (when, unless) = (forged_of(rule, &rule.conditions), forged_of(rule, &rule.unless));
+    let (when, unless): (Vec<_>, Vec<_>) = (when.collect(), unless.collect());
+    let is_exemption = rule.decision() == Some(StaticVerdict::Allow);
+    let (attributes, effect) = match (&when[..], &unless[..]) {
+        ([..], [_, ..]) if !is_exemption => {
+            (unless, "excepts requests by {}, which anybody can send: a client excepts itself")
+        }
+        ([_, ..], _) if is_exemption && !has_sure_condition(rule) => {
+            (when, "allows by {}, which anybody can send: a client exempts itself from all limits")
+        }
+        ([_, ..], _) if rule.group().is_some() && !has_sure_condition(rule) => {
+            (when, "is chosen by {}, which anybody can send: a client chooses its own limit")
+        }
+        ([_, ..], _) if rule.limited().is_some() && rule.group().is_none() && !is_backed() => {
+            (when, "applies by {}, which anybody can leave out: a client is not limited then")
+        }
+        _ => return None,
+    };
+    let names = attributes.join(" and ");
+    let remedy = match rule.decision() {
+        Some(_) => "add a condition on ip",
+        None => "add a rule for the same without it",
+    };
+    Some(format!(
+        "{}; {remedy}, or write trusted = {attributes:?} if something before Tidegate sets it",
+        effect.replace("{}", &names)
+    ))
 }
 
 /// Returns warnings about parts of the key that a client can choose. Such a client gets a new count with each request.
-pub(super) fn forged_parts(limited: &Limited) -> impl Iterator<Item = String> {
+pub(super) fn forged_parts<'r>(rule: &'r Rule, limited: &'r Limited) -> impl Iterator<Item = String> + 'r {
     let is_candidate = limited.candidate_for.is_some();
-    forged(limited).filter(move |_| !is_candidate).map(|part| {
+    forged(rule, limited).filter(move |_| !is_candidate).map(|part| {
         let way_around = match limited.key.on_missing {
             OnMissing::Skip => {
                 "another value each time is a fresh count each time, and none is no count at all"

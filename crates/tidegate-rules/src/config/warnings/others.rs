@@ -1,10 +1,12 @@
-//! Interactions between rules: a rule that decides before another, backs it, or is stricter.
+//! Interactions between rules: a rule that decides before another, is chosen before it, backs it, or is stricter.
+
+use std::collections::HashMap;
 
 use tidegate_core::{Algorithm, OnStoreFailure, WhenFull};
 
-use super::names::forged;
+use super::names::{forged, forged_conditions};
 use crate::key::{OnMissing, Part};
-use crate::rule::{Action, Limited, Mode, Rule};
+use crate::rule::{Action, GroupId, Limited, Mode, Rule};
 
 /// The maximum number of patterns that are compared to find a rule that covers another. Comparing thousands of rules in
 /// pairs would take too long; beyond this number no warning is reported.
@@ -18,7 +20,11 @@ pub(super) struct Others<'r> {
     backing: Vec<&'r Rule>,
     /// The limits that never change, with their index.
     steady: Vec<(usize, &'r Rule, &'r Limited)>,
+    /// The enforced members of each group, with their index.
+    members: HashMap<GroupId, Vec<(usize, &'r Rule, &'r Limited)>>,
     compared: usize,
+    /// The number of patterns that were compared within groups.
+    compared_in_groups: usize,
     /// The number of pairs of limits that were compared.
     pairs: usize,
 }
@@ -27,7 +33,16 @@ impl<'r> Others<'r> {
     pub(super) fn of(rules: &'r [Rule]) -> Others<'r> {
         let enforced = || rules.iter().enumerate().filter(|(_, rule)| rule.mode == Mode::Enforce);
         let decides = |rule: &Rule| matches!(rule.action, Action::Decide(_));
+        let mut members: HashMap<GroupId, Vec<_>> = HashMap::new();
+        for (at, rule) in enforced() {
+            if let (Some(group), Some(limited)) = (rule.group_id(), rule.limited())
+                && limited.is_always_enforced()
+            {
+                members.entry(group).or_default().push((at, rule, limited));
+            }
+        }
         Others {
+            members,
             deciding: enforced().filter(|(_, rule)| decides(rule)).collect(),
             backing: enforced().map(|(_, rule)| rule).filter(|rule| is_sure(rule)).collect(),
             steady: enforced()
@@ -36,6 +51,7 @@ impl<'r> Others<'r> {
                 })
                 .collect(),
             compared: 0,
+            compared_in_groups: 0,
             pairs: 0,
         }
     }
@@ -51,6 +67,20 @@ impl<'r> Others<'r> {
         let earlier = self.deciding.iter().map_while(|(at, rule)| (*at < before).then_some(*rule));
         let compared = &mut self.compared;
         earlier.into_iter().find(|wide| covers(wide, rule, compared) == Some(true))
+    }
+
+    /// Returns the member of the rule's group that is chosen before it for every one of its requests.
+    pub(super) fn chosen_before(&mut self, rule: &Rule, index: usize) -> Option<&'r Rule> {
+        let (group, limited) = (rule.group_id()?, rule.limited()?);
+        if limited.all_terms().all(|terms| terms.mode == Mode::Shadow) {
+            return None;
+        }
+        let earlier = self.members.get(&group)?.iter().take_while(|(at, ..)| *at < index);
+        let compared = &mut self.compared_in_groups;
+        let mut is_chosen = |wide: &Rule, of_wide: &Limited| {
+            has_key_of(of_wide, limited) && covers(wide, rule, compared) == Some(true)
+        };
+        earlier.copied().find(|(_, wide, of_wide)| is_chosen(wide, of_wide)).map(|(_, wide, _)| wide)
     }
 
     /// Returns a rule that denies everything that this one denies, and earlier. Of two equal rules it returns the
@@ -71,17 +101,42 @@ impl<'r> Others<'r> {
         found.map(|(_, rule, _)| *rule)
     }
 
-    /// Returns true if another limit that a client cannot bypass may count all requests of this rule.
+    /// Returns true if another limit that a client cannot bypass may count all requests of this rule. Of a group only one
+    /// member counts a request, so the other members back none.
     pub(super) fn back(&mut self, rule: &Rule) -> bool {
         let compared = &mut self.compared;
-        self.backing.iter().any(|wide| covers(wide, rule, compared) != Some(false))
+        let mut backing = self.backing.iter().filter(|wide| !are_alternatives(wide, rule));
+        backing.any(|wide| covers(wide, rule, compared) != Some(false))
     }
+
+    /// Returns true if such a limit applies also to requests that do not meet conditions which a client can choose.
+    pub(super) fn back_without_conditions(&mut self, rule: &Rule) -> bool {
+        let compared = &mut self.compared;
+        let is_sure = |wide: &Rule| forged_conditions(wide).next().is_none();
+        let mut backing = self.backing.iter().filter(|wide| is_sure(wide) && !are_alternatives(wide, rule));
+        backing.any(|wide| covers(wide, rule, compared) != Some(false))
+    }
+}
+
+/// Returns true if two rules are members of one group.
+fn are_alternatives(one: &Rule, other: &Rule) -> bool {
+    one.group_id().is_some() && one.group_id() == other.group_id()
+}
+
+/// Returns true if a request that has all parts of a rule's key, as far as it requires them, has those of another rule.
+fn has_key_of(wide: &Limited, narrow: &Limited) -> bool {
+    let has_part = |part: &Part| narrow.key.parts.iter().any(|known| known.slot == part.slot);
+    wide.key.on_missing == OnMissing::Share
+        || wide.key.parts.is_empty()
+        || (narrow.key.on_missing == OnMissing::Skip && wide.key.parts.iter().all(has_part))
 }
 
 /// Returns true if one rule covers another; `None` after too many comparisons.
 fn covers(wide: &Rule, narrow: &Rule, compared: &mut usize) -> Option<bool> {
-    let patterns =
-        |rule: &Rule| rule.conditions.iter().map(|condition| condition.any_of.len()).sum::<usize>();
+    let patterns = |rule: &Rule| {
+        let conditions = rule.conditions.iter().chain(&rule.unless);
+        conditions.map(|condition| condition.any_of.len()).sum::<usize>()
+    };
     *compared = compared.saturating_add(1 + patterns(wide).saturating_add(patterns(narrow)));
     (*compared <= MAX_COMPARED).then(|| wide.covers(narrow))
 }
@@ -89,14 +144,17 @@ fn covers(wide: &Rule, narrow: &Rule, compared: &mut usize) -> Option<bool> {
 /// Returns true if a client cannot bypass the limit.
 fn is_sure(rule: &Rule) -> bool {
     rule.limited().is_some_and(|limited| {
-        limited.candidate_for.is_none() && !limited.key.parts.is_empty() && forged(limited).next().is_none()
+        let has_key = limited.candidate_for.is_none() && !limited.key.parts.is_empty();
+        has_key && forged(rule, limited).next().is_none()
     })
 }
 
-/// Returns true if a limit is the same at all times and in every state of the store.
+/// Returns true if a limit is the same at all times and in every state of the store. The limit of a group is not: which
+/// member decides depends on the request.
 fn is_steady(limited: &Limited) -> bool {
     limited.schedule.terms.is_empty()
         && limited.candidate_for.is_none()
+        && limited.group.is_none()
         && limited.on_store_failure != OnStoreFailure::Open
         && limited.when_full == WhenFull::Share
 }
@@ -127,8 +185,10 @@ fn is_stricter(other: &Limited, limited: &Limited) -> bool {
     match strict.algorithm() {
         // The burst, and the interval in which a token refills.
         Algorithm::TokenBucket => few[0] <= many[0] && few[1] >= many[1],
-        // The amount. The period and the alignment or slots are the same.
-        Algorithm::FixedWindow | Algorithm::SlidingLog => few[0] <= many[0] && few[1..3] == many[1..3],
+        // The amount. The period and the alignment or slots, or the unit, the first day and the zone are the same.
+        Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::Calendar => {
+            few[0] <= many[0] && few[1..3] == many[1..3]
+        }
         Algorithm::SlidingWindow => few[0] <= many[0] && few[1..4] == many[1..4],
         // The concurrency limit, and the lease after which a permit expires.
         Algorithm::Concurrency => few[0] <= many[0] && few[1] >= many[1],

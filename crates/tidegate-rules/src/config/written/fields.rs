@@ -17,11 +17,14 @@ const fn field(name: &'static str, example: &'static str) -> Field {
 }
 
 /// The fields of a table `[[rule]]`. Only `name` is required, with one of `limit` and `decision`.
-pub(super) const RULE: [Field; 18] = [
+pub(super) const RULE: [Field; 21] = [
     field("name", "\"login\""),
     field("when", "{ path = \"/api/{*rest}\" }"),
+    field("unless", "{ path = \"/healthz\" }"),
+    field("group", "\"plan\""),
     field("key", "[\"ip\"]"),
     field("limit", "\"10/s burst 20\""),
+    field("limit_for", "{ \"ana\" = \"50/m\" }"),
     field("mode", "\"shadow\""),
     field("candidate_for", "\"login\""),
     field("decision", "\"allow\""),
@@ -53,10 +56,16 @@ pub(super) const WINDOW: [Field; 8] = [
 /// The names of all tables of a file.
 ///
 /// Another table is an error if the file belongs to no server, because it is usually a misspelled `[[rule]]`.
-pub(super) const TABLES: [&str; 4] = ["rule", "zone", "server", "store"];
+pub(super) const TABLES: [&str; 6] = ["rule", "zone", "rules", "attributes", "server", "store"];
 
 /// The fields of a table `[zone.NAME]`. The size is required.
 pub(super) const ZONE: [Field; 1] = [field("size", "\"16MiB\"")];
+
+/// The fields of the table `[rules]`.
+pub(super) const RULES: [Field; 1] = [field("unmatched", "\"deny\"")];
+
+/// The fields of the table `[attributes]`. The names are required.
+pub(super) const ATTRIBUTES: [Field; 1] = [field("names", "[\"user\", \"plan\"]")];
 
 /// Fields that are often written in the wrong table, with the correct location.
 ///
@@ -79,8 +88,8 @@ pub(super) const MISPLACED: [(&[&str], &str); 6] = [
         "is part of a schedule; write it there, as in schedule = [{ from = \"09:00\", to = \"17:00\", timezone = \"Europe/Berlin\", limit = \"50/s\" }]",
     ),
     (
-        &["not", "unless", "except", "exclude"],
-        "conditions cannot be negated; write in when what the rule is for, or another rule with decision = \"allow\" for the requests that it is not for",
+        &["not", "except", "exclude"],
+        "is no field; write what the rule is not for as unless = { path = \"/healthz\" }",
     ),
     (
         &["ip", "path", "host", "method", "user", "header", "cookie", "query"],

@@ -6,6 +6,7 @@
 //! are present even if their value has the wrong type: a rule whose limit is a number has a limit, and must not be
 //! reported as a rule without one.
 
+mod conditions;
 mod fields;
 mod reader;
 
@@ -38,9 +39,13 @@ pub(crate) struct RuleText {
     /// The position of the rule.
     pub(crate) span: Range<usize>,
     pub(crate) name: Option<Written<String>>,
-    pub(crate) when: Vec<(Written<String>, Vec<Written<String>>)>,
+    pub(crate) when: Vec<ConditionText>,
+    pub(crate) unless: Vec<ConditionText>,
+    pub(crate) group: Option<Written<String>>,
     pub(crate) key: Option<Vec<Written<String>>>,
     pub(crate) limit: Option<Written<String>>,
+    /// Values of the key, each with its limit.
+    pub(crate) limit_for: Vec<(Written<String>, Written<String>)>,
     pub(crate) mode: Option<Written<String>>,
     pub(crate) candidate_for: Option<Written<String>>,
     pub(crate) decision: Option<Written<String>>,
@@ -59,6 +64,24 @@ pub(crate) struct RuleText {
     pub(crate) fields: Vec<Written<&'static str>>,
 }
 
+/// A condition as written: an attribute and its patterns.
+#[derive(Clone, Debug)]
+pub(crate) struct ConditionText {
+    pub(crate) attribute: Written<String>,
+    pub(crate) any_of: Vec<Written<PatternText>>,
+}
+
+/// A pattern as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PatternText {
+    /// The text of a pattern.
+    Text(String),
+    /// `{ present = true }`
+    Present,
+    /// `{ missing = true }`
+    Missing,
+}
+
 impl RuleText {
     /// Returns true if a field is present, valid or not.
     ///
@@ -71,9 +94,13 @@ impl RuleText {
     pub(super) fn move_to(&mut self, index: usize) {
         let put = |span: &mut Range<usize>| *span = index..index;
         put(&mut self.span);
-        for (attribute, patterns) in &mut self.when {
+        for ConditionText { attribute, any_of } in self.when.iter_mut().chain(&mut self.unless) {
             put(&mut attribute.span);
-            patterns.iter_mut().for_each(|pattern| put(&mut pattern.span));
+            any_of.iter_mut().for_each(|pattern| put(&mut pattern.span));
+        }
+        for (value, limit) in &mut self.limit_for {
+            put(&mut value.span);
+            put(&mut limit.span);
         }
         let lists = self.key.iter_mut().chain(&mut self.trusted).flatten();
         let texts = [
@@ -88,6 +115,7 @@ impl RuleText {
             &mut self.on_store_failure,
             &mut self.when_full,
             &mut self.zone,
+            &mut self.group,
         ];
         texts.into_iter().flatten().chain(lists).for_each(|text| put(&mut text.span));
         let numbers = [&mut self.cost, &mut self.ipv4_prefix, &mut self.ipv6_prefix];
@@ -143,11 +171,21 @@ pub(crate) struct ZoneText {
     pub(crate) size: Option<Written<String>>,
 }
 
-/// All rules and zones of a file.
+/// All rules and zones of a file, and the settings for all of its rules.
 #[derive(Debug, Default)]
 pub(crate) struct PolicyText {
     pub(crate) rules: Vec<RuleText>,
     pub(crate) zones: Vec<ZoneText>,
+    /// The verdict for requests to which no rule applies.
+    pub(crate) unmatched: Option<Written<String>>,
+    /// The declared attributes; `None` if attributes need no declaration.
+    pub(crate) attributes: Option<Vec<Written<String>>>,
+}
+
+/// Returns the error for an `unless` without conditions, which every request would meet.
+pub(super) fn empty_unless() -> &'static str {
+    "unless: is empty, so the rule would never apply; write what it is not for, as in unless = { path = \"/healthz\" }, \
+     or leave it out"
 }
 
 /// Returns the error for a condition without values.

@@ -8,14 +8,17 @@
 
 use std::ops::Range;
 
-use tidegate_support::{Complaint, Complaints, decimal, kind_of, unknown, written_as_text};
+use tidegate_support::{Complaint, Complaints, decimal, kind_of, unknown};
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::super::OtherTables;
 use super::super::valid::{MAX_COST, MAX_RULES, too_many_rules};
-use super::fields::{Field, MISPLACED, RULE, TABLES, WINDOW, ZONE};
-use super::{MAX_LIST, PolicyText, RuleText, WindowText, Written, ZoneText, empty_list, too_long_list};
+use super::conditions::Namespace;
+use super::fields::{ATTRIBUTES, Field, MISPLACED, RULE, RULES, TABLES, WINDOW, ZONE};
+use super::{
+    ConditionText, MAX_LIST, PolicyText, RuleText, WindowText, Written, ZoneText, empty_unless, too_long_list,
+};
 
 /// The reader of the tables of a file.
 ///
@@ -25,11 +28,11 @@ pub(in crate::config) struct Reader {
     pub(in crate::config) complaints: Complaints,
 }
 
-type Name<'t> = Spanned<DeString<'t>>;
-type TomlValue<'t> = Spanned<DeValue<'t>>;
+pub(super) type Name<'t> = Spanned<DeString<'t>>;
+pub(super) type TomlValue<'t> = Spanned<DeValue<'t>>;
 
 impl Reader {
-    /// Reads the tables `[[rule]]` and `[zone.NAME]`.
+    /// Reads the tables `[[rule]]`, `[zone.NAME]`, `[rules]` and `[attributes]`.
     ///
     /// Tables come in alphabetical order, not in that of the file. Within `[[rule]]` the order of the file is kept.
     pub(in crate::config) fn policy(&mut self, root: &DeTable<'_>, others: OtherTables) -> PolicyText {
@@ -38,6 +41,8 @@ impl Reader {
             match name.get_ref().as_ref() {
                 "rule" => policy.rules = self.rules(name, value),
                 "zone" => policy.zones = self.zones(name, value),
+                "rules" => policy.unmatched = self.settings_of_rules(value),
+                "attributes" => policy.attributes = self.attributes(name, value),
                 _ if others == OtherTables::Any => {}
                 other if !TABLES.contains(&other) => {
                     self.complain(name.span(), unknown("table", other, TABLES.into_iter()));
@@ -85,8 +90,11 @@ impl Reader {
             match field.name {
                 "name" => text.name = self.text(field, value),
                 "when" => text.when = self.when(field, value),
+                "unless" => text.unless = self.unless(field, value),
+                "group" => text.group = self.text(field, value),
                 "key" => text.key = self.texts(field, value),
                 "limit" => text.limit = self.text(field, value),
+                "limit_for" => text.limit_for = self.limit_for(field, value),
                 "mode" => text.mode = self.text(field, value),
                 "candidate_for" => text.candidate_for = self.text(field, value),
                 "decision" => text.decision = self.text(field, value),
@@ -108,51 +116,80 @@ impl Reader {
 
     /// Reads the conditions of a rule. The attributes come in alphabetical order, with those of nested tables in
     /// between.
-    fn when(&mut self, field: Field, value: &TomlValue<'_>) -> Vec<(Written<String>, Vec<Written<String>>)> {
-        let Some(table) = self.table(value, field.name, &format!("write when = {}", field.example)) else {
-            return Vec::new();
-        };
+    fn when(&mut self, field: Field, value: &TomlValue<'_>) -> Vec<ConditionText> {
+        let remedy = format!("write {} = {}", field.name, field.example);
+        let Some(table) = self.table(value, field.name, &remedy) else { return Vec::new() };
         let mut conditions = Vec::new();
-        self.conditions("", table, &mut conditions);
+        self.conditions(&Namespace::root(), table, &mut conditions);
         conditions
     }
 
-    /// Reads conditions. `header.x = "…"` may also be written as a nested table.
-    ///
-    /// A single text is a list of one. An empty list is an error, because it would match no request at all.
-    fn conditions(
-        &mut self,
-        before: &str,
-        table: &DeTable<'_>,
-        found: &mut Vec<(Written<String>, Vec<Written<String>>)>,
-    ) {
+    /// Reads the conditions of `unless`, which must not be empty.
+    fn unless(&mut self, field: Field, value: &TomlValue<'_>) -> Vec<ConditionText> {
+        if matches!(value.get_ref(), DeValue::Table(table) if table.is_empty()) {
+            self.complain(value.span(), empty_unless());
+        }
+        self.when(field, value)
+    }
+
+    /// Reads the table `[rules]`, whose settings are for all rules. `[[rules]]` is a misspelled `[[rule]]`.
+    fn settings_of_rules(&mut self, value: &TomlValue<'_>) -> Option<Written<String>> {
+        let remedy = "begin each rule with [[rule]]; [rules] has the settings for all rules, as in unmatched = \"deny\"";
+        let table = self.table(value, "rules", remedy)?;
+        let mut unmatched = None;
         for (name, value) in table {
-            let attribute = format!("{before}{}", name.get_ref());
-            match value.get_ref() {
-                DeValue::Table(inner) if !inner.is_empty() => {
-                    self.conditions(&format!("{attribute}."), inner, found);
-                }
+            if let Some(field) = self.field(name, &RULES) {
+                unmatched = self.text(field, value);
+            }
+        }
+        unmatched
+    }
+
+    /// Reads the table `[attributes]`. Without its list it is an error: every attribute would be undeclared.
+    fn attributes(&mut self, name: &Name<'_>, value: &TomlValue<'_>) -> Option<Vec<Written<String>>> {
+        let remedy = "write [attributes] on a line of its own, and names = [\"user\", \"plan\"] under it";
+        let table = self.table(value, "attributes", remedy)?;
+        if table.is_empty() {
+            self.complain(name.span(), format!("attributes: has no names; {remedy}"));
+        }
+        let mut names = None;
+        for (name, value) in table {
+            if let Some(field) = self.field(name, &ATTRIBUTES) {
+                names = self.texts(field, value);
+            }
+        }
+        names
+    }
+
+    /// Reads the limits of single values of a key. A value with a dot needs quotes, as `a.b` is a table in a table.
+    fn limit_for(&mut self, field: Field, value: &TomlValue<'_>) -> Vec<(Written<String>, Written<String>)> {
+        let remedy = format!("write limit_for = {}", field.example);
+        let Some(table) = self.table(value, field.name, &remedy) else { return Vec::new() };
+        let mut each = Vec::new();
+        for (name, limit) in table {
+            let of = Written { value: name.get_ref().clone().into_owned(), span: name.span() };
+            match limit.get_ref() {
                 DeValue::String(text) => {
-                    let only = Written { value: text.clone().into_owned(), span: value.span() };
-                    found.push((Written { value: attribute, span: name.span() }, vec![only]));
+                    each.push((of, Written { value: text.clone().into_owned(), span: limit.span() }));
                 }
-                DeValue::Array(list) => {
-                    let texts = self.list(&attribute, list);
-                    if list.is_empty() {
-                        self.complain(value.span(), empty_list(&attribute));
-                    }
-                    found.push((Written { value: attribute, span: name.span() }, texts));
+                DeValue::Table(_) => {
+                    let what = format!(
+                        "limit_for: {0:?} is followed by a dot; write the whole value in quotes, as in \"{0}.x\" = \"50/m\"",
+                        of.value
+                    );
+                    self.complain(of.span, what);
                 }
                 other => {
-                    let example = written_as_text(value).unwrap_or_else(|| "text".to_owned());
                     let what = format!(
-                        "{attribute}: is {}; write it in quotes, as in {attribute} = {example:?}",
+                        "limit_for: the limit of {:?} is {}; write a limit in quotes, as in \"50/m\"",
+                        of.value,
                         kind_of(other)
                     );
-                    self.complain(value.span(), what);
+                    self.complain(limit.span(), what);
                 }
             }
         }
+        each
     }
 
     /// Reads the windows of a schedule, in the order of the file.
@@ -214,7 +251,12 @@ impl Reader {
     }
 
     /// Returns a table, or reports a value of another type with this remedy.
-    fn table<'t>(&mut self, value: &'t TomlValue<'_>, of: &str, remedy: &str) -> Option<&'t DeTable<'t>> {
+    pub(super) fn table<'t>(
+        &mut self,
+        value: &'t TomlValue<'_>,
+        of: &str,
+        remedy: &str,
+    ) -> Option<&'t DeTable<'t>> {
         match value.get_ref() {
             DeValue::Table(table) => Some(table),
             other => {
@@ -329,7 +371,7 @@ impl Reader {
     }
 
     /// Adds a complaint about these bytes of the file.
-    fn complain(&mut self, span: Range<usize>, what: impl Into<String>) {
+    pub(super) fn complain(&mut self, span: Range<usize>, what: impl Into<String>) {
         self.complaints.push(Complaint::at(span, what));
     }
 }

@@ -1,161 +1,184 @@
 use super::super::limits::LimitInUse;
+use super::super::{Gate, ManualCalendar};
 use super::*;
+use crate::Attributes;
 
-fn one(user: &str, until: i64) -> (Key, Override) {
-    let key = vec![("user".to_owned(), user.to_owned())];
-    (Key::new(user), Override { rule: "api".into(), key, instead: Instead::Allow, until })
+fn rule(name: &str, key: &str, limit: &str) -> String {
+    format!("[[rule]]\nname = '{name}'\nkey = [{key}]\nlimit = '{limit}'\n")
 }
 
-fn policy(name: &str, part: &str) -> Policy {
-    let text = format!("[[rule]]\nname = '{name}'\nkey = ['{part}']\nlimit = '1/s'");
-    Policy::from_toml(&text).unwrap_or_else(|error| panic!("{error}"))
+fn policy(text: &str) -> Policy {
+    Policy::from_toml(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn unused((key, one): (Key, Override)) -> (Key, Arc<Overridden>) {
-    (key, Arc::new(Overridden::new(one, None)))
+fn gate(text: &str) -> (Gate, Arc<ManualCalendar>) {
+    let calendar = Arc::new(ManualCalendar::at(0));
+    let gate = Gate::builder(policy(text), tidegate_core::Zone::new(1 << 16)).calendar(calendar.clone());
+    (gate.build().expect("there is memory"), calendar)
 }
 
-fn put(overrides: &Overrides, key: Key, one: Override, now: i64) -> Result<(), OverrideError> {
-    overrides.put(key, one, now, |_, _| Ok(()))
+fn by_user() -> (Gate, Arc<ManualCalendar>) {
+    gate(&rule("api", "'user'", "1000/s"))
 }
 
-fn remove(overrides: &Overrides, rule: &str, key: &Key, now: i64) -> bool {
-    overrides.remove(rule, key, now, |_| Ok::<(), OverrideError>(())) == Ok(true)
+fn user(name: &str) -> Attributes<'_> {
+    Attributes::new().set("user", name)
 }
 
-fn instead(overrides: &Overrides, rule: &Rule, key: &Key, now: i64) -> Option<Instead> {
-    overrides.of(rule, key, || now).and_then(|found| found.instead(now))
+fn ban(gate: &Gate, name: &str, until: impl Into<Option<i64>>) -> Result<(), OverrideError> {
+    gate.put_override("api", &user(name), Instead::Deny, until).map(drop)
 }
 
-#[test]
-fn an_override_holds_for_its_key_until_its_end() {
-    let overrides = Overrides::default();
-    let (api, other) = (policy("api", "user"), policy("other", "user"));
-    let (api, other) = (&api.rules()[0], &other.rules()[0]);
-    let (key, ana) = one("ana", 100);
-    assert_eq!(put(&overrides, key.clone(), ana, 0), Ok(()));
-    assert_eq!(instead(&overrides, api, &key, 99), Some(Instead::Allow));
-    assert_eq!(instead(&overrides, api, &key, 100), None);
-    assert_eq!(instead(&overrides, api, &Key::new("bob"), 0), None);
-    assert_eq!(instead(&overrides, other, &key, 0), None);
-    assert_eq!((overrides.list(99).len(), overrides.list(100).len()), (1, 0));
-    assert!(remove(&overrides, "api", &key, 0) && !remove(&overrides, "api", &key, 0));
-    assert!(overrides.of(api, &key, || unreachable!("there is none")).is_none());
+fn is_banned(gate: &Gate, request: &Attributes<'_>) -> bool {
+    !gate.admit(request).now().expect("memory answers at once").is_allowed()
+}
+
+fn idle(gate: &Gate) -> Vec<String> {
+    gate.idle_overrides().into_iter().map(|idle| idle.why).collect()
 }
 
 #[test]
-fn an_override_applies_to_no_key_when_the_rule_counts_by_another_attribute() {
-    let overrides = Overrides::default();
-    let (key, ana) = one("ana", 100);
-    assert_eq!(put(&overrides, key.clone(), ana, 0), Ok(()));
-    let by_header = policy("api", "header.x");
-    assert_eq!(instead(&overrides, &by_header.rules()[0], &key, 0), None);
-    let by_user = policy("api", "user");
-    overrides.keep_those_of(&by_user, &by_user, 0);
-    assert_eq!(overrides.list(0).len(), 1);
-    overrides.keep_those_of(&by_user, &by_header, 0);
-    assert_eq!(overrides.list(0), []);
+fn an_override_holds_for_its_key_until_its_end_or_without_one() {
+    let (gate, calendar) = by_user();
+    assert_eq!((ban(&gate, "ana", 100), ban(&gate, "eve", None)), (Ok(()), Ok(())));
+    for (now, is_over) in [(0, false), (99, false), (100, true), (i64::MAX - 1, true), (i64::MIN, false)] {
+        calendar.set(now);
+        assert_eq!(is_banned(&gate, &user("ana")), !is_over, "{now}");
+        assert!(is_banned(&gate, &user("eve")) && !is_banned(&gate, &user(&format!("bob {now}"))), "{now}");
+        assert_eq!(gate.overrides().len(), if is_over { 1 } else { 2 }, "{now}");
+    }
+    calendar.set(0);
+    assert_eq!(gate.overrides().iter().map(|one| one.until).collect::<Vec<_>>(), [Some(100), None]);
+    for name in ["ana", "eve"] {
+        assert_eq!(gate.remove_override("api", &user(name)), Ok(true));
+        assert_eq!(gate.remove_override("api", &user(name)), Ok(false));
+    }
+    assert!(gate.inner.overrides.is_empty());
+}
+
+#[test]
+fn an_override_of_a_rule_that_is_not_in_force_has_no_effect_until_the_rule_is_back() {
+    let text = rule("api", "'ip'", "1000/s");
+    let wide = text.clone() + "ipv4_prefix = 24\n";
+    let ana = Attributes::new().ip("192.0.2.7".parse().expect("an address"));
+    for (other, why) in [
+        (rule("renamed", "'ip'", "1/s"), "there is no rule of this name with a limit"),
+        (rule("api", "'user'", "1/s"), "counts by \"user\", in another spelling"),
+        (rule("api", "'ip', 'user'", "1/s"), "counts by \"ip\", \"user\", in another spelling"),
+        (wide.clone(), "counts by \"ip\", in another spelling"),
+        ("[[rule]]\nname = 'api'\ndecision = 'allow'\n".to_owned(), "no rule of this name with a limit"),
+        (String::new(), "there is no rule of this name"),
+    ] {
+        let (gate, _) = gate(&text);
+        assert!(gate.put_override("api", &ana, Instead::Deny, None).is_ok());
+        let listed = gate.overrides();
+        gate.replace(policy(&other)).expect("there is memory");
+        let reasons = idle(&gate);
+        assert!(reasons.len() == 1 && reasons[0].contains(why), "{reasons:?} for {other}");
+        assert!(!is_banned(&gate, &ana), "{other}");
+        assert_eq!(gate.overrides(), listed, "it is kept");
+        gate.replace(policy(&(rule("x", "'user'", "1/s") + &text))).expect("there is memory");
+        assert!(is_banned(&gate, &ana) && idle(&gate).is_empty(), "{other}");
+    }
+    // The text of a network is that of the group by which the rule counts, and means nothing under another one.
+    let (gate, _) = gate(&wide);
+    assert!(gate.put_override("api", &ana, Instead::Deny, None).is_ok());
+    assert_eq!(gate.overrides()[0].key, [("ip".to_owned(), "192.0.2.0/24".to_owned())]);
+    gate.replace(policy(&text)).expect("there is memory");
+    assert!(!is_banned(&gate, &ana) && idle(&gate).len() == 1);
+    gate.replace(policy(&wide)).expect("there is memory");
+    assert!(is_banned(&gate, &ana));
+}
+
+#[test]
+fn a_key_whose_parts_are_in_another_order_is_the_same_key() {
+    let (gate, _) = gate(&rule("api", "'user', 'team'", "1/s"));
+    let both = user("ana").set("team", "red");
+    assert!(gate.put_override("api", &both, Instead::Deny, None).is_ok());
+    gate.replace(policy(&rule("api", "'team', 'user'", "1/s"))).expect("there is memory");
+    assert!(is_banned(&gate, &both) && !is_banned(&gate, &user("red").set("team", "ana")));
+    assert_eq!(gate.remove_override("api", &both), Ok(true));
 }
 
 #[test]
 fn a_change_is_made_if_the_caller_agrees_to_what_it_replaces() {
-    let overrides = Overrides::default();
-    let ((key, first), (_, second)) = (one("ana", 100), one("ana", 200));
+    let (gate, calendar) = by_user();
     let no = || Err(OverrideError::TooMany);
-    let agreed = overrides.put(key.clone(), first.clone(), 0, |old, new| {
-        assert_eq!((old, new), (None, &first));
-        Ok::<(), OverrideError>(())
-    });
-    assert_eq!(agreed, Ok(()));
-    let refused = overrides.put(key.clone(), second.clone(), 0, |old, new| {
-        assert_eq!((old, new), (Some(&first), &second));
-        no()
-    });
-    assert_eq!((refused, overrides.list(0)), (no(), vec![first.clone()]));
-    let kept = overrides.remove("api", &key, 0, |old| {
+    let put = |until: i64, may_replace: &dyn Fn(Option<&Override>) -> Result<(), OverrideError>| {
+        let ana = user("ana");
+        gate.put_override_if("api", &ana, Instead::Deny, until, |old, _| may_replace(old)).map(|put| put.put)
+    };
+    let first = put(100, &|old| {
+        assert_eq!(old, None);
+        Ok(())
+    })
+    .expect("it is agreed to");
+    let replaced = put(200, &|old| {
         assert_eq!(old, Some(&first));
         no()
     });
-    assert_eq!((kept, overrides.list(0)), (Err(OverrideError::TooMany), vec![first]));
-    let after_the_end = overrides.put(key, second, 100, |old, _| {
-        assert_eq!(old, None, "one that has ended is replaced by anybody");
-        Ok::<(), OverrideError>(())
+    assert_eq!((replaced, gate.overrides()), (no().map(|()| first.clone()), vec![first.clone()]));
+    let kept = gate.remove_override_if("api", &user("ana"), |old| {
+        assert_eq!(old, Some(&first));
+        no()
     });
-    assert_eq!(after_the_end, Ok(()));
+    assert_eq!((kept, gate.overrides()), (Err(OverrideError::TooMany), vec![first]));
+    calendar.set(100);
+    let after_the_end = put(200, &|old| {
+        assert_eq!(old, None, "one that has ended is replaced by anybody");
+        Ok(())
+    });
+    assert_eq!(after_the_end.map(|put| (put.until, put.at)), Ok((Some(200), 100)));
 }
 
 #[test]
-fn there_are_only_so_many_and_those_that_ended_make_room() {
-    let overrides = Overrides::default();
-    let (last_key, last) = one("last", 100);
-    let many: All = HashMap::from([(
-        "api".into(),
-        (0..MAX_OVERRIDES).map(|user| unused(one(&user.to_string(), 50))).collect(),
-    )]);
-    overrides.all.store(Arc::new(many));
-    assert_eq!(put(&overrides, last_key.clone(), last.clone(), 0), Err(OverrideError::TooMany));
-    let (known, again) = one("7", 60);
-    assert_eq!(put(&overrides, known, again, 0), Ok(()));
-    assert_eq!(put(&overrides, last_key, last, 50), Ok(()));
-    assert_eq!(overrides.list(50).len(), 2);
-}
-
-#[test]
-fn keys_have_only_so_many_bytes_together_and_those_that_ended_make_room() {
-    let overrides = Overrides::default();
-    let put = |user: &str, now| {
-        let (key, one) = one(user, 100);
-        put(&overrides, key, one, now)
-    };
-    // Each value is stored twice: in the key, after its length, and as a part, with the name of the part.
-    let long = |nth: usize, bytes: usize| format!("{nth:02}{}", "x".repeat(bytes - 2));
-    for nth in 0..63 {
-        assert_eq!(put(&long(nth, 32 << 10), 0), Ok(()));
+fn a_set_that_replaces_all_others_ends_those_that_are_not_in_it() {
+    let (gate, _) = by_user();
+    for name in ["ana", "bob"] {
+        assert_eq!(ban(&gate, name, None), Ok(()));
     }
-    let taken: usize =
-        overrides.all.load().values().flatten().map(|(key, found)| found.one().bytes(key)).sum();
-    let left = MAX_OVERRIDE_BYTES - taken;
-    let around = one("", 0).1.bytes(&Key::new("")) + 2;
-    let fits = (left - around) / 2;
-    let error = put(&long(63, fits + 1), 0).expect_err("one more byte is too long");
-    let OverrideError::TooLong { bytes, left: reported } = error else { panic!("{error}") };
-    assert!(bytes > left && bytes <= left + 2 && reported == left, "{bytes} of {left}, reported {reported}");
-    assert_eq!(put(&long(63, fits), 0), Ok(()));
-    assert!(put("ana", 0).is_err(), "there is no room for a short one either");
-    assert_eq!(put(&long(63, fits), 0), Ok(()), "one that replaces itself needs no room");
-    assert_eq!(overrides.list(0).len(), 64);
-    assert!(remove(&overrides, "api", &Key::new(long(7, 32 << 10).as_str()), 0));
-    assert_eq!(put("ana", 0), Ok(()));
-    assert_eq!(put(&long(99, 64 << 10), 100), Ok(()), "all others have ended");
+    let mut set = gate.override_set();
+    let [ana, bob] = ["ana", "bob"].map(|name| gate.override_id("api", &user(name)).expect("a key"));
+    assert!(set.remove(&ana).is_some() && set.get(&bob).is_some());
+    let eve = Override::new("api", vec![("user".to_owned(), "eve".to_owned())], Instead::Deny);
+    assert_eq!(set.put(eve), Ok(()));
+    let over = Override { until: Some(0), ..Override::new("api", vec![], Instead::Deny) };
+    assert_eq!(set.put(over), Ok(()));
+    gate.replace_overrides(set.clone());
+    assert_eq!(["ana", "bob", "eve"].map(|name| is_banned(&gate, &user(name))), [false, true, true]);
+    set.remove_ended(0);
+    assert_eq!(gate.override_set(), set);
 }
 
 #[test]
 fn one_that_decided_matters_for_one_refill_after_its_end_and_makes_room_when_that_is_needed() {
-    let overrides = Overrides::default();
-    let api = policy("api", "user");
-    let rule = &api.rules()[0];
     let limit: Limit = "10/m fixed-window".parse().unwrap();
-    let (key, ana) = one("ana", 100);
-    let ana = Override { instead: Instead::Limit(limit), ..ana };
+    let keyed = |gate: &Gate| gate.inner.overrides.all.load().keyed.values().map(HashMap::len).sum::<usize>();
     for (has_decided, until) in [(false, 100), (true, 160)] {
-        assert_eq!(put(&overrides, key.clone(), ana.clone(), 0), Ok(()));
-        let of_rule = tidegate_core::PreparedLimit::of_rule("api", *rule.limit().unwrap());
+        let (gate, calendar) = by_user();
+        gate.put_override("api", &user("ana"), Instead::Limit(limit), 100).expect("there is room");
+        let policy = policy(&rule("api", "'user'", "1/s"));
+        let api = &policy.rules()[0];
+        let of_rule = tidegate_core::PreparedLimit::of_rule("api", *api.limit().unwrap());
+        let key = api.limited().unwrap().key.key_of_named(&gate.overrides()[0].key).unwrap();
         if has_decided {
-            let found = overrides.of(rule, &key, || 0).unwrap();
-            found.limit(&limit, LimitInUse::Constant(&of_rule), 0);
+            let found = gate.inner.overrides.of(api, &key, || 0).unwrap();
+            found.in_place_of(LimitInUse::Constant(&of_rule), 0);
         }
-        let matters = |now| overrides.of(rule, &key, || now).is_some();
+        let matters = |now| gate.inner.overrides.of(api, &key, || now).is_some();
         assert!(matters(until - 1) && !matters(until), "{has_decided}");
-        assert_eq!(instead(&overrides, rule, &key, 100), None);
-        assert_eq!(overrides.list(100), []);
+        calendar.set(100);
+        assert_eq!((gate.overrides(), keyed(&gate)), (Vec::new(), 1));
+        assert_eq!(ban(&gate, "bob", 500), Ok(()));
+        assert_eq!(keyed(&gate), if has_decided { 2 } else { 1 }, "the counts are carried over to the rule");
+        let mut full = gate.override_set();
+        for nth in full.len()..MAX_OVERRIDES {
+            let nth = vec![("user".to_owned(), nth.to_string())];
+            full.put(Override::new("api", nth, Instead::Deny)).expect("there is room");
+        }
+        gate.replace_overrides(full);
+        assert_eq!(keyed(&gate), MAX_OVERRIDES, "the one that ended goes first");
+        assert!(gate.inner.overrides.of(api, &key, || 100).is_none());
+        assert_eq!(ban(&gate, "eve", None), Err(OverrideError::TooMany));
     }
-    let others = (1..MAX_OVERRIDES).map(|user| unused(one(&user.to_string(), 500)));
-    let mut all = All::clone(&overrides.all.load());
-    all.get_mut("api").unwrap().extend(others);
-    overrides.all.store(Arc::new(all));
-    let (last_key, last) = one("last", 500);
-    assert_eq!(put(&overrides, last_key, last, 99), Err(OverrideError::TooMany));
-    let (last_key, last) = one("last", 500);
-    assert_eq!(put(&overrides, last_key, last, 100), Ok(()), "the one that ended goes first");
-    assert!(overrides.of(rule, &key, || 100).is_none());
 }

@@ -6,7 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
-use tidegate_rules::{Attributes, Policy, Rule};
+use serde_json::{Map, Value};
+use tidegate_rules::{Attributes, Policy};
 use tidegate_support::nearest;
 
 use super::Failure;
@@ -18,6 +19,31 @@ pub(super) fn read(words: &[OsString]) -> Result<Attributes<'_>, Failure> {
     let mut attributes = Attributes::new();
     words.iter().try_for_each(|word| add(&mut attributes, word)).map_err(Failure::misused)?;
     Ok(attributes)
+}
+
+/// Parses the same arguments to the members of a JSON object, for a request to a server.
+///
+/// Values have to be UTF-8 there. A name with several values is a list.
+pub(in crate::command) fn object(words: &[OsString]) -> Result<Map<String, Value>, Failure> {
+    read(words)?;
+    let mut object = Map::new();
+    for word in words {
+        let text = word.to_str().ok_or_else(|| {
+            Failure::misused(format!(
+                "{:?}: has a value that is no text; a server takes text only",
+                word.display()
+            ))
+        })?;
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        match object.get_mut(name) {
+            None => {
+                object.insert(name.to_owned(), value.into());
+            }
+            Some(Value::Array(values)) => values.push(value.into()),
+            Some(first) => *first = Value::Array(vec![first.take(), value.into()]),
+        }
+    }
+    Ok(object)
 }
 
 /// Adds one argument to the request.
@@ -45,15 +71,11 @@ const USUAL: [&str; 5] = ["ip", "path", "method", "host", "user"];
 ///
 /// A note and not an error: a request may have attributes that no rule uses.
 pub(super) fn unknown(request: &Attributes<'_>, policy: &Policy) -> Vec<String> {
-    let names = |rule: &'_ Rule| -> Vec<String> {
-        let of_conditions = rule.conditions().iter().map(|condition| condition.attribute());
-        of_conditions.chain(rule.key()).map(str::to_owned).collect()
-    };
-    let looked_at: Vec<String> = policy.rules().iter().flat_map(names).collect();
+    let looked_at: Vec<&str> = policy.attributes().collect();
     let is_usual = |name: &str| USUAL.contains(&name) || attribute::may_repeat(name);
-    let is_new = |name: &&str| !looked_at.iter().any(|known| known == name) && !is_usual(name);
+    let is_new = |name: &&str| !looked_at.contains(name) && !is_usual(name);
     let unknown = request.names().filter(is_new).map(|name| {
-        let near = nearest(name, looked_at.iter().map(String::as_str).chain(USUAL));
+        let near = nearest(name, looked_at.iter().copied().chain(USUAL));
         let meant = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
         format!("note: no rule looks at {name:?}{meant}")
     });

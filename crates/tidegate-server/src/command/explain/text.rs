@@ -19,7 +19,7 @@ use std::fmt;
 
 use tidegate::{Decision, Limit, Verdict};
 use tidegate_rules::{
-    Admission, Explanation, Match, Mode, OnMissing, OnRepeated, RuleExplained, StaticVerdict,
+    Admission, Explanation, LimitSource, Match, Mode, OnMissing, OnRepeated, RuleExplained, StaticVerdict,
 };
 
 use super::spans::{number, span};
@@ -87,6 +87,10 @@ fn in_short(out: &mut fmt::Formatter<'_>, title: &str, rules: &[&RuleExplained])
 /// It names the binding rule, and the wait or the remaining quota.
 fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -> fmt::Result {
     let Some(rule) = answer.rule() else {
+        if answer.is_unmatched() {
+            let why = if any_applies { "no rule that applies is enforced" } else { "no rule applies" };
+            return write!(out, "denied: {why}, and [rules] has unmatched = \"deny\"");
+        }
         let why = if any_applies { "no rule that applies is enforced" } else { "no rule applies" };
         return write!(out, "allowed: {why}");
     };
@@ -157,8 +161,19 @@ fn on_disk(rule: &str, limit: &Limit) -> String {
 /// applies.
 fn conditions(explained: &RuleExplained) -> Vec<String> {
     let mut lines: Vec<_> = explained.conditions.iter().map(matched).collect();
-    let skips =
-        explained.rule.on_missing() == OnMissing::Skip && explained.conditions.iter().all(|one| one.holds);
+    lines.extend(exception(&explained.unless));
+    if let (Some(first), Some(group)) = (&explained.chosen_first, explained.rule.group()) {
+        lines.push(format!("✗ group {group:?}: rule {first:?} was chosen first"));
+        return lines;
+    }
+    if let (Some(first), Some(base)) = (&explained.chosen_first, &explained.candidate_for) {
+        lines.push(format!("✗ rule {first:?} was chosen before {base:?}"));
+        return lines;
+    }
+    let is_excepted = !explained.unless.is_empty() && explained.unless.iter().all(|one| one.holds);
+    let skips = explained.rule.on_missing() == OnMissing::Skip
+        && explained.conditions.iter().all(|one| one.holds)
+        && !is_excepted;
     let missing = explained.key.iter().find(|(_, value)| value.is_none());
     if let (true, Some((part, _))) = (skips, missing) {
         lines.push(format!("✗ {part} is a part of the key and missing, and on_missing is \"skip\""));
@@ -171,15 +186,38 @@ fn conditions(explained: &RuleExplained) -> Vec<String> {
 
 /// Returns one condition with a mark, and with the actual value if it is not met.
 fn matched(explained: &Match) -> String {
-    let mut condition: String = explained.condition.chars().take(MAX_CONDITION).collect();
-    if condition.len() < explained.condition.len() {
-        condition.push('…');
-    }
+    let condition = shortened(&explained.condition);
     match (&explained.value, explained.holds) {
         (_, true) => format!("✓ {condition}"),
         (Some(value), false) => format!("✗ {condition}, but it is {value:?}"),
         (None, false) => format!("✗ {condition}, but it is missing"),
     }
+}
+
+/// Returns the conditions of `unless` with a mark: it is met if one of them is not. `None` if there are none.
+fn exception(unless: &[Match]) -> Option<String> {
+    if unless.is_empty() {
+        return None;
+    }
+    let conditions: Vec<_> = unless.iter().map(|one| shortened(&one.condition)).collect();
+    let conditions = conditions.join(", ");
+    let Some(unmet) = unless.iter().find(|one| !one.holds) else {
+        return Some(format!("✗ unless {conditions}, and it is so"));
+    };
+    let attribute = unmet.condition.split(" = ").next().unwrap_or_default();
+    Some(match &unmet.value {
+        Some(value) => format!("✓ unless {conditions}, but {attribute} is {value:?}"),
+        None => format!("✓ unless {conditions}, but {attribute} is missing"),
+    })
+}
+
+/// Returns a condition of a readable length.
+fn shortened(condition: &str) -> String {
+    let mut short: String = condition.chars().take(MAX_CONDITION).collect();
+    if short.len() < condition.len() {
+        short.push('…');
+    }
+    short
 }
 
 /// Returns the key of the request, and the treatment of parts that are missing or repeated.
@@ -201,13 +239,15 @@ fn key(explained: &RuleExplained) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the end of the current limit, if a schedule changes it.
+/// Returns the source of the current limit, and its end if a schedule changes it.
 ///
 /// Empty for a rule whose limit never changes.
 fn schedule(explained: &RuleExplained) -> String {
     let until = explained.changes_at.map(|date| format!(" until {}", date::written(date)));
     let until = until.unwrap_or_default();
     match &explained.window {
+        _ if explained.limit_from == Some(LimitSource::Override) => ", by an override".to_owned(),
+        _ if explained.limit_from == Some(LimitSource::LimitFor) => ", by limit_for".to_owned(),
         Some(window) => format!("{until}, by the schedule: {window}"),
         None => until,
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tidegate::{WallAlignment, Zone};
-use tidegate_rules::{Policy, UnsupportedPolicy};
+use tidegate_rules::{Policy, Rule, UnsupportedPolicy};
 use tidegate_support::Bytes;
 
 use crate::command::failure::Failure;
@@ -92,10 +92,7 @@ fn warn(zone: &Zone, settings: &Settings, is_first: bool) {
 
 /// Returns true if a rule has states that another process owns.
 fn needs_states(zone: &Zone, policy: &Policy) -> bool {
-    policy.rules().iter().any(|rule| {
-        let scheduled = rule.schedule().map(|then| then.limit);
-        rule.limit().into_iter().chain(scheduled).any(|limit| zone.supports(limit).is_err())
-    })
+    policy.rules().iter().flat_map(Rule::limits).any(|limit| zone.supports(limit).is_err())
 }
 
 /// Returns the message about the process that is waited for.

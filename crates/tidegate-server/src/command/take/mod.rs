@@ -13,17 +13,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use tidegate::Limit;
+use tidegate_rules::parse_limit;
 use tidegate_support::{ceil_ms, duration};
 
 use super::failure::Failure;
 use super::output::print_line;
-use crate::settings::{TOKEN, Token, TokenSource};
+use super::ruled::DENIED;
+use super::server::token;
 use decision::DecisionReply;
 use reply::RespReply;
-
-/// The exit code of a denial.
-const DENIED: u8 = 3;
 
 /// The long help text.
 const ABOUT: &str = "\
@@ -72,7 +70,7 @@ impl Take {
     /// Runs the command. A denial is not an error: it has an exit code of its own.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let take = self.request()?;
-        let token = self.token()?;
+        let token = token::read(self.token_file.clone())?;
         let server = if self.server.is_empty() { DEFAULT_SERVER } else { &self.server };
         let decision = DecisionReply::read(client::ask(server, token.as_deref(), &take)?)?;
         if self.json {
@@ -85,7 +83,7 @@ impl Take {
 
     /// Returns the words of `TG.TAKE`. An invalid limit is rejected here, before the server is called.
     fn request(&self) -> Result<Vec<Vec<u8>>, Failure> {
-        self.limit.parse::<Limit>()?;
+        parse_limit(&self.limit)?;
         let mut words = vec![b"TG.TAKE".to_vec(), self.key.as_bytes().to_vec()];
         let mut add = |name: &str, value: &str| words.extend([name.into(), value.into()]);
         add("LIMIT", &self.limit);
@@ -95,24 +93,5 @@ impl Take {
             add("MAXWAIT", &ceil_ms(duration(text).map_err(wrong)?).to_string());
         }
         Ok(words)
-    }
-
-    /// Returns the token of the server, if there is one.
-    ///
-    /// A file takes precedence over the variable. The token is validated before it is sent.
-    fn token(&self) -> Result<Option<String>, Failure> {
-        let file = self.token_file.clone().filter(|path| !path.as_os_str().is_empty());
-        let (name, source) = match (file, std::env::var_os(TOKEN.variable)) {
-            (Some(path), _) => (path.display().to_string(), TokenSource::File(path)),
-            (None, Some(secret)) => {
-                (TOKEN.variable.to_owned(), TokenSource::Secret(secret.to_string_lossy().into_owned()))
-            }
-            (None, None) => return Ok(None),
-        };
-        let secret = source.read().and_then(|secret| match Token::new(&secret) {
-            Some(_) => Ok(secret),
-            None => Err(Token::why_not(&secret)),
-        });
-        secret.map(Some).map_err(|what| Failure::misused(format!("{name}: {what}")))
     }
 }

@@ -5,6 +5,7 @@
 
 use std::error::Error as _;
 
+use bytes::BytesMut;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use tidegate::StoreError;
@@ -29,7 +30,7 @@ pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// The permits of the request are in the body. They are released if the response cannot be written.
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
-    let admission = engine.rules().admit(&request.into_attributes()).await?;
+    let admission = engine.rules().admit(&request.into_attributes().all_limits()).await?;
     let format = ReplyFormat { of_denial: StatusCode::TOO_MANY_REQUESTS, is_held: false };
     Ok(reply_to(&admission, headers, engine, format))
 }
@@ -51,9 +52,7 @@ pub(super) fn reply_to(
     ReplyFormat { of_denial, is_held }: ReplyFormat,
 ) -> Reply {
     reply::written(|out| {
-        if let Some(binding) = admission.binding() {
-            put_fields_on(out, headers, engine.settings().headers, status(binding));
-        }
+        put_status(out, headers, admission, engine);
         if admission.is_allowed() {
             let permits = Permits::of(admission);
             let mut fields = DecisionFields::from(admission);
@@ -64,7 +63,8 @@ pub(super) fn reply_to(
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let code = match admission.binding() {
             Some(binding) => {
-                fields::put_denial(out, DenialFields { status: of_denial, ..denial(binding, admission) });
+                let denial = DenialFields { status: of_denial, ..denial(binding, admission) };
+                fields::put_denial(out, denial, admission.into());
                 of_denial
             }
             None => {
@@ -74,6 +74,19 @@ pub(super) fn reply_to(
         };
         Reply::new(code, PROBLEM, out.split().freeze())
     })
+}
+
+/// Writes the header fields of all limits that decided, and `Retry-After` of a denial.
+pub(super) fn put_status(
+    out: &mut BytesMut,
+    headers: &mut HeaderMap,
+    admission: &Admission,
+    engine: &Engine,
+) {
+    if let Some(binding) = admission.binding() {
+        let others: Vec<_> = admission.limits().skip(1).map(status).collect();
+        put_fields_on(out, headers, engine.settings().headers, status(binding), &others);
+    }
 }
 
 /// Reports why a request would be allowed or denied.

@@ -81,7 +81,7 @@ pub(super) fn decide(headers: &HeaderMap, query: &[u8], engine: &Engine) -> Resu
     }
     let of_denial = of_denial.unwrap_or(engine.settings().auth.denial_status);
     let policy = engine.gate().pin();
-    let attributes = described.attributes(policy.policy(), &own)?;
+    let attributes = described.attributes(policy.policy(), &own)?.all_limits();
     let asked = match engine.rules().admit_pinned(&policy, &attributes) {
         Some(admission) => Asked::Decided(admission),
         None => Asked::Remote(policy.to_batch(), attributes.into_owned()),

@@ -169,7 +169,7 @@ async fn together(
     let status = match admissions[index].binding() {
         Some(own) => {
             // The body contains the remaining quota of each request; the only header field is `Retry-After`.
-            put_fields_on(out, headers, Dialect::None, status(own));
+            put_fields_on(out, headers, Dialect::None, status(own), &[]);
             fields::begin_denial(out, denial(own, &admissions[index]));
             StatusCode::TOO_MANY_REQUESTS
         }
@@ -284,7 +284,7 @@ impl<'de> Visitor<'de> for List {
             let Some(Object(request)) = list.next_element::<Object<Request<'de>>>()? else {
                 return Ok(requests);
             };
-            requests.kept.push(request.into_attributes());
+            requests.kept.push(request.into_attributes().all_limits());
             requests.count += 1;
         }
         while list.next_element::<IgnoredAny>()?.is_some() {

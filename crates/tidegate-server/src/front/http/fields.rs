@@ -4,18 +4,22 @@
 //!
 //! ```text
 //! {"allowed":true,"limit":20,"remaining":19,"retry_after_ms":null,"reset_after_ms":100,"delay_ms":0,
-//!  "rule":"api","decided_by":"memory"}
+//!  "rule":"api","decided_by":"memory",
+//!  "limits":[{"name":"api","limit":20,"remaining":19,"retry_after_ms":null,"reset_after_ms":100}]}
 //! ```
+//!
+//! `limits` exists in answers of rules only.
 
 use std::fmt::{self, Write as _};
 
 use bytes::BytesMut;
 use hyper::StatusCode;
 use tidegate::{Algorithm, DecidedBy, Decision, Limit, Verdict};
+use tidegate_rules::Admission;
 use tidegate_support::{Problem, ProblemKind, in_ms, put_json, put_number, put_violated};
 
 use super::limits::ADHOC;
-use crate::decision_fields::DecisionFields;
+use crate::decision_fields::{DecisionFields, LimitFields};
 use crate::permit::Permits;
 
 /// Writes the fields of every answer, without the braces around them.
@@ -43,6 +47,28 @@ pub(super) fn put(out: &mut BytesMut, fields: DecisionFields<'_>) {
     out.extend_from_slice(b",\"decided_by\":\"");
     out.extend_from_slice(fields.decided_by.as_str().as_bytes());
     out.extend_from_slice(b"\"");
+    if let Some(admission) = fields.by_rules {
+        put_limits(out, admission);
+    }
+}
+
+/// Writes the limits that decided as the member `limits`, the binding one first; an empty array if none did.
+fn put_limits(out: &mut BytesMut, admission: &Admission) {
+    out.extend_from_slice(b",\"limits\":[");
+    for (nth, limit) in LimitFields::each(admission).enumerate() {
+        out.extend_from_slice(if nth == 0 { b"{\"name\":" } else { b",{\"name\":" });
+        put_json(out, limit.name);
+        out.extend_from_slice(b",\"limit\":");
+        put_number(out, limit.limit);
+        out.extend_from_slice(b",\"remaining\":");
+        put_number(out, limit.remaining);
+        out.extend_from_slice(b",\"retry_after_ms\":");
+        put_or_null(out, limit.retry_after_ms);
+        out.extend_from_slice(b",\"reset_after_ms\":");
+        put_number(out, limit.reset_after_ms);
+        out.extend_from_slice(b"}");
+    }
+    out.extend_from_slice(b"]");
 }
 
 /// Writes a number, or `null`.
@@ -101,9 +127,9 @@ impl DenialFields<'_> {
 ///
 /// The type of the problem is `quota-exceeded`, or `temporary-reduced-capacity` if the store has no room or is
 /// down.
-pub(super) fn put_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
+pub(super) fn put_denial(out: &mut BytesMut, denial: DenialFields<'_>, fields: DecisionFields<'_>) {
     begin_denial(out, denial);
-    put(out, DecisionFields { rule: denial.rule, decided_by: denial.decided_by, ..denial.decision.into() });
+    put(out, fields);
     out.extend_from_slice(b"}");
 }
 
@@ -118,19 +144,20 @@ pub(super) fn begin_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
     out.extend_from_slice(b",");
 }
 
-/// Writes the denial by a rule that always denies, as a problem with the fields of every answer.
+/// Writes a denial without a limit, as a problem with the fields of every answer.
 pub(super) fn put_forbidden(out: &mut BytesMut, fields: DecisionFields<'_>) {
     begin_forbidden(out, fields.rule);
     put(out, fields);
     out.extend_from_slice(b"}");
 }
 
-/// Writes the problem members of such a denial.
+/// Writes the problem members of such a denial. Without a rule it is that of a request to which no rule applies.
 pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
-    let detail = format_args!(
-        "Rule \"{}\" always denies this request; POST /v1/explain with the same attributes reports why.",
-        rule.unwrap_or_default()
-    );
+    let explain = "POST /v1/explain with the same attributes reports why.";
+    let detail = match rule {
+        Some(rule) => format!("Rule \"{rule}\" always denies this request; {explain}"),
+        None => format!("No rule applies to this request, and such requests are denied; {explain}"),
+    };
     Problem { kind: ProblemKind::Plain, status: StatusCode::FORBIDDEN, detail }.put(out);
     out.extend_from_slice(b",");
 }
@@ -213,6 +240,7 @@ mod tests {
                 decided_by: DecidedBy::Memory,
                 status: StatusCode::TOO_MANY_REQUESTS,
             },
+            decision.into(),
         );
         serde_json::from_slice(&out).unwrap()
     }

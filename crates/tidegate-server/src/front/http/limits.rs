@@ -7,6 +7,7 @@ use std::cell::RefCell;
 
 use hyper::header::HeaderValue;
 use tidegate::{Limit, LimitError, PreparedLimit};
+use tidegate_rules::parse_limit;
 use tidegate_support::{RecentCache, policy_value};
 
 use super::problem::Problem;
@@ -47,7 +48,7 @@ pub(super) fn known(engine: &Engine, text: &str) -> Result<KnownLimit, Problem> 
 ///
 /// The column counts characters from 1.
 pub(super) fn parsed(text: &str) -> Result<Limit, Problem> {
-    text.parse().map_err(|error: LimitError| {
+    parse_limit(text).map_err(|error: LimitError| {
         Problem::bad_request(format!("{error} (at character {})", error.column()))
     })
 }

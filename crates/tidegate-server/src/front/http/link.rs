@@ -16,6 +16,7 @@
 //! The socket sees bytes, the service sees requests, and the watch sees time. Only together they know which timeout
 //! applies.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,6 +32,8 @@ const STAGE_BITS: u32 = 3;
 pub(super) struct Link {
     /// The worker that serves the connection.
     pub(super) worker: Arc<WorkerContext>,
+    /// The address of the client, if the system knows it.
+    peer: Option<SocketAddr>,
     /// The requests that the connection may send.
     pub(super) scope: Scope,
     /// The stage in the low bits, and above it the number of stages so far.
@@ -75,6 +78,7 @@ impl Link {
         let has_token = worker.engine.token().is_some();
         Link {
             worker,
+            peer: None,
             scope,
             mark: AtomicU64::new(Stage::Fresh as u64),
             is_late: AtomicBool::new(false),
@@ -83,6 +87,17 @@ impl Link {
             unsent: Mutex::default(),
             has_unsent: AtomicBool::new(false),
         }
+    }
+
+    /// Sets the address of the client.
+    pub(super) fn of_client(mut self, peer: Option<SocketAddr>) -> Link {
+        self.peer = peer;
+        self
+    }
+
+    /// Returns the address of the client.
+    pub(super) fn peer(&self) -> Option<SocketAddr> {
+        self.peer
     }
 
     /// Adds the permits of the next response. They are released if it is not written: the client does not have their

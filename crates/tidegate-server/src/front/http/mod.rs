@@ -52,6 +52,7 @@ mod ready;
 mod reply;
 mod request;
 mod route;
+mod rule_key;
 mod rules;
 mod service;
 mod throttle;
@@ -100,7 +101,7 @@ const MAX_BUFFERED_BYTES: usize = 32 << 10;
 /// A connection for health checks has a timeout as a whole, since it is above the connection limit.
 pub(super) async fn serve(stream: TcpStream, worker: Arc<WorkerContext>, scope: Scope) {
     worker.meter().http_connections.add(1);
-    let link = Arc::new(Link::new(worker, scope));
+    let link = Arc::new(Link::new(worker, scope).of_client(stream.peer_addr().ok()));
     match scope {
         Scope::All => serve_requests(stream, &link).await,
         Scope::Health => {

@@ -1,8 +1,9 @@
-//! Requests of the operator, which change rules or overrides: their preconditions, and their execution.
+//! Requests of the operator, which change rules or overrides: their preconditions, their author, and their execution.
 //!
 //! Such a change requires the token, and states with `If-Match` which version it replaces. Of two operators who
 //! edit the same version, the second gets status 412 and not the last word.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +15,13 @@ use super::reply::Reply;
 use super::route::Route;
 use super::{overrides, put_rules};
 use crate::engine::Engine;
+use crate::overrides::Author;
 use crate::precondition::{Precondition, Tag, Tags, Unmet};
+
+/// The field with the name of the author of a change.
+const BY: HeaderName = HeaderName::from_static("x-tidegate-by");
+/// The maximum length of that name.
+const MAX_AUTHOR_BYTES: usize = 256;
 
 /// Makes the change, if its preconditions are met.
 ///
@@ -23,26 +30,54 @@ use crate::precondition::{Precondition, Tag, Tags, Unmet};
 pub(super) async fn change(
     route: Route,
     body: Bytes,
-    named: Result<Precondition, Problem>,
+    conditions: Result<Conditions, Problem>,
     headers: &mut HeaderMap,
     engine: &Arc<Engine>,
 ) -> Result<Reply, Problem> {
-    let named = named?;
+    let conditions = conditions?;
     match route {
-        Route::PutOverride => overrides::put(&body, &named, headers, engine),
-        Route::DeleteOverride => overrides::delete(&body, &named, engine),
-        _ => put_rules::put(body, named, headers, engine.clone()).await,
+        Route::PutOverride => overrides::put(&body, conditions, headers, engine).await,
+        Route::DeleteOverride => overrides::delete(&body, conditions, engine).await,
+        _ => put_rules::put(body, conditions, headers, engine.clone()).await,
     }
 }
 
-/// Reads the preconditions of a change.
-///
-/// An invalid list of tags is a problem: a typing error must not make a change unconditional.
-pub(super) fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem> {
-    Ok(Precondition {
-        if_match: tags(headers, &header::IF_MATCH)?,
-        if_none_match: tags(headers, &header::IF_NONE_MATCH)?,
-    })
+/// The header fields of a change.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conditions {
+    /// The version that the change replaces.
+    pub(super) named: Precondition,
+    /// The author of the change.
+    pub(super) author: Author,
+}
+
+impl Conditions {
+    /// Reads the preconditions and the author of a change.
+    ///
+    /// An invalid list of tags is a problem: a typing error must not make a change unconditional.
+    pub(super) fn read(headers: &HeaderMap, address: Option<SocketAddr>) -> Result<Conditions, Problem> {
+        let named = Precondition {
+            if_match: tags(headers, &header::IF_MATCH)?,
+            if_none_match: tags(headers, &header::IF_NONE_MATCH)?,
+        };
+        Ok(Conditions { named, author: Author { name: name_of_author(headers)?, address } })
+    }
+}
+
+/// Returns the name of the author, if the request has one: a text of at most [`MAX_AUTHOR_BYTES`] without control
+/// characters.
+fn name_of_author(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let mut fields = headers.get_all(BY).iter();
+    let Some(field) = fields.next() else { return Ok(None) };
+    let name = std::str::from_utf8(field.as_bytes()).ok().map(str::trim);
+    let is_name =
+        |name: &&str| (1..=MAX_AUTHOR_BYTES).contains(&name.len()) && !name.contains(char::is_control);
+    match (name.filter(is_name), fields.next()) {
+        (Some(name), None) => Ok(Some(name.to_owned())),
+        _ => Err(Problem::bad_request(format!(
+            "X-Tidegate-By: is no name; send one field with a text of 1 to {MAX_AUTHOR_BYTES} bytes, as in ana@example.com"
+        ))),
+    }
 }
 
 /// Sets the entity tag of a reply. The reply's form and counts may change while the tag stays, so caches must not store
@@ -151,6 +186,32 @@ mod tests {
         assert_eq!(read(&["*"]).unwrap(), Some(Tags::Any));
         assert_eq!(shown(&["\"a\""]), ["\"a\""]);
         assert_eq!(shown(&["\"a\" ,W/\"b\"", " \"c,d\", \"\""]), ["\"a\"", "W/\"b\"", "\"c,d\"", "\"\""]);
+    }
+
+    #[test]
+    fn the_author_of_a_change_is_a_short_text_that_occurs_once() {
+        let read = |names: &[&[u8]]| {
+            let mut headers = HeaderMap::new();
+            for name in names {
+                headers.append(BY, HeaderValue::from_bytes(name).unwrap());
+            }
+            name_of_author(&headers).ok()
+        };
+        let longest = "x".repeat(MAX_AUTHOR_BYTES);
+        assert_eq!(read(&[]), Some(None));
+        for name in ["ana", "Ana \"the\" Admin <ana@example.com>", "ané", &longest] {
+            assert_eq!(read(&[name.as_bytes()]), Some(Some(name.to_owned())));
+        }
+        for names in [
+            &[&b""[..]][..],
+            &[b" "],
+            &[b"a\tb"],
+            &[b"\xff"],
+            &[b"ana", b"bob"],
+            &[&[b'x'; MAX_AUTHOR_BYTES + 1]],
+        ] {
+            assert_eq!(read(names), None, "{names:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The reply has the differences to the rules before, in the words of the log, and the warnings. The new rules
 //! decide from the next request on, on all workers.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,11 +13,13 @@ use serde_json::json;
 use tidegate_support::MAX_COMPLAINTS;
 use tokio::task::spawn_blocking;
 
-use super::operator::{tag_reply, unmet};
+use super::operator::{Conditions, tag_reply, unmet};
+use super::overrides::not_kept;
 use super::problem::Problem;
 use super::reply::Reply;
 use crate::engine::Engine;
-use crate::precondition::{Precondition, Tag};
+use crate::overrides::AuditRecord;
+use crate::precondition::Tag;
 use crate::rules::{Changes, NotWritten};
 use crate::settings::{ComplaintRecord, SettingsError};
 
@@ -29,14 +32,19 @@ const MAX_ERRORS: usize = MAX_COMPLAINTS;
 /// file on disk was edited. In each case neither the file nor the rules change.
 pub(super) async fn put(
     body: Bytes,
-    named: Precondition,
+    conditions: Conditions,
     headers: &mut HeaderMap,
     engine: Arc<Engine>,
 ) -> Result<Reply, Problem> {
     let tag = Tag::of(&body);
     let written = spawn_blocking(move || {
         let text = std::str::from_utf8(&body).map_err(|error| no_text(&error))?;
-        engine.rules().write(text, engine.settings(), &named).map_err(|error| not_written(error, &engine))
+        let log = |file: &Path| {
+            let (file, date) = (file.display().to_string(), engine.gate().date());
+            engine.audit().append(&AuditRecord::put_rules(file, tag.to_string(), &conditions.author, date))
+        };
+        let written = engine.rules().write(text, engine.settings(), &conditions.named, log);
+        written.map_err(|error| not_written(error, &engine))
     });
     let failed = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the file was not written; try again");
     let Changes { differences, warnings } = written.await.map_err(failed)??;
@@ -67,6 +75,7 @@ fn not_written(error: NotWritten, engine: &Engine) -> Problem {
             );
             Problem::new(StatusCode::CONFLICT, detail)
         }
+        NotWritten::NotLogged(why) => not_kept(&why, engine),
         NotWritten::Io(error) => {
             let file = engine.rules().file().unwrap_or_default();
             let detail = format!(

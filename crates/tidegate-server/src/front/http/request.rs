@@ -53,7 +53,7 @@ impl<'a> Request<'a> {
 ///
 /// At most [`MAX_ATTRIBUTES`] names, and [`MAX_KEY_BYTES`] bytes of names and values together. A name that occurs
 /// twice is an error with a remedy, since JSON parsers disagree about which one counts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Named<'a>(pub(super) Attributes<'a>);
 
 /// Text that is copied only if it contains escapes.

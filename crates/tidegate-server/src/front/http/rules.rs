@@ -46,6 +46,10 @@ struct RuleFields<'a> {
     name: &'a str,
     /// The conditions as in the file, all of which have to be met.
     when: Vec<String>,
+    /// The conditions under which the rule does not apply, if there are any and all are met.
+    unless: Vec<String>,
+    /// The group of which at most one enforced member applies.
+    group: Option<&'a str>,
     /// The names of the key parts; an empty key counts all requests together.
     key: Vec<&'a str>,
     limit: Option<String>,
@@ -172,6 +176,8 @@ impl<'a> RuleFields<'a> {
         RuleFields {
             name: rule.name(),
             when: rule.conditions().iter().map(ToString::to_string).collect(),
+            unless: rule.unless().iter().map(ToString::to_string).collect(),
+            group: rule.group(),
             key: rule.key().collect(),
             limit: limit.map(ToString::to_string),
             mode: if candidate_for.is_some() { "candidate" } else { mode(rule.mode()) },

@@ -17,6 +17,7 @@ use hyper::{Request, StatusCode, Uri};
 use tidegate_support::at_once;
 
 use super::link::Link;
+use super::operator::Conditions;
 use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
@@ -27,7 +28,6 @@ use super::{
 use crate::engine::Engine;
 use crate::front::Scope;
 use crate::permit::Lease;
-use crate::precondition::Precondition;
 
 /// The longest URI, in bytes.
 pub(super) const MAX_URI_BYTES: usize = 2 << 10;
@@ -37,9 +37,6 @@ pub(super) const MAX_FIELDS: usize = 64;
 /// The value of `Connection` in the last response.
 pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
-/// The error of a change on a server without a token: any local process could make it.
-const NO_TOKEN: &str = "this changes what holds for others, and the server has no token to know who may; \
-    start it with TIDEGATE_TOKEN or --token-file";
 /// The error of a foreign `Host`: by DNS rebinding a malicious page could read the responses through a browser.
 const OTHER_HOST: &str = "this server has no token, so it is asked by its address or as localhost only, and Host says \
     something else; use the address, or start the server with TIDEGATE_TOKEN or --token-file";
@@ -73,8 +70,8 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     }
     let asked = asked(&head, body, link).await;
     let named = match &asked {
-        Ok((route, _)) if route.needs_admin() => operator::precondition(&head.headers),
-        _ => Ok(Precondition::default()),
+        Ok((route, _)) if route.needs_admin() => Conditions::read(&head.headers, link.peer()),
+        _ => Ok(Conditions::default()),
     };
     let decided = match &asked {
         Ok((Route::Auth, query)) => Some(auth::decide(&head.headers, query, &link.worker.engine)),
@@ -86,7 +83,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     let replied = match (asked, decided) {
         (_, Some(decided)) => Box::pin(auth::reply(decided, &mut headers, link)).await,
         (Ok((route, body)), _) if route.needs_admin() => {
-            operator::change(route, body, named, &mut headers, &link.worker.engine).await
+            Box::pin(operator::change(route, body, named, &mut headers, &link.worker.engine)).await
         }
         (Ok((route, body)), _) if route.is_awaited(&link.worker.engine) => {
             // Its future is much larger; boxed, it does not enlarge that of replies from memory.
@@ -169,8 +166,8 @@ fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
     let path = head.uri.path();
     let place = Route::of(path).ok_or_else(|| no_such_route(path))?;
     let route = place.by(&head.method).ok_or_else(|| not_taken(place, head))?;
-    if route.needs_admin() && engine.token().is_none() {
-        return Err(Problem::new(StatusCode::FORBIDDEN, NO_TOKEN));
+    if route.needs_admin() {
+        engine.may_change().map_err(|why| Problem::new(StatusCode::FORBIDDEN, why))?;
     }
     if route.is_guarded() && engine.token().is_none() && !host::is_of_this_machine(head) {
         return Err(Problem::new(StatusCode::FORBIDDEN, OTHER_HOST));

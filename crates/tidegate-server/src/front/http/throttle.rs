@@ -38,7 +38,7 @@ pub(super) async fn throttle(
     let (decided, is_allowed) = match Cost::new(quantity) {
         Ok(cost) => {
             let decided = engine.take(key.as_bytes(), &known.limit, Ask::new(cost)).await?;
-            worker.meter().decided(&decided.decision);
+            worker.decided(key.as_bytes(), &decided);
             (decided, decided.decision.is_allowed())
         }
         // Nothing is spent, so there is nothing to deny.

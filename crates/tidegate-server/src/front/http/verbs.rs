@@ -1,7 +1,7 @@
 //! The verbs of a store over HTTP.
 //!
-//! Each verb reads a body, asks the engine, and writes the decision fields. Keys and limits come with the request;
-//! rules are not involved.
+//! Each verb reads a body, asks the engine, and writes the decision fields. Keys and limits come with the request; a
+//! body that names a rule is for the module `rule_key`.
 
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
@@ -14,6 +14,7 @@ use super::json::{self, AdjustBody, PermitBody, ResetBody, TakeBody};
 use super::limits::{self, ADHOC, KnownLimit};
 use super::problem::Problem;
 use super::reply::{self, PROBLEM, Reply};
+use super::rule_key;
 use crate::decision_fields;
 use crate::engine::{Decided, Engine, not_available};
 use crate::permit::{Lease, Permits};
@@ -31,13 +32,13 @@ pub(super) async fn take(
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
     let known = limits::known(&worker.engine, &asked.limit)?;
     let decided = worker.engine.take(key.as_bytes(), &known.limit, ask).await?;
-    worker.meter().decided(&decided.decision);
+    worker.decided(key.as_bytes(), &decided);
     let dialect = worker.engine.settings().headers;
     Ok(reply::written(|out| {
         let Decided { decision, by } = decided;
         // With fail-open nothing is counted, so there is no remaining quota to report; a denial still has its reason.
         if by != DecidedBy::Open || !decision.is_allowed() {
-            put_fields_on(out, headers, dialect, status(&known, &decision));
+            put_fields_on(out, headers, dialect, status(&known, &decision), &[]);
         }
         let limit = known.limit.limit();
         if decision.is_allowed() {
@@ -48,7 +49,8 @@ pub(super) async fn take(
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let cost = ask.cost.get();
         let status = StatusCode::TOO_MANY_REQUESTS;
-        fields::put_denial(out, DenialFields { rule: None, decision, limit, cost, decided_by: by, status });
+        let denial = DenialFields { rule: None, decision, limit, cost, decided_by: by, status };
+        fields::put_denial(out, denial, decided.into());
         Reply::new(status, PROBLEM, out.split().freeze())
     }))
 }
@@ -63,12 +65,15 @@ fn status<'a>(known: &'a KnownLimit, decision: &'a Decision) -> LimitStatus<'a> 
 ///
 /// Replies 200 also for a denial, since nothing was denied yet.
 pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
+    if rule_key::names_a_rule(body) {
+        return rule_key::peek(body, headers, engine).await;
+    }
     let asked: TakeBody<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
     let known = limits::known(engine, &asked.limit)?;
     let decided = engine.peek(&key, &known.limit, asked.ask()).await?;
     Ok(reply::written(|out| {
-        put_fields_on(out, headers, engine.settings().headers, status(&known, &decided.decision));
+        put_fields_on(out, headers, engine.settings().headers, status(&known, &decided.decision), &[]);
         // It is not a denial, so there is no `Retry-After`.
         headers.remove(header::RETRY_AFTER);
         fields::put_object(out, decided.into(), None);
@@ -80,6 +85,9 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
 ///
 /// The decision fields describe an ask of cost 1 after the adjustment.
 pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    if rule_key::names_a_rule(body) {
+        return rule_key::adjust(body, engine).await;
+    }
     let asked: AdjustBody<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
     let known = limits::known(engine, &asked.limit)?;
@@ -98,6 +106,9 @@ pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Proble
 ///
 /// The reply says if there was any state.
 pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    if rule_key::names_a_rule(body) {
+        return rule_key::reset(body, engine).await;
+    }
     let asked: ResetBody<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
     let key = Key::new(json::key(&asked.key)?);
     let reset = match &asked.limit {
@@ -138,6 +149,6 @@ fn permits(body: &[u8]) -> Result<Permits, Problem> {
 }
 
 /// Returns an object of one boolean member.
-fn word(word: &str, is_so: bool) -> Reply {
+pub(super) fn word(word: &str, is_so: bool) -> Reply {
     Reply::json(format!("{{\"{word}\":{is_so}}}"))
 }

@@ -10,7 +10,7 @@ use tidegate::Cost;
 use tidegate_rules::Attributes;
 
 use super::ask::unsigned;
-use super::fields;
+use super::fields::{self, ReplyLimits};
 use super::parse::Words;
 use super::pending::CommandOrder;
 use super::reply::echo;
@@ -18,21 +18,23 @@ use super::session::{Call, CommandResult};
 use crate::attribute::{self, Wrong};
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
-/// `TG.ADMIT [COST n] [MAXWAIT ms] attribute value …`: decides by the rules, and spends if allowed.
+/// `TG.ADMIT [ALL] [COST n] [MAXWAIT ms] attribute value …`: decides by the rules, and spends if allowed.
+///
+/// With `ALL` the reply lists every limit that decided. Without it the gate reports the binding one alone.
 ///
 /// The attributes of a command are read into memory that the thread reuses. A store in memory decides without a
 /// copy of them; for a remote store they are copied.
 pub(super) fn admit(call: &mut Call<'_, '_>) -> CommandResult {
     let mut attributes: Attributes<'_> = mem::take(call.attributes);
-    read(call.words, &mut attributes)?;
+    let limits = read(call.words.from(1), &mut attributes)?;
     // If the reply is ready, the attributes need not outlive this call.
     if let Some(admission) = call.worker.engine.rules().admit_at_once(&attributes) {
-        let permits = fields::admission(&mut call.replies, &admission);
+        let permits = fields::admission(&mut call.replies, &admission, limits);
         call.session.unsent.note(permits, &call.worker.engine);
         *call.attributes = attributes.cleared();
         return Ok(());
     }
-    admit_later(call, attributes.into_owned());
+    admit_later(call, attributes.into_owned(), limits);
     Ok(())
 }
 
@@ -40,22 +42,29 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> CommandResult {
 ///
 /// The attributes are copied, since the input of the connection is reused while the reply is pending.
 #[cold]
-fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
+fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>, limits: ReplyLimits) {
     call.ask(
         CommandOrder::Together,
         |worker| async move { worker.engine.rules().admit(&attributes).await },
-        |replies, admission| fields::admission(replies, &admission),
+        move |replies, admission| fields::admission(replies, &admission, limits),
     );
 }
 
-/// Reads the options and attributes after the name of the command.
+/// Reads options and attributes.
 ///
-/// An attribute whose name is `COST` or `MAXWAIT` can only follow another attribute. Names and values have at most
-/// [`MAX_KEY_BYTES`] bytes together.
-fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> CommandResult {
-    let mut at = 1;
+/// An attribute whose name is `ALL`, `COST` or `MAXWAIT` can only follow another attribute. Names and values have at
+/// most [`MAX_KEY_BYTES`] bytes together.
+pub(super) fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Result<ReplyLimits, String> {
+    let (mut at, mut limits) = (0, ReplyLimits::Binding);
     // Options come first. After the first attribute the same words are names of attributes.
-    while let (Some(option), Some(value)) = (words.get(at), words.get(at + 1)) {
+    while let Some(option) = words.get(at) {
+        if option.eq_ignore_ascii_case(b"ALL") {
+            *attributes = mem::take(attributes).all_limits();
+            limits = ReplyLimits::All;
+            at += 1;
+            continue;
+        }
+        let Some(value) = words.get(at + 1) else { break };
         if option.eq_ignore_ascii_case(b"COST") {
             let units = unsigned(value, "COST takes a whole number")?;
             let cost =
@@ -69,11 +78,16 @@ fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> CommandResult 
         }
         at += 2;
     }
-    let (words, mut bytes) = (words.from(at), 0);
-    if words.len() > 2 * MAX_ATTRIBUTES {
+    put_all(words.from(at), words.len() - at, attributes)?;
+    Ok(limits)
+}
+
+/// Reads attributes from the first `count` words: names and values in turn.
+pub(super) fn put_all<'a>(words: Words<'a>, count: usize, attributes: &mut Attributes<'a>) -> CommandResult {
+    if count > 2 * MAX_ATTRIBUTES {
         return Err(format!("ERR a request has at most {MAX_ATTRIBUTES} attributes"));
     }
-    let mut rest = words.iter();
+    let (mut rest, mut bytes) = (words.iter().take(count), 0);
     while let Some(name) = rest.next() {
         let Some(value) = rest.next() else {
             return Err(format!(

@@ -10,6 +10,7 @@ use super::fields::{adjusted, decided};
 use super::parse::Words;
 use super::pending::{CommandOrder, written};
 use super::reply::{Replies, echo};
+use super::rule_key;
 use super::session::{Call, CommandResult};
 use super::stretch::STRETCH_KEYS;
 use super::takes::Style;
@@ -54,6 +55,9 @@ pub(super) fn take(call: &mut Call<'_, '_>) -> CommandResult {
 ///
 /// The reply has the fields of `TG.TAKE`, without a permit.
 pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
+    if rule_key::names_a_rule(call.words) {
+        return rule_key::peek(call);
+    }
     let asked = only(call)?;
     let limit = limit_of(call, asked.text)?;
     let (key, ask, of) = (asked.key.to_vec(), asked.ask, *limit.limit());
@@ -73,16 +77,15 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
 ///
 /// The reply has the fields of an ask of cost 1 afterwards, and `adjusted`: `whole`, `capped` or `needs-permit`.
 pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
+    if rule_key::names_a_rule(call.words) {
+        return rule_key::adjust(call);
+    }
     let (key, text) = under(call.words.from(1))?;
-    let number = call.words.get(4).unwrap_or_default();
-    let (gives_back, digits) = match number {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
-    };
-    let cost = Cost::new(unsigned(digits, "TG.ADJUST takes a whole number")?).map_err(
-        |_| "ERR adjusting by 0 changes nothing; a positive number charges, a negative one gives back",
-    )?;
-    let adjustment = if gives_back { Adjustment::Refund(cost) } else { Adjustment::Charge(cost) };
+    let number = call.words.get(4).ok_or("ERR the number of units is missing; write key LIMIT text n")?;
+    if let Some(word) = call.words.get(5) {
+        return Err(format!("ERR unexpected '{}'; write key LIMIT text n", echo(word)));
+    }
+    let adjustment = adjustment(number)?;
     let (limit, key) = (limit_of(call, text)?, Key::new(key));
     call.ask(
         CommandOrder::Alone,
@@ -93,6 +96,18 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
         },
     );
     Ok(())
+}
+
+/// Parses the number of units of an adjustment: positive to charge, negative to refund.
+pub(super) fn adjustment(number: &[u8]) -> Result<Adjustment, String> {
+    let (gives_back, digits) = match number {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let cost = Cost::new(unsigned(digits, "TG.ADJUST takes a whole number")?).map_err(
+        |_| "ERR adjusting by 0 changes nothing; a positive number charges, a negative one gives back",
+    )?;
+    Ok(if gives_back { Adjustment::Refund(cost) } else { Adjustment::Charge(cost) })
 }
 
 /// `TG.RELEASE permit` and `TG.RENEW permit`: reply 1 if all of its leases were still valid, else 0.
@@ -116,6 +131,9 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     if call.words.len() == 2 {
         return delete(call);
     }
+    if rule_key::names_a_rule(call.words) {
+        return rule_key::reset(call);
+    }
     let (key, text) = under(call.words.from(1))?;
     if let Some(word) = call.words.get(4) {
         return Err(format!("ERR unexpected '{}'; write key [LIMIT text]", echo(word)));
@@ -130,7 +148,7 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// Writes 1 for true, 0 for false.
-fn integer(replies: &mut Replies<'_>, is_so: bool) -> Option<Permits> {
+pub(super) fn integer(replies: &mut Replies<'_>, is_so: bool) -> Option<Permits> {
     replies.integer(is_so.into());
     None
 }

@@ -9,7 +9,7 @@ use tidegate_support::nearest;
 use super::pending::CommandOrder;
 use super::session::{Call, CommandResult};
 use super::throttle::ThrottleDialect;
-use super::{about, admit, ask, catalogue, greet, several, throttle, transaction};
+use super::{about, admit, ask, catalogue, greet, lists, several, throttle, transaction};
 use crate::permit::Lease;
 
 /// The longest name for which a similar command is searched, in bytes. It is longer than any command's name.
@@ -68,7 +68,7 @@ pub(super) enum Keys {
 }
 
 /// All commands, the most frequent first.
-pub(super) const COMMANDS: [Spec; 25] = [
+pub(super) const COMMANDS: [Spec; 27] = [
     spec(
         Run::Throttle(ThrottleDialect::RedisCell),
         "cl.throttle",
@@ -85,7 +85,7 @@ pub(super) const COMMANDS: [Spec; 25] = [
         Keys::None,
         "Decides by the rules, and spends if allowed",
     )
-    .usage("[COST n] [MAXWAIT ms] attribute value ..."),
+    .usage("[ALL] [COST n] [MAXWAIT ms] attribute value ..."),
     spec(
         Run::Throttle(ThrottleDialect::Throttlecrab),
         "throttle",
@@ -95,10 +95,11 @@ pub(super) const COMMANDS: [Spec; 25] = [
     )
     .usage(throttle::USAGE),
     spec(Run::Here(greet::ping), "ping", -1, Keys::None, "Replies PONG"),
-    spec(Run::Alone(ask::peek), "tg.peek", -4, Keys::First, "Decides like TG.TAKE without spending")
-        .usage("key LIMIT text [COST n] [MAXWAIT ms]"),
-    spec(Run::Alone(ask::adjust), "tg.adjust", 5, Keys::First, "Charges or refunds units afterwards")
-        .usage("key LIMIT text n"),
+    spec(Run::Alone(ask::peek), "tg.peek", -3, Keys::First, "Decides like TG.TAKE without spending").usage(
+        "key LIMIT text [COST n] [MAXWAIT ms], or RULE name [COST n] [MAXWAIT ms] attribute value ...",
+    ),
+    spec(Run::Alone(ask::adjust), "tg.adjust", -4, Keys::First, "Charges or refunds units afterwards")
+        .usage("key LIMIT text n, or RULE name attribute value ... n"),
     spec(
         Run::Together(several::take_all),
         "tg.takeall",
@@ -124,7 +125,11 @@ pub(super) const COMMANDS: [Spec; 25] = [
     )
     .usage("permit"),
     spec(Run::Alone(ask::reset), "tg.reset", -2, Keys::First, "Resets a key under one limit, or under all")
-        .usage("key [LIMIT text]"),
+        .usage("key [LIMIT text], or RULE name attribute value ..."),
+    spec(Run::Connection(lists::top), "tg.top", -1, Keys::None, "Lists the heaviest keys")
+        .usage("[RULE name] [COUNT n] [BY denied|asked]"),
+    spec(Run::Connection(lists::overrides), "tg.overrides", -1, Keys::None, "Lists the overrides in force")
+        .usage("[RULE name]"),
     spec(Run::Alone(ask::delete), "del", -2, Keys::All, "Resets keys under all limits"),
     spec(Run::Here(greet::echo), "echo", 2, Keys::None, "Replies the message"),
     spec(Run::Connection(greet::hello), "hello", -1, Keys::None, "Selects the protocol, and authenticates")

@@ -9,7 +9,7 @@ use tidegate_support::{in_seconds, retry_after};
 
 use super::reply::{Replies, or_none, saturated};
 use super::throttle::ThrottleDialect;
-use crate::decision_fields::DecisionFields;
+use crate::decision_fields::{DecisionFields, LimitFields};
 use crate::engine::Decided;
 use crate::permit::Permits;
 
@@ -69,25 +69,67 @@ pub(super) fn decided(
     with_permit(replies, (*decided).into(), Permits::of_key(key, limit, decided))
 }
 
-/// Writes all fields of the rules' decision, and the permit if there is one. Returns the permits that the reply
-/// contains.
-pub(super) fn admission(replies: &mut Replies<'_>, admission: &Admission) -> Option<Permits> {
-    with_permit(replies, admission.into(), Permits::of(admission))
+/// The limits that the reply of `TG.ADMIT` contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplyLimits {
+    /// The binding one, by the fields of every decision.
+    Binding,
+    /// Every limit that decided, in one more field.
+    All,
 }
 
-/// Writes all fields, and the permit if there is one.
+/// Writes all fields of the rules' decision, and the permit if there is one. Returns the permits that the reply
+/// contains.
+pub(super) fn admission(
+    replies: &mut Replies<'_>,
+    admission: &Admission,
+    limits: ReplyLimits,
+) -> Option<Permits> {
+    let listed = match limits {
+        ReplyLimits::Binding => None,
+        ReplyLimits::All => Some(admission),
+    };
+    let decision = DecisionFields { by_rules: listed, ..admission.into() };
+    with_permit(replies, decision, Permits::of(admission))
+}
+
+/// Writes all fields, the limits of rules if they are listed, and the permit if there is one.
 fn with_permit(
     replies: &mut Replies<'_>,
     decision: DecisionFields<'_>,
     permit: Option<Permits>,
 ) -> Option<Permits> {
-    replies.map(FIELDS + usize::from(permit.is_some()));
+    replies.map(FIELDS + usize::from(decision.by_rules.is_some()) + usize::from(permit.is_some()));
     fields(replies, decision);
+    if let Some(admission) = decision.by_rules {
+        put_limits(replies, admission);
+    }
     if let Some(permit) = &permit {
         replies.bulk(b"permit");
         replies.bulk(permit.to_string().as_bytes());
     }
     permit
+}
+
+/// Writes the limits that decided as an array of maps, the binding one first.
+#[cold]
+fn put_limits(replies: &mut Replies<'_>, admission: &Admission) {
+    let each = LimitFields::each(admission);
+    replies.bulk(b"limits");
+    replies.array(each.len());
+    for limit in each {
+        replies.map(5);
+        replies.bulk(b"name");
+        replies.bulk(limit.name.as_bytes());
+        replies.bulk(b"limit");
+        replies.integer(saturated(limit.limit));
+        replies.bulk(b"remaining");
+        replies.integer(saturated(limit.remaining));
+        replies.bulk(b"retry_after");
+        replies.integer_or_none(limit.retry_after_ms);
+        replies.bulk(b"reset_after");
+        replies.integer(saturated(limit.reset_after_ms));
+    }
 }
 
 /// Writes all fields of the remaining quota, and the result of the adjustment.

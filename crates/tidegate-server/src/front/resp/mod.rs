@@ -14,9 +14,11 @@
 //! TG.PEEK     key LIMIT text [COST n] [MAXWAIT ms]         the same without spending
 //! TG.TAKEALL  n key LIMIT text [COST c] ...                several limits, all or none
 //! TG.ADJUST   key LIMIT text n                             charges or refunds afterwards
-//! TG.ADMIT    [COST n] [MAXWAIT ms] attribute value ...    by the rules
+//! TG.ADMIT    [ALL] [COST n] [MAXWAIT ms] attribute value ...    by the rules
 //! TG.RELEASE  permit        TG.RENEW permit                permits of a concurrency limit
 //! TG.RESET    key [LIMIT text]        DEL key ...          removes state
+//! TG.PEEK, TG.ADJUST, TG.RESET  RULE name attribute value  one key of a rule
+//! TG.TOP      TG.OVERRIDES                                 the heaviest keys, the overrides in force
 //! ```
 //!
 //! The other commands are those that stock clients send: `AUTH`, `HELLO`, `PING`, `CLIENT`, `MULTI` and so on.
@@ -31,9 +33,11 @@ mod fields;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod greet;
+mod lists;
 mod parse;
 mod pending;
 mod reply;
+mod rule_key;
 mod session;
 mod several;
 mod stretch;

@@ -12,6 +12,7 @@ use super::reply::{Replies, UNDECIDED, echo};
 use super::session::{Call, CommandResult};
 use crate::engine::{Decided, TakeRequest};
 use crate::meter::Meter;
+use crate::worker::WorkerContext;
 
 /// The maximum number of limits of one command. A map locks the shards of all of their keys at once.
 pub(super) const MAX_TOGETHER: usize = 64;
@@ -20,6 +21,7 @@ pub(super) const MAX_TOGETHER: usize = 64;
 /// limits, since its reply has no permits.
 pub(super) fn take_all(call: &mut Call<'_, '_>) -> CommandResult {
     let asks = read(call)?;
+    let keys: Vec<_> = asks.iter().map(|asked| asked.key.to_vec()).collect();
     let mut prepare = |asked: &ask::ParsedAsk<'_>| {
         let limit = call.takes.limit_of_text(asked.text, &call.worker.engine)?.clone();
         Ok(TakeRequest { key: Key::new(asked.key), limit, ask: asked.ask })
@@ -34,6 +36,7 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> CommandResult {
         |worker| async move { worker.engine.take_all(&asks).await },
         move |replies, decisions| {
             tell(replies, &decisions, worker.meter());
+            count(&keys, &decisions, &worker);
             None
         },
     );
@@ -51,6 +54,17 @@ fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
             binding(replies, decided.into(), index);
         }
         None => replies.error(UNDECIDED),
+    }
+}
+
+/// Counts the keys of a request: all of them if it was allowed, else those that denied it.
+fn count(keys: &[Vec<u8>], decisions: &Decisions, worker: &WorkerContext) {
+    for (at, key) in keys.iter().enumerate() {
+        let decided = Decided::at(at, decisions);
+        let is_counted = |decided: &Decided| decisions.is_allowed() || !decided.decision.is_allowed();
+        if let Some(decided) = decided.filter(is_counted) {
+            worker.count_key(key, &decided);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::{Algorithm, Ask, DynamicAsk, Limit, LimitBuilder, PreparedLimit};
+use tidegate_rules::parse_limit;
 use tidegate_support::RecentCache;
 
 use super::fields::{decided, throttled};
@@ -196,13 +197,13 @@ impl Takes {
         if self.pending.is_empty() {
             return;
         }
-        let (limits, meter) = (&self.limits, worker.meter());
+        let limits = &self.limits;
         let key = |take: &Pending| &input[take.key.clone()];
         let asks = self.pending.iter().map(|take| DynamicAsk::new(key(take), &limits[take.limit], take.ask));
         let mut rest = self.pending.iter();
         let is_decided = worker.engine.take_each(asks, |decided| {
             if let Some(take) = rest.next() {
-                meter.decided(&decided.decision);
+                worker.decided(key(take), &decided);
                 let permits = take.style.write(replies, &decided, limits[take.limit].limit(), key(take));
                 session.unsent.note(permits, &worker.engine);
             }
@@ -216,7 +217,7 @@ impl Takes {
                 session.answer_when_known(replies, CommandOrder::Together, async move {
                     let decided = worker.engine.take(&key, &limit, ask).await;
                     PendingReply::new(decided, protocol, &worker.engine, |replies, decided| {
-                        worker.meter().decided(&decided.decision);
+                        worker.decided(&key, &decided);
                         style.write(replies, &decided, limit.limit(), &key)
                     })
                 });
@@ -243,5 +244,5 @@ fn throttle_limit([burst, count, period]: ThrottleNumbers) -> Result<Limit, Stri
 /// Parses a limit.
 fn limit_of(text: &[u8]) -> Result<Limit, String> {
     let text = std::str::from_utf8(text).map_err(|_| format!("ERR the limit is no text: {}", echo(text)))?;
-    text.parse().map_err(|error| format!("ERR {error}"))
+    parse_limit(text).map_err(|error| format!("ERR {error}"))
 }

@@ -197,6 +197,27 @@ fn a_writer_that_pauses_after_a_rule_disables_no_rule() {
 }
 
 #[test]
+fn an_attribute_that_no_rule_uses_is_named_once() {
+    let folder = Folder::new();
+    folder.put(FILE, "[[rule]]\nname = 'site'\nkey = ['usr']\nlimit = '9/h'\n");
+    let watching = Watching::start(folder);
+    for _ in 0..3 {
+        let reply = ask(watching.server.resp(), "TG.ADMIT user ana tenant x path /\r\nQUIT\r\n");
+        assert!(reply.contains("\r\nallowed\r\n:1\r\n"), "{reply}");
+        watching.look(1);
+    }
+    assert_eq!(
+        watching.reports(),
+        [
+            "rules: requests have the attribute \"tenant\", which no rule uses; if that is intended, declare it: [attributes] \
+             names = [\"tenant\"]",
+            "rules: requests have the attribute \"user\", which no rule uses; did you mean \"usr\"?",
+        ]
+    );
+    watching.server.stop();
+}
+
+#[test]
 fn a_rule_that_changes_too_often_for_its_counts_is_named() {
     let folder = Folder::new();
     folder.put(FILE, rule("often", "10/d"));

@@ -9,7 +9,7 @@ use crate::precondition::{Precondition, Tag, Tags, Unmet};
 /// Writes as an operator does who has read the text in force.
 fn write(read: &Read, text: &str) -> Result<Changes, NotWritten> {
     let tag = read.rules.tag().expect("rules of a file have a tag");
-    read.rules.write(text, &read.settings, &named(tag))
+    read.rules.write(text, &read.settings, &named(tag), |_| Ok(()))
 }
 
 fn named(tag: Tag) -> Precondition {
@@ -62,7 +62,9 @@ fn a_text_that_no_machine_has_the_memory_for_is_not_written_and_not_in_force() {
 fn a_text_that_is_written_mends_the_file() {
     let read = Read::from(&rule("once", "1/d"));
     read.becomes("wrong");
-    assert!(read.rules.write(&rule("once", "1/d"), &read.settings, &Precondition::anything()).is_ok());
+    assert!(
+        read.rules.write(&rule("once", "1/d"), &read.settings, &Precondition::anything(), |_| Ok(())).is_ok()
+    );
     assert_eq!(on_disk(&read), rule("once", "1/d"));
     assert_eq!(read.status().wrong, None);
 }
@@ -126,13 +128,13 @@ fn a_link_that_was_planted_beside_it_is_not_followed() {
 fn a_text_that_was_not_seen_is_not_replaced_unless_it_is_the_same() {
     let (first, second) = (rule("once", "1/d"), rule("once", "2/d"));
     let read = Read::from(&first);
-    let unnamed = |text: &str| read.rules.write(text, &read.settings, &Precondition::default());
+    let unnamed = |text: &str| read.rules.write(text, &read.settings, &Precondition::default(), |_| Ok(()));
     assert!(matches!(unnamed(&second), Err(NotWritten::Unmet(Unmet::NotNamed))));
     assert!(unnamed(&first).is_ok(), "nothing is lost");
 
     let seen = read.rules.tag().expect("rules of a file have a tag");
     assert_eq!(read.becomes(&second), Reloaded::Replaced);
-    let stale = read.rules.write(&rule("once", "3/d"), &read.settings, &named(seen));
+    let stale = read.rules.write(&rule("once", "3/d"), &read.settings, &named(seen), |_| Ok(()));
     assert!(matches!(stale, Err(NotWritten::Unmet(Unmet::Changed))), "the file was read again since");
     assert_eq!((on_disk(&read), read.rules.text()), (second.clone(), Some(second)));
     assert_eq!(read.becomes(&first), Reloaded::Replaced);
@@ -143,7 +145,10 @@ fn a_text_that_was_not_seen_is_not_replaced_unless_it_is_the_same() {
 fn without_a_file_nothing_is_written() {
     let mut settings = Settings::default();
     let rules = Rules::new(&mut settings, Zone::new(1 << 16)).expect("there is memory");
-    assert!(matches!(rules.write("# none", &settings, &Precondition::anything()), Err(NotWritten::NoFile)));
+    assert!(matches!(
+        rules.write("# none", &settings, &Precondition::anything(), |_| Ok(())),
+        Err(NotWritten::NoFile)
+    ));
 }
 
 #[test]
@@ -155,7 +160,11 @@ fn a_file_that_was_edited_since_is_overwritten_only_with_if_match_any() {
         assert!(matches!(write(&read, &rule("once", "2/d")), Err(NotWritten::Changed)));
         assert_eq!(fs::read(read.folder.path(FILE)).unwrap(), theirs);
         assert_eq!((read.rules.text(), read.status()), (Some(rule("once", "1/d")), Status::default()));
-        assert!(read.rules.write(&rule("once", "2/d"), &read.settings, &Precondition::anything()).is_ok());
+        assert!(
+            read.rules
+                .write(&rule("once", "2/d"), &read.settings, &Precondition::anything(), |_| Ok(()))
+                .is_ok()
+        );
         assert_eq!(on_disk(&read), rule("once", "2/d"));
     }
 }

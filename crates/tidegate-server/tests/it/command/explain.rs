@@ -262,3 +262,54 @@ fn a_file_that_is_too_long_is_not_read() {
         "{ended:?}"
     );
 }
+
+const PLANS: &str = r#"
+[rules]
+unmatched = "deny"
+
+[[rule]]
+name = "vip"
+group = "plan"
+when = { plan = "vip" }
+key = ["user"]
+limit = "100/m"
+
+[[rule]]
+name = "vip-next"
+candidate_for = "default"
+limit = "20/m"
+
+[[rule]]
+name = "default"
+group = "plan"
+unless = { path = "/healthz", method = "GET" }
+key = ["user"]
+limit = "10/m"
+"#;
+
+/// Returns the explanation under groups.
+fn plans(name: &str, arguments: &[&str]) -> String {
+    let ended = Call::from(name).file("tidegate.toml", PLANS).run(&[&["explain"], arguments].concat());
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    ended.out
+}
+
+#[test]
+fn the_member_that_was_chosen_is_named_where_the_others_are_not() {
+    let text = plans("explain_group", &["user=ana", "plan=vip", "path=/x"]);
+    assert_eq!(text.lines().next(), Some("allowed: 99 of 100 left under rule \"vip\""));
+    let others = text.split("does not apply:").nth(1).expect("there are others");
+    assert!(others.contains("✗ group \"plan\": rule \"vip\" was chosen first"), "{text}");
+    assert!(others.contains("✗ rule \"vip\" was chosen before \"default\""), "{text}");
+    let text = plans("explain_group_default", &["user=ana", "plan=free", "path=/healthz"]);
+    assert_eq!(text.lines().next(), Some("allowed: 9 of 10 left under rule \"default\""));
+    let exception = "✓ unless method = \"GET\", path = \"/healthz\", but method is missing";
+    assert!(of_rule(&text, "default").contains(exception), "{text}");
+}
+
+#[test]
+fn an_excepted_request_that_no_rule_is_left_for_is_denied_and_the_exception_is_named() {
+    let text = plans("explain_unmatched", &["user=ana", "path=/healthz", "method=GET"]);
+    assert_eq!(text.lines().next(), Some("denied: no rule applies, and [rules] has unmatched = \"deny\""));
+    assert!(text.contains("✗ unless method = \"GET\", path = \"/healthz\", and it is so"), "{text}");
+}

@@ -11,5 +11,6 @@ mod scripts;
 mod serve;
 mod settings;
 mod store_files;
+mod support;
 mod take;
 mod zone_file;

@@ -2,7 +2,20 @@
 
 use super::call::Call;
 
-const COMMANDS: [&str; 7] = ["serve", "take", "init", "check", "explain", "completions", "man"];
+const COMMANDS: [&str; 12] = [
+    "serve",
+    "take",
+    "admit",
+    "peek",
+    "reset",
+    "override",
+    "top",
+    "init",
+    "check",
+    "explain",
+    "completions",
+    "man",
+];
 
 fn printed(arguments: &[&str]) -> String {
     let ended = Call::from(&arguments.join("_")).run(arguments);

@@ -70,7 +70,7 @@ fn permit_id(permit: &str) -> PermitId {
     PermitId::from_number(u64::from_str_radix(number, 16).expect("in hexadecimal")).expect("not zero")
 }
 
-fn adjusted(word: &str) -> Adjusted {
+pub(super) fn adjusted(word: &str) -> Adjusted {
     match word {
         "whole" => Adjusted::Whole,
         "capped" => Adjusted::Capped,
@@ -114,7 +114,7 @@ fn transaction(client: &mut resp::Client, takes: &[Take<'_>], limit: &Limit) -> 
     }
 }
 
-fn resp_answer(reply: &Value) -> (Answer, Option<String>) {
+pub(super) fn resp_answer(reply: &Value) -> (Answer, Option<String>) {
     let none_or = |name: &str| u64::try_from(reply.number(name)).ok();
     let permit = reply.field("permit").map(|_| reply.text("permit"));
     let whole = |name: &str| u64::try_from(reply.number(name)).expect("not negative");

@@ -16,7 +16,7 @@ use tidegate::{Limit, Ticks};
 use arm::OverWire;
 use front::{FrontClient, Http, Resp2, Resp3};
 use lock_step::LockStep;
-use rules::UnderRule;
+use rules::{RuleOverHttp, RuleOverResp, UnderRule};
 
 /// The number of histories of each kind over each front, unless the environment sets another.
 const HISTORIES: u64 = 20;
@@ -94,10 +94,24 @@ fn every_recorded_trace_is_played_as_written_in_transactions() {
 #[test]
 fn every_recorded_trace_is_played_as_written_in_batches_under_a_rule() {
     for tick in [Ticks::ZERO, conformance::ticks(1)] {
-        let mut arm = UnderRule::new(Limit::per_second(1));
+        let mut arm = UnderRule::<RuleOverHttp>::new(Limit::per_second(1));
         let all = trace::play_recorded_in_batches(&mut arm, &rules::UNKNOWN, &CANNOT, tick);
         assert!(all.steps > 200 && all.calls > 100 && all.largest >= 30, "only {all:?}");
     }
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_under_a_rule_over_http() {
+    let mut arm = UnderRule::<RuleOverHttp>::new(Limit::per_second(1));
+    let steps = trace::play_recorded(&mut arm, &rules::UNKNOWN, &CANNOT);
+    assert!(steps > 300, "only {steps} steps were played");
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_under_a_rule_over_resp() {
+    let mut arm = UnderRule::<RuleOverResp>::new(Limit::per_second(1));
+    let steps = trace::play_recorded(&mut arm, &rules::UNKNOWN, &CANNOT);
+    assert!(steps > 300, "only {steps} steps were played");
 }
 
 #[test]

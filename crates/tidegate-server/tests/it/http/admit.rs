@@ -39,7 +39,7 @@ fn an_answer_has_the_fields_of_a_take_and_names_the_rule() {
     let running = Running::under(RULES);
     let body = r#"{"attributes":{"ip":"192.0.2.7","path":"/","user":"ana","header.x-plan":"free"}}"#;
     let answer = Talk::to(&running).post("/v1/admit", body);
-    let expected = r#"{"allowed":true,"limit":15,"remaining":14,"retry_after_ms":null,"reset_after_ms":2000,"delay_ms":0,"rule":"site","decided_by":"memory"}"#;
+    let expected = r#"{"allowed":true,"limit":15,"remaining":14,"retry_after_ms":null,"reset_after_ms":2000,"delay_ms":0,"rule":"site","decided_by":"memory","limits":[{"name":"site","limit":15,"remaining":14,"retry_after_ms":null,"reset_after_ms":2000}]}"#;
     assert_eq!((answer.status, &*answer.body), (200, expected));
     assert_eq!(answer.field("ratelimit-policy"), Some("\"site\";q=15;w=30"));
     assert_eq!(answer.field("ratelimit"), Some("\"site\";r=14;t=2"));
@@ -66,12 +66,16 @@ fn a_denial_names_its_rule_and_the_time_to_retry() {
             "violated-policies": ["api"],
             "allowed": false, "limit": 1, "remaining": 0, "retry_after_ms": 2100, "reset_after_ms": 2100,
             "delay_ms": null, "rule": "api", "decided_by": "memory",
+            "limits": [
+                {"name": "api", "limit": 1, "remaining": 0, "retry_after_ms": 2100, "reset_after_ms": 2100},
+                {"name": "site", "limit": 15, "remaining": 14, "retry_after_ms": null, "reset_after_ms": 1600},
+            ],
         })
     );
     assert_eq!(refused.field("content-type"), Some("application/problem+json"));
     assert_eq!((refused.field("retry-after"), refused.field("cache-control")), (Some("3"), Some("no-store")));
-    assert_eq!(refused.field("ratelimit-policy"), Some("\"api\";q=1;w=3"));
-    assert_eq!(refused.field("ratelimit"), Some("\"api\";r=0;t=3"));
+    assert_eq!(refused.field("ratelimit-policy"), Some("\"api\";q=1;w=3, \"site\";q=15;w=30"));
+    assert_eq!(refused.field("ratelimit"), Some("\"api\";r=0;t=3, \"site\";r=14;t=2"));
 
     running.clock.advance(2099 * MILLISECOND);
     assert_eq!(ask(&mut talk, &ana).status, 429);
@@ -92,7 +96,7 @@ fn a_request_denied_by_one_rule_spends_nothing_under_the_others() {
 #[test]
 fn unmatched_and_always_allowed_requests_pass_without_numbers() {
     let (_running, mut talk) = Running::under(RULES).with_http();
-    let free = r#"{"allowed":true,"limit":null,"remaining":null,"retry_after_ms":null,"reset_after_ms":null,"delay_ms":0,"rule":null,"decided_by":"memory"}"#;
+    let free = r#"{"allowed":true,"limit":null,"remaining":null,"retry_after_ms":null,"reset_after_ms":null,"delay_ms":0,"rule":null,"decided_by":"memory","limits":[]}"#;
     for (attributes, body) in [
         (json!({}), free.to_owned()),
         (json!({"user": "ana"}), free.to_owned()),
@@ -119,7 +123,7 @@ fn a_rule_that_always_denies_replies_403_without_retry_after() {
             "type": "about:blank", "title": "Forbidden", "status": 403,
             "detail": "Rule \"robots\" always denies this request; POST /v1/explain with the same attributes reports why.",
             "allowed": false, "limit": null, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
-            "delay_ms": null, "rule": "robots", "decided_by": "memory",
+            "delay_ms": null, "rule": "robots", "decided_by": "memory", "limits": [],
         })
     );
     assert_eq!(refused.field("content-type"), Some("application/problem+json"));
@@ -196,7 +200,7 @@ fn a_permit_under_rules_is_released_and_renewed_like_any_other() {
     let first = ask(&mut talk, &json!({"user": "ana"}));
     assert_eq!(
         first.field("ratelimit-policy"),
-        Some("\"uploads\";q=1;qu=\"concurrent-requests\";w=30"),
+        Some("\"uploads\";q=1;qu=\"concurrent-requests\";w=30, \"all\";q=2;qu=\"concurrent-requests\";w=30"),
         "{first:?}"
     );
     let permit = first.json()["permit"].as_str().expect("a permit").to_owned();
@@ -270,4 +274,23 @@ fn a_store_full_of_live_keys_is_a_denial_on_both_fronts_and_never_an_error() {
     body["all"] = true.into();
     let all = talk.post("/v1/admit/batch", &body.to_string());
     assert_eq!((all.status, all.field("retry-after")), (429, Some("1")));
+}
+
+#[test]
+fn every_limit_that_decided_is_listed_in_the_body_and_in_both_fields() {
+    let (_running, mut talk) = Running::under(RULES).with_http();
+    let ana = json!({"path": "/api/x", "user": "ana", "ip": "192.0.2.7"});
+    let allowed = ask(&mut talk, &ana);
+    let [api, site] = [
+        json!({"name": "api", "limit": 1, "remaining": 0, "retry_after_ms": null, "reset_after_ms": 2500}),
+        json!({"name": "site", "limit": 15, "remaining": 14, "retry_after_ms": null, "reset_after_ms": 2000}),
+    ];
+    assert_eq!(allowed.json()["limits"], json!([api, site]));
+    assert_eq!(allowed.field("ratelimit"), Some("\"api\";r=0;t=3, \"site\";r=14;t=2"));
+    assert_eq!(allowed.field("ratelimit-policy"), Some("\"api\";q=1;w=3, \"site\";q=15;w=30"));
+    let only = ask(&mut talk, &json!({"path": "/", "ip": "192.0.2.8"}));
+    assert_eq!(only.json()["limits"], json!([site]));
+    assert_eq!(only.field("ratelimit"), Some("\"site\";r=14;t=2"));
+    let take = talk.post("/v1/take", r#"{"key":"ana","limit":"1/s"}"#);
+    assert!(take.json().get("limits").is_none(), "its own fields are those of the one limit");
 }

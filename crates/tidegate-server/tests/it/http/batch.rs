@@ -54,7 +54,7 @@ fn each_request_is_answered_by_itself_and_in_order() {
     let (_running, mut talk) = Running::under(RULES).with_http();
     let one = r#"{"requests":[{"attributes":{"user":"ana"}}]}"#;
     let answer = talk.post("/v1/admit/batch", one);
-    let expected = r#"{"allowed":true,"answers":[{"allowed":true,"limit":2,"remaining":1,"retry_after_ms":null,"reset_after_ms":30000,"delay_ms":0,"rule":"api","decided_by":"memory"}]}"#;
+    let expected = r#"{"allowed":true,"answers":[{"allowed":true,"limit":2,"remaining":1,"retry_after_ms":null,"reset_after_ms":30000,"delay_ms":0,"rule":"api","decided_by":"memory","limits":[{"name":"api","limit":2,"remaining":1,"retry_after_ms":null,"reset_after_ms":30000}]}]}"#;
     assert_eq!((answer.status, &*answer.body), (200, expected));
 
     let answer = ask(&mut talk, &["ana", "ana", "robot", "bob"].map(of), false);
@@ -81,6 +81,9 @@ fn all_are_allowed_or_nothing_is_spent() {
     assert_eq!(members(&answer, "allowed"), [json!(false), json!(false), json!(false)]);
     assert_eq!(members(&answer, "delay_ms"), [Value::Null, Value::Null, Value::Null]);
     assert_eq!(members(&answer, "retry_after_ms"), [json!(30_000), json!(30_000), json!(0)]);
+    let eve =
+        json!([{"name": "api", "limit": 2, "remaining": 2, "retry_after_ms": null, "reset_after_ms": 0}]);
+    assert_eq!(members(&answer, "limits")[2], eve, "the limit itself denies her nothing");
 
     // Nothing was spent: the remaining quota is unchanged.
     assert_eq!(members(&ask(&mut talk, &["ana", "eve"].map(of), true), "remaining"), [json!(0), json!(1)]);

@@ -73,8 +73,8 @@ fn every_rule_is_explained_with_its_part_in_the_decision() {
         json!({
             "name": "office", "applies": false,
             "when": [{"condition": "ip = \"10.0.0.0/8\"", "value": "192.0.2.7", "holds": false}],
-            "mode": "enforce", "decision": "allow", "key": {}, "repeated": [], "limit": null, "window": null, "changes_at": null,
-            "overridden": false, "cost": 1, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
+            "unless": [], "group": null, "chosen_first": null, "mode": "enforce", "decision": "allow", "key": {}, "repeated": [], "limit": null, "window": null, "changes_at": null,
+            "limit_from": null, "overridden": false, "cost": 1, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
             "allowed": null, "candidate_for": null, "worst_case": null,
         })
     );
@@ -88,8 +88,8 @@ fn every_rule_is_explained_with_its_part_in_the_decision() {
         json!({
             "name": "login", "applies": true,
             "when": [{"condition": "path = \"/login\"", "value": "/login", "holds": true}],
-            "mode": "enforce", "decision": null, "key": {"ip": "192.0.2.7", "user": null}, "repeated": [], "limit": "2/m",
-            "window": null, "changes_at": null, "overridden": false, "cost": 2, "remaining": 2,
+            "unless": [], "group": null, "chosen_first": null, "mode": "enforce", "decision": null,
+            "key": {"ip": "192.0.2.7", "user": null}, "repeated": [], "limit": "2/m", "window": null, "changes_at": null, "limit_from": "limit", "overridden": false, "cost": 2, "remaining": 2,
             "retry_after_ms": null, "reset_after_ms": 0, "allowed": true, "candidate_for": null, "worst_case": null,
         })
     );
@@ -128,7 +128,7 @@ fn a_rule_with_a_fixed_decision_is_named() {
     );
     let bare = Running::start();
     let explained = explain(&mut Talk::to(&bare), &json!({}));
-    assert_eq!(explained, json!({"allowed": true, "rule": null, "rules": []}));
+    assert_eq!(explained, json!({"allowed": true, "rule": null, "unmatched": true, "rules": []}));
 }
 
 #[test]

@@ -104,9 +104,12 @@ fn another_limit_holds_for_one_key() {
     let mut stored = put.json();
     ends_with_a_date(&mut stored);
     assert_eq!(stored.as_object_mut().expect("an object").remove("warnings"), Some(json!([])));
+    let at = stored["at"].take();
+    assert!(at.as_str().is_some_and(|at| at.ends_with('Z')), "{at}");
     let etag = put.field("etag").expect("a tag");
     let expected = json!({
-        "rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "100/h", "decision": null, "until": null, "etag": etag,
+        "rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "100/h", "decision": null, "until": null,
+        "by": "127.0.0.1", "at": null, "in_effect": true, "etag": etag,
     });
     assert_eq!(stored, expected);
 
@@ -115,6 +118,7 @@ fn another_limit_holds_for_one_key() {
     assert_eq!(keeper.admit(&json!({"ip": "192.0.2.8"})).json()["limit"], 2);
     let mut listed = keeper.list();
     ends_with_a_date(&mut listed[0]);
+    assert_eq!(listed[0]["at"].take(), at);
     assert_eq!(listed, json!([expected]));
 
     assert_eq!(keeper.delete(&json!({"rule": "api", "key": ana})).body, r#"{"removed":true}"#);
@@ -170,13 +174,60 @@ fn an_end_is_to_come_and_not_too_far_away() {
         (json!(now + 366 * 24 * 3600 + 60), "is more than 366 days ahead"),
         (json!(u64::MAX), "is more than 366 days ahead"),
         (json!("1999-12-31T23:59:59Z"), "until 1999-12-31T23:59:59Z: is over"),
-        (json!("tomorrow"), "expected a date such as \"2026-11-15T12:00:00Z\", or whole seconds since 1970"),
+        (
+            json!("tomorrow"),
+            "expected a date such as \"2026-11-15T12:00:00Z\", whole seconds since 1970, or \"never\"",
+        ),
         (json!("2026-11-15T12:00:00"), "expected a date such as"),
         (json!(1.5), "floating point `1.5`, expected a date"),
     ] {
         let answer = keeper.put(&body(until.clone()));
         answer.is_problem_of(&until, 400, said);
     }
+}
+
+#[test]
+fn an_override_without_an_end_says_so_and_is_listed_last() {
+    let mut keeper = Keeper::new();
+    let put = |keeper: &mut Keeper, ip: &str, until: Value| {
+        keeper.put(&json!({"rule": "api", "key": {"ip": ip}, "decision": "deny", "until": until}))
+    };
+    let never = put(&mut keeper, "192.0.2.7", json!("never"));
+    assert_eq!((never.status, &never.json()["until"]), (200, &Value::Null));
+    let (status, body) = {
+        let again = put(&mut keeper, "192.0.2.7", json!("never"));
+        (again.status, again.json())
+    };
+    assert_eq!((status, &body["at"], &body["etag"]), (200, &never.json()["at"], &never.json()["etag"]));
+    let soon = json!({"rule": "api", "key": {"ip": "192.0.2.8"}, "decision": "deny", "for": "366d"});
+    assert_eq!(keeper.put(&soon).status, 400, "a span is at most a year");
+    let soon = json!({"rule": "api", "key": {"ip": "192.0.2.8"}, "decision": "deny", "for": "365d"});
+    assert_eq!(keeper.put(&soon).status, 200);
+    let ips: Vec<_> = keeper.list().as_array().unwrap().iter().map(|one| one["key"]["ip"].clone()).collect();
+    assert_eq!(ips, ["192.0.2.8", "192.0.2.7"]);
+    assert_eq!(keeper.admit(&json!({"ip": "192.0.2.7"})).status, 403);
+}
+
+#[test]
+fn an_override_has_its_author_and_its_key_may_be_named_as_it_is_listed() {
+    let mut keeper = Keeper::new();
+    let body = json!({"rule": "api", "key": {"ip": "2001:db8::7"}, "decision": "deny", "until": "never"});
+    keeper.put_with("x-tidegate-by: ana@example.com\r\nx-tidegate-by: bob", &body).is_problem_of(
+        &body,
+        400,
+        "X-Tidegate-By: is no name; send one field with a text of 1 to 256 bytes",
+    );
+    let put = keeper.put_with("X-Tidegate-By: Ana \"the\" <ana@example.com>", &body);
+    assert_eq!((put.status, &put.json()["by"]), (200, &json!("Ana \"the\" <ana@example.com>")));
+    let listed = keeper.list()[0]["key"].clone();
+    assert_eq!(listed, json!({"ip": "2001:db8::/64"}), "addresses of IPv6 are counted by network");
+    assert_eq!(keeper.admit(&json!({"ip": "2001:db8::8"})).status, 403);
+    assert_eq!(keeper.delete(&json!({"rule": "api", "key": listed})).body, r#"{"removed":true}"#);
+    keeper.delete(&json!({"rule": "api", "key": listed})).is_problem_of(
+        &listed,
+        400,
+        "attribute \"ip\" is no address",
+    );
 }
 
 /// The body, the status and the expected error.
@@ -247,7 +298,7 @@ fn a_key_of_several_parts_is_meant_in_any_order_and_listed_by_rule_and_end() {
 fn overrides_may_be_looked_at_without_a_token_where_there_is_none() {
     let running = Running::under(RULES);
     let answer = Talk::to(&running).get("/v1/overrides");
-    assert_eq!((answer.status, &*answer.body), (200, r#"{"overrides":[]}"#));
+    assert_eq!((answer.status, &*answer.body), (200, r#"{"kept_in":"memory","wrong":null,"overrides":[]}"#));
 }
 
 #[test]

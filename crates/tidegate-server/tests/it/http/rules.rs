@@ -61,14 +61,15 @@ fn every_rule_is_listed_with_all_its_fields() {
     assert_eq!(
         listed["rules"][0],
         json!({
-            "name": "office", "when": ["ip = \"10.0.0.0/8\""], "key": [], "limit": null, "mode": "enforce",
+            "name": "office", "when": ["ip = \"10.0.0.0/8\""], "unless": [], "group": null, "key": [], "limit": null, "mode": "enforce",
             "decision": "allow", "candidate_for": null, "cost": null, "max_wait_ms": null, "on_missing": null, "on_repeated": null,
             "on_store_failure": null, "when_full": null, "zone": null, "ipv4_prefix": null, "ipv6_prefix": null,
             "schedule": [], "counts": counts,
         })
     );
     let login = json!({
-        "name": "login", "when": ["path = \"/login\"", "method = [\"POST\", \"PUT\"]"], "key": ["ip", "user"],
+        "name": "login", "when": ["path = \"/login\"", "method = [\"POST\", \"PUT\"]"], "unless": [], "group": null,
+        "key": ["ip", "user"],
         "limit": "5/m fixed-window", "mode": "enforce", "decision": null, "candidate_for": null, "cost": 2,
         "max_wait_ms": 500, "on_missing": "skip", "on_repeated": "share", "on_store_failure": "closed", "when_full": "forget",
         "zone": "logins", "ipv4_prefix": 24, "ipv6_prefix": 56, "schedule": [], "counts": counts,

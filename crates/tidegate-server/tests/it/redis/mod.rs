@@ -7,6 +7,7 @@ mod midnight;
 mod order;
 mod pieces;
 mod place;
+mod rule_keys;
 mod rules;
 mod secrets;
 mod shared;

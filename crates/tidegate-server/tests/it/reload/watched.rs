@@ -22,6 +22,8 @@ fn a_file_that_appears_is_read() {
     place.put(FILE, format!("[server]\nthreads = 7\n{}", rule("once", "1/d")));
     assert_eq!(place.process.says("rules: "), "rules: ./tidegate.toml is there now, and was read");
     assert_eq!(place.process.says("  "), "  + rule \"once\": 1/d");
+    // Only a server that starts with a file keeps overrides beside it.
+    assert_eq!(place.process.says("  "), "  ~ server.overrides_file: takes effect after a restart");
     assert_eq!(place.process.says("  "), "  ~ server.threads: takes effect after a restart");
     assert!(resp.admits("once", "ana") && !resp.admits("once", "ana"));
     place.stop();

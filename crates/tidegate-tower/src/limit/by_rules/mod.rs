@@ -25,7 +25,7 @@ use super::on_response::{HeldPermits, OnResponse, RuleSet, TakenByRules};
 use super::outcome::{CallOutcome, Wait};
 use super::settings::Settings;
 use super::settle::Phase;
-use crate::answer::{DeniedRequest, Reason};
+use crate::answer::{DeniedRequest, Dialect, Reason};
 use crate::delay::Delay;
 use crate::event::DecisionResult;
 use crate::head::Head;
@@ -125,6 +125,10 @@ impl ByRules {
         if let Some(max_wait) = self.max_wait(head) {
             attributes = attributes.max_wait(max_wait);
         }
+        // Only the fields of this dialect report several limits.
+        if self.settings.dialect == Dialect::Ietf {
+            attributes = attributes.all_limits();
+        }
         Ok(use_them(&pinned, attributes))
     }
 
@@ -148,7 +152,7 @@ impl ByRules {
         let taken = Box::new(TakenByRules {
             settings: Arc::clone(&self.settings),
             rules: Arc::clone(&self.rules),
-            binding: admission.binding().cloned(),
+            admission,
             bill,
             cost,
             permits,
@@ -162,16 +166,18 @@ impl ByRules {
         CallOutcome::wait(WaitForTime { delay, taken: Some(taken) })
     }
 
-    /// Returns the denial by the decisive rule. Without one, a rule denies such requests whatever their number.
+    /// Returns the denial by the decisive rule. Without one, such requests are denied whatever their number.
     fn deny(&self, head: Head<'_>, admission: &Admission) -> Response<Bytes> {
         let Some(binding) = admission.binding() else {
-            return self.settings.deny(&DeniedRequest::because(head, Reason::Forbidden));
+            let reason = if admission.is_unmatched() { Reason::Unmatched } else { Reason::Forbidden };
+            return self.settings.deny(&DeniedRequest::because(head, reason));
         };
         let promise = self.rules.promise(binding);
         let refused = DeniedRequest::by_limit(head, &promise, binding.decision);
         // The remote store failed, and the rule fails closed.
         let is_undecided = admission.decided_by() == DecidedBy::Closed && refused.retry_after().is_some();
-        self.settings.deny(&if is_undecided { refused.for_reason(Reason::Capacity) } else { refused })
+        let refused = if is_undecided { refused.for_reason(Reason::Capacity) } else { refused };
+        self.rules.with_others(admission, |others| self.settings.deny(&refused.beside(others)))
     }
 
     /// Returns a denial without a decision of a limit.

@@ -49,7 +49,7 @@ impl TakenByLimiter {
         let decision = self.settle(settle).unwrap_or(self.decision);
         let dialect = self.settings.dialect;
         self.limiter.with_promise(|promise| {
-            put_remaining(response.headers_mut(), dialect, promise.status(&decision));
+            put_remaining(response.headers_mut(), dialect, promise.status(&decision), &[]);
         });
         self.held.take()
     }

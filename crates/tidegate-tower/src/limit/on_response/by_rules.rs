@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use http::Response;
-use tidegate_rules::{Binding, Charges, Gate, HeldPermit};
+use tidegate_rules::{Admission, Binding, Charges, Gate, HeldPermit};
 
 use crate::answer::{Dialect, Promise, Promises};
 use crate::body::Held;
@@ -17,7 +17,7 @@ use crate::event::{DecisionEvent, DecisionResult};
 use crate::head::{Head, ResponseHead};
 use crate::limit::settings::Settings;
 use crate::limit::settle::{Phase, Settle};
-use tidegate_support::{join_all, put_remaining};
+use tidegate_support::{LimitStatus, join_all, put_remaining};
 
 /// Rules on a store, with the parts of replies that depend on their limits.
 pub(in crate::limit) struct RuleSet {
@@ -37,13 +37,28 @@ impl RuleSet {
     pub(in crate::limit) fn promise(&self, binding: &Binding) -> Arc<Promise> {
         self.promises.of(&binding.rule, &binding.limit)
     }
+
+    /// Calls `use_them` with the limits beside the decisive one, as header fields report them.
+    pub(in crate::limit) fn with_others<T>(
+        &self,
+        admission: &Admission,
+        use_them: impl FnOnce(&[LimitStatus<'_>]) -> T,
+    ) -> T {
+        let others = || admission.limits().skip(1);
+        if others().len() == 0 {
+            return use_them(&[]);
+        }
+        let promises = self.promises.of_each(others().map(|other| (&*other.rule, &other.limit)));
+        let each = promises.iter().zip(others());
+        use_them(&each.map(|(promise, other)| promise.status(&other.decision)).collect::<Vec<_>>())
+    }
 }
 
 /// The takes of rules that allowed a request.
 pub(in crate::limit) struct TakenByRules {
     pub(in crate::limit) settings: Arc<Settings>,
     pub(in crate::limit) rules: Arc<RuleSet>,
-    pub(in crate::limit) binding: Option<Binding>,
+    pub(in crate::limit) admission: Admission,
     /// The takes, if they may have to be corrected.
     pub(in crate::limit) bill: Charges,
     pub(in crate::limit) cost: u64,
@@ -58,10 +73,11 @@ impl TakenByRules {
             return;
         }
         // The name of a rule as header fields have it, which is also that of a denial.
-        let promise = self.binding.as_ref().map(|binding| self.rules.promise(binding));
+        let binding = self.admission.binding();
+        let promise = binding.map(|binding| self.rules.promise(binding));
         self.settings.hook.report(|| DecisionEvent {
             limit: promise.as_deref().map(Promise::name),
-            remaining: self.binding.as_ref().map(|binding| binding.decision.remaining()),
+            remaining: binding.map(|binding| binding.decision.remaining()),
             ..DecisionEvent::allowed(head, result)
         });
     }
@@ -103,9 +119,12 @@ impl TakenByRules {
 
     /// Writes header fields, and returns the permits that are held until the response is over.
     pub(super) fn conclude<R>(mut self, response: &mut Response<R>) -> Option<Held> {
-        if let (Some(binding), true) = (&self.binding, self.settings.dialect != Dialect::None) {
-            let promise = self.rules.promise(binding);
-            put_remaining(response.headers_mut(), self.settings.dialect, promise.status(&binding.decision));
+        let dialect = self.settings.dialect;
+        if let (Some(binding), true) = (self.admission.binding(), dialect != Dialect::None) {
+            let (promise, headers) = (self.rules.promise(binding), response.headers_mut());
+            self.rules.with_others(&self.admission, |others| {
+                put_remaining(headers, dialect, promise.status(&binding.decision), others);
+            });
         }
         self.permits.take().map(|permits| Box::new(permits) as Held)
     }

@@ -89,7 +89,7 @@ impl OnResponse {
         let held = match self {
             OnResponse::Fields { limiter, dialect, decision } => {
                 limiter.with_promise(|promise| {
-                    put_remaining(response.headers_mut(), dialect, promise.status(&decision));
+                    put_remaining(response.headers_mut(), dialect, promise.status(&decision), &[]);
                 });
                 None
             }

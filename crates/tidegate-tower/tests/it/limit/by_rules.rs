@@ -4,7 +4,7 @@ mod addresses;
 mod correcting;
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::ConnectInfo;
@@ -13,7 +13,7 @@ use http::{Request, StatusCode};
 use tidegate::{ManualClock, SECOND, Zone};
 use tidegate_rules::{Attributes, Gate, Policy};
 use tidegate_tower::key::{self, Extract as _};
-use tidegate_tower::{RateLimitLayer, Settle};
+use tidegate_tower::{DecisionResult, Dialect, RateLimitLayer, Reason, Settle};
 use tower::Service;
 
 use super::{Counting, Server, Task, at_once, field, now, request, whole};
@@ -60,14 +60,26 @@ fn users_and_addresses_are_limited_together_all_or_none() {
         (response.status().as_u16(), field(&response, "ratelimit").unwrap().to_owned())
     };
     let expected = |status: u16, field: &str| (status, field.to_owned());
-    assert_eq!(reply("ana", "192.0.2.1"), expected(200, "\"per-user\";r=2;t=1200"));
+    assert_eq!(
+        reply("ana", "192.0.2.1"),
+        expected(200, "\"per-user\";r=2;t=1200, \"per-address\";r=4;t=720")
+    );
     assert_eq!(reply("ana", "192.0.2.1").0, 200);
     assert_eq!(reply("ana", "192.0.2.1").0, 200);
-    assert_eq!(reply("ana", "192.0.2.1"), expected(429, "\"per-user\";r=0;t=1200"));
+    assert_eq!(
+        reply("ana", "192.0.2.1"),
+        expected(429, "\"per-user\";r=0;t=1200, \"per-address\";r=2;t=2160")
+    );
     // A denial by one rule has cost the address nothing: two are left.
     assert_eq!(reply("bob", "192.0.2.1").0, 200);
-    assert_eq!(reply("bob", "192.0.2.1"), expected(200, "\"per-address\";r=0;t=3600"));
-    assert_eq!(reply("bob", "192.0.2.1"), expected(429, "\"per-address\";r=0;t=720"));
+    assert_eq!(
+        reply("bob", "192.0.2.1"),
+        expected(200, "\"per-address\";r=0;t=3600, \"per-user\";r=1;t=2400")
+    );
+    assert_eq!(
+        reply("bob", "192.0.2.1"),
+        expected(429, "\"per-address\";r=0;t=720, \"per-user\";r=1;t=2400")
+    );
     assert_eq!(reply("bob", "192.0.2.2").0, 200, "and a refusal of the address has cost bob nothing");
     assert_eq!(counting.asked(), 6);
     let free = now(&mut service, from("ana", "192.0.2.1", "/else"));
@@ -90,7 +102,42 @@ fn a_refusal_names_the_rule_and_what_a_rule_always_refuses_is_forbidden() {
     let refused = now(&mut service, from("ana", "192.0.2.1", "/api/x"));
     let problem: serde_json::Value = serde_json::from_slice(refused.body()).unwrap();
     assert_eq!(problem["violated-policies"], serde_json::json!(["per-user"]));
-    assert_eq!(field(&refused, "ratelimit-policy"), Some("\"per-user\";q=3;w=3600"));
+    assert_eq!(
+        field(&refused, "ratelimit-policy"),
+        Some("\"per-user\";q=3;w=3600, \"per-address\";q=5;w=3600")
+    );
+}
+
+#[test]
+fn a_request_that_no_rule_matches_is_forbidden_if_the_rules_say_so() {
+    let (gate, _) = gate(&format!("[rules]\nunmatched = 'deny'\n{BOTH}"));
+    let reasons = Arc::new(Mutex::new(Vec::new()));
+    let seen = reasons.clone();
+    let layer = by(&gate).on_decision(move |event| seen.lock().unwrap().push(event.result));
+    let mut service = Counting::default().behind(&layer);
+    let forbidden = now(&mut service, from("ana", "192.0.2.1", "/else"));
+    assert_eq!((forbidden.status(), field(&forbidden, "retry-after")), (StatusCode::FORBIDDEN, None));
+    let problem: serde_json::Value = serde_json::from_slice(forbidden.body()).unwrap();
+    assert_eq!(problem["detail"], "No rule applies to this request, and such requests are denied.");
+    assert_eq!(now(&mut service, from("ana", "192.0.2.1", "/api/x")).status(), StatusCode::OK);
+    let reasons = reasons.lock().unwrap();
+    assert_eq!(*reasons, [DecisionResult::Denied(Reason::Unmatched), DecisionResult::Allowed]);
+}
+
+#[test]
+fn layers_choose_from_a_group_by_attributes_that_only_an_exception_uses() {
+    let (gate, _) = gate(
+        "[[rule]]\nname = 'browsers'\ngroup = 'g'\nunless = { 'header.x-api-key' = { present = true } }\nlimit = '1/h'\n\
+         [[rule]]\nname = 'programs'\ngroup = 'g'\nlimit = '1/h'\n",
+    );
+    let mut service = Counting::default().behind(&RateLimitLayer::rules(gate.clone()));
+    for key in [None, Some("k")] {
+        let mut request = from("ana", "192.0.2.1", "/x");
+        key.into_iter().for_each(|key| drop(request.headers_mut().insert("x-api-key", key.parse().unwrap())));
+        assert_eq!(now(&mut service, request).status(), StatusCode::OK);
+    }
+    let counts = gate.counts();
+    assert_eq!(counts.iter().map(|(_, counts)| counts.allowed).collect::<Vec<_>>(), [1, 1]);
 }
 
 #[test]
@@ -239,4 +286,19 @@ async fn in_a_real_server_users_and_addresses_are_limited_together() {
         statuses.push(client.send(request).await.status().as_u16());
     }
     assert_eq!(statuses, [200, 200, 200, 429, 200, 200, 429]);
+}
+
+#[test]
+fn fields_with_room_for_one_limit_report_the_binding_one() {
+    for (dialect, name) in [
+        (Dialect::Draft07, "ratelimit"),
+        (Dialect::Draft03, "ratelimit-remaining"),
+        (Dialect::XRateLimit, "x-ratelimit-remaining"),
+    ] {
+        let (gate, _) = gate(BOTH);
+        let mut service = Counting::default().behind(&by(&gate).fields(dialect));
+        let response = now(&mut service, from("ana", "192.0.2.1", "/api/x"));
+        let left = field(&response, name).unwrap();
+        assert!(left == "2" || left == "limit=3, remaining=2, reset=1200", "{dialect:?}: {left}");
+    }
 }

@@ -31,9 +31,17 @@ pub(super) fn put(page: &mut MetricsPage, engine: &Engine) {
     page.number("tidegate_rules_rejected_total", rejected, status.rejected);
     let wrong = "1 while the file is invalid and the previous rules are in force.";
     page.number("tidegate_rules_rejected", wrong, status.wrong.is_some().into());
-    page.number("tidegate_overrides", "Overrides in force.", gate.overrides().len() as u64);
-    let free = "Requests to which no rule applied.";
+    page.number(
+        "tidegate_overrides",
+        "Overrides in force.",
+        (gate.overrides().len() - gate.idle_overrides().len()) as u64,
+    );
+    let free = "Requests that were allowed because no rule applied.";
     page.number("tidegate_unmatched_total", free, gate.unmatched());
+    let denied = "Requests that were denied because no enforced rule applied.";
+    page.number("tidegate_unmatched_denied_total", denied, gate.denied_unmatched());
+    let unknown = "Requests with an attribute that no rule uses and that is not declared.";
+    page.number("tidegate_unknown_attributes_total", unknown, gate.unknown_attributes());
     put_counted(page, &counts);
     if engine.redis().is_some() {
         put_without_store(page, &counts);

@@ -136,6 +136,7 @@ fn an_invalid_admission_is_an_error_and_charges_no_key() {
     let (_running, mut talk) = running().with_raw();
     for (words, said) in [
         (&["user"][..], "-ERR attribute 'user' has no value"),
+        (&["ALL", "user"], "-ERR attribute 'user' has no value"),
         (&["user", "ana", "path"], "-ERR attribute 'path' has no value"),
         (&["user", "ana", "user", "bob"], "-ERR attribute 'user' is there twice; leave one of them out"),
         (&["ip", "::1", "ip", "::2"], "-ERR attribute 'ip' is there twice"),
@@ -188,4 +189,61 @@ fn a_denied_request_gets_no_permit_even_if_a_candidate_has_one() {
     assert!(client.ask(&upload).field("permit").is_some());
     let refused = client.ask(&upload);
     assert_eq!((refused.number("allowed"), refused.field("permit")), (0, None));
+}
+
+/// Returns the expected field `limits` with these limits: the name, and the four numbers of each.
+fn limits(map: &str, each: &[(&str, [i64; 4])]) -> String {
+    let numbers = ["limit", "remaining", "retry_after", "reset_after"];
+    let each = each.iter().map(|(rule, figures)| {
+        let numbers =
+            numbers.iter().zip(figures).map(|(name, number)| format!("{}:{number}\r\n", bulk(name)));
+        format!("{map}\r\n{}{}{}", bulk("name"), bulk(rule), numbers.collect::<String>())
+    });
+    let each: Vec<_> = each.collect();
+    format!("{}*{}\r\n{}", bulk("limits"), each.len(), each.concat())
+}
+
+#[test]
+fn all_lists_every_limit_that_decided_the_binding_one_first() {
+    let (_running, mut talk) = running().with_raw();
+    let login = ["path", "/login", "ip", "192.0.2.7", "user", "ana"];
+    let expected = fields([1, 2, 1, -1, 30_000, 0], Some("login")).replacen("*16", "*18", 1);
+    let all = talk.ask(&[&["TG.ADMIT", "ALL", "COST", "1"], &login[..]].concat());
+    let [two, three] = [1, 2].map(|spent: i64| [5, 5 - spent, -1, 100 * spent]);
+    assert_eq!(all, expected + &limits("*10", &[("login", [2, 1, -1, 30_000]), ("site", two)]));
+
+    talk.ask(&["HELLO", "3"]);
+    let all = talk.ask(&[&["tg.admit", "cost", "1", "all"], &login[..]].concat());
+    assert!(all.starts_with("%9\r\n"), "{all}");
+    assert!(all.ends_with(&limits("%5", &[("login", [2, 0, -1, 60_000]), ("site", three)])), "{all}");
+
+    let denied = talk.ask(&[&["TG.ADMIT", "ALL"], &login[..]].concat());
+    let site = ("site", three);
+    assert!(denied.ends_with(&limits("%5", &[("login", [2, 0, 30_000, 60_000]), site])), "{denied}");
+    let without = talk.ask(&[&["TG.ADMIT"], &login[..]].concat());
+    assert!(without.starts_with("%8\r\n") && !without.contains("limits"), "{without}");
+}
+
+#[test]
+fn all_lists_nothing_where_no_limit_decided() {
+    let (_running, mut talk) = running().with_raw();
+    for request in [&["ip", "10.1.2.3"][..], &["header.user-agent", "BadBot"], &["user", "ana"], &[]] {
+        let reply = talk.ask(&[&["TG.ADMIT", "ALL"], request].concat());
+        assert!(
+            reply.starts_with("*18") && reply.ends_with("$6\r\nlimits\r\n*0\r\n"),
+            "{request:?}: {reply}"
+        );
+    }
+}
+
+#[test]
+fn all_stands_beside_a_permit_and_is_an_option_only_in_front() {
+    let (_running, mut client) = running().with_resp();
+    let upload = client.ask(&["TG.ADMIT", "ALL", "path", "/upload", "user", "ana"]);
+    let Some(wire::resp::Value::Array(listed)) = upload.field("limits") else { panic!("{upload:?}") };
+    assert_eq!(listed.len(), 2);
+    let permit = upload.text("permit");
+    assert_eq!(client.ask(&["TG.RELEASE", &permit]), wire::resp::Value::Integer(1));
+    let attribute = client.ask(&["TG.ADMIT", "user", "ana", "all", "x", "path", "/upload"]);
+    assert_eq!((attribute.number("allowed"), attribute.field("limits")), (1, None));
 }

@@ -2,9 +2,11 @@
 
 mod admit;
 mod forget;
+mod lists;
 mod one_key;
 mod permits;
 mod refused;
+mod rule_key;
 mod several;
 mod take;
 mod throttle;

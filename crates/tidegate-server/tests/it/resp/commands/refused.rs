@@ -25,12 +25,14 @@ fn too_few_or_too_many_words() {
     let wrong = |name: &str| {
         let usage = match name {
             "tg.take" => "; usage: TG.TAKE key LIMIT text [COST n] [MAXWAIT ms]",
-            "tg.peek" => "; usage: TG.PEEK key LIMIT text [COST n] [MAXWAIT ms]",
-            "tg.adjust" => "; usage: TG.ADJUST key LIMIT text n",
+            "tg.peek" => {
+                "; usage: TG.PEEK key LIMIT text [COST n] [MAXWAIT ms], or RULE name [COST n] [MAXWAIT ms] attribute value ..."
+            }
+            "tg.adjust" => "; usage: TG.ADJUST key LIMIT text n, or RULE name attribute value ... n",
             "tg.takeall" => "; usage: TG.TAKEALL n key LIMIT text [COST c] ...",
             "tg.release" => "; usage: TG.RELEASE permit",
             "tg.renew" => "; usage: TG.RENEW permit",
-            "tg.reset" => "; usage: TG.RESET key [LIMIT text]",
+            "tg.reset" => "; usage: TG.RESET key [LIMIT text], or RULE name attribute value ...",
             _ => "",
         };
         format!("ERR wrong number of arguments for '{name}' command{usage}\r\n")
@@ -40,9 +42,10 @@ fn too_few_or_too_many_words() {
         "TG.TAKE k",
         "TG.TAKE k LIMIT",
         "TG.TAKE k 5/m",
-        "TG.PEEK k LIMIT",
-        "TG.ADJUST k LIMIT 1/s",
-        "TG.ADJUST k LIMIT 1/s 1 1",
+        "TG.PEEK k",
+        "TG.PEEK RULE",
+        "TG.ADJUST k LIMIT",
+        "TG.ADJUST RULE a",
         "TG.TAKEALL",
         "TG.TAKEALL 1 k LIMIT",
         "TG.RELEASE",
@@ -120,6 +123,9 @@ fn numbers_of_options_that_are_none() {
     assert_errors(&[
         ("TG.TAKE k LIMIT 1/60s COST 0", "ERR COST is at least 1; TG.PEEK looks without spending\r\n"),
         ("TG.PEEK k LIMIT 1/60s COST 0", "ERR COST is at least 1"),
+        ("TG.PEEK k LIMIT", "ERR a limit is missing; write key LIMIT"),
+        ("TG.ADJUST k LIMIT 1/s", "ERR the number of units is missing; write key LIMIT text n"),
+        ("TG.ADJUST k LIMIT 1/s 1 1", "ERR unexpected '1'; write key LIMIT text n"),
         ("TG.TAKE k LIMIT 1/60s COST -1", cost),
         ("TG.TAKE k LIMIT 1/60s COST +1", cost),
         ("TG.TAKE k LIMIT 1/60s COST 1.5", cost),
