@@ -181,7 +181,7 @@ fn numbers_that_no_limit_has_are_no_predecessor() {
     }
 }
 
-/// Regression: a key that owed under another algorithm, which carries nothing, was told another wait under a pacer than
+/// Regression: a key that owed under another algorithm, which carries nothing, had another wait under a pacer than
 /// a key never seen. One whose rule had two pacers since then began with savings of none.
 #[test]
 fn a_pacer_after_another_algorithm_begins_as_for_a_key_never_seen() {
@@ -189,8 +189,8 @@ fn a_pacer_after_another_algorithm_begins_as_for_a_key_never_seen() {
     let spent = spent("3/d sliding-log", 1, 24);
     let unsaving = limit("1/100ms burst 0w pay self pacer");
     let direct = vec![Predecessor::new(&log, at(0))];
-    let through = vec![Predecessor::new(&unsaving, at(40)), Predecessor::new(&log, at(0))];
-    for before in [direct, through] {
+    let indirect = vec![Predecessor::new(&unsaving, at(40)), Predecessor::new(&log, at(0))];
+    for before in [direct, indirect] {
         let history = History::new(at(41), before);
         let begun = history.begin(&pacer, at(6329), |_, before| match before.algorithm() {
             Algorithm::SlidingLog => spent.clone(),
