@@ -60,6 +60,17 @@ pub struct Decision {
     reset_after: Ticks,
     permit: Option<PermitId>,
     store_full: bool,
+    ban: Option<Ban>,
+}
+
+/// The ban by which a decision denied; see [`PreparedPenalty`](crate::PreparedPenalty).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+pub enum Ban {
+    /// The limit denied, and this denial began a ban.
+    Begun,
+    /// A ban was in force.
+    InForce,
 }
 
 impl Decision {
@@ -71,7 +82,7 @@ impl Decision {
         room: Remaining,
         reset_after: Ticks,
     ) -> Decision {
-        Decision { verdict, limit, room, reset_after, permit: None, store_full: false }
+        Decision { verdict, limit, room, reset_after, permit: None, store_full: false, ban: None }
     }
 
     /// Returns the decision with this permit, for a store that numbers its permits itself.
@@ -130,7 +141,7 @@ impl Decision {
     /// Turns the decision about one unit into the decision about a cost of 0, which is always allowed.
     #[must_use]
     pub(crate) const fn asking_nothing(self) -> Decision {
-        Decision { verdict: Verdict::NOW, permit: None, store_full: false, ..self }
+        Decision { verdict: Verdict::NOW, permit: None, store_full: false, ban: None, ..self }
     }
 
     /// Caps `retry_after` and `reset_after` at `wait`, for a key that is full after `wait` whatever the limit
@@ -274,6 +285,27 @@ impl Decision {
     #[inline]
     pub const fn is_store_full(&self) -> bool {
         self.store_full
+    }
+
+    /// Returns the denial of a key that is banned for this span. The longer wait counts; an impossible ask stays
+    /// impossible.
+    #[must_use]
+    pub(crate) fn banned_for(self, span: Ticks, ban: Ban) -> Decision {
+        let wait = match self.verdict {
+            Verdict::Denied { retry_after } => retry_after.max(span),
+            Verdict::Allowed { .. } | Verdict::Impossible => span,
+        };
+        let denied = self.denied_for(wait);
+        Decision { ban: Some(ban), store_full: false, reset_after: self.reset_after.max(span), ..denied }
+    }
+
+    /// Returns the ban by which the ask was denied, if its key is banned.
+    ///
+    /// `retry_after` is then the end of the ban, or a longer wait for the limit.
+    #[doc(alias("penalty", "blocked", "fail2ban"))]
+    #[inline]
+    pub const fn ban(&self) -> Option<Ban> {
+        self.ban
     }
 
     /// Returns the permit of the units in flight; `Some` only under a concurrency limit.

@@ -109,6 +109,19 @@ impl Decisions {
         &self.each
     }
 
+    /// Removes the decisions from this index on, and returns them.
+    pub(crate) fn split_off(&mut self, at: usize) -> Few<Decision> {
+        let rest = self.each[at..].iter().copied().collect();
+        self.each = self.each[..at].iter().copied().collect();
+        self.receipts.truncate(at);
+        rest
+    }
+
+    /// Replaces the decision at this index.
+    pub(crate) fn replace(&mut self, place: usize, decision: Decision) {
+        self.each[place] = decision;
+    }
+
     /// Marks the decisions as taken from a cache: no store was asked.
     #[must_use]
     pub fn remembered(self) -> Decisions {

@@ -151,6 +151,7 @@ impl DynamicLimiter {
             holder: self.inner.holder(account),
             account,
             ask: asked.ask,
+            is_peek: false,
         });
         take_all(&bids.collect::<Vec<_>>())
     }

@@ -104,7 +104,7 @@ pub use concurrency::{
     ConcurrencyPermit, QueuedConcurrencyPermit,
 };
 pub use conversions::{AlgorithmError, PermitIdError, TicksError};
-pub use decision::{Decision, PermitId, Verdict};
+pub use decision::{Ban, Decision, PermitId, Verdict};
 pub use decisions::{DecidedBy, Decisions};
 pub use denial_reason::DenialReason;
 pub use denied::{Denied, FromDenied};
@@ -120,9 +120,10 @@ pub use receipt::Receipt;
 pub use shaper::{Shaper, ShaperBuilder};
 pub use shared_limiter::{SharedLimiter, SharedTake};
 pub use store::{
-    DecisionMeter, DroppedCounts, FallbackStore, Map, MemoryStore, OnStoreFailure, OpenReceipt,
-    PreparedLimit, ReceiptCounts, Scope, StateCounts, Store, StoreError, StoreFailure, StoreFailures,
-    StoreFuture, StoreMeter, Subject, WhenFull, WithoutStore, Zone, ZoneCounts, ZoneError, Zones,
+    DecisionMeter, DroppedCounts, FallbackStore, Map, MemoryStore, OnStoreFailure, OpenReceipt, PenaltyError,
+    PreparedLimit, PreparedPenalty, ReceiptCounts, Scope, StateCounts, Store, StoreError, StoreFailure,
+    StoreFailures, StoreFuture, StoreMeter, Subject, WhenFull, WithoutStore, Zone, ZoneCounts, ZoneError,
+    Zones,
 };
 pub use time::{
     CalendarPeriods, CalendarUnit, Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND,

@@ -140,6 +140,7 @@ fn limited_changes(old: &Limited, new: &Limited) -> impl Iterator<Item = String>
         (old.key.grouping != new.key.grouping, "addresses in other groups: their counts begin anew"),
         (old.schedule != new.schedule, "another schedule"),
         (old.limit_for != new.limit_for, "other limits for single values"),
+        (old.penalty != new.penalty, "another penalty"),
         (rest(old) != rest(new), "other settings"),
     ];
     changes.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned())

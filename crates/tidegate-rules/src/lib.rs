@@ -55,11 +55,11 @@ pub use condition::Condition;
 pub use config::{PolicyBuilder, PolicyError, RuleBuilder, ScheduleWindow};
 pub use differences::differences;
 pub use gate::{
-    Admission, Batch, Binding, Charges, Explanation, Gate, GateBuilder, GateStore, HeldPermit, IdleOverride,
-    Instead, LimitSource, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override,
-    OverrideError, OverrideId, OverrideSet, OverrideWarning, PinnedPolicy, Prepared, PutOverride, RuleCounts,
-    RuleExplained, RuleKey, RuleKeyError, ShadowCounts, Stretch, SystemCalendar, UnsupportedPolicy,
-    WallClock,
+    Admission, BannedKey, Batch, Binding, Charges, Explanation, Gate, GateBuilder, GateStore, HeldPermit,
+    IdleOverride, Instead, LimitSource, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory,
+    Override, OverrideError, OverrideId, OverrideSet, OverrideWarning, PinnedPolicy, Prepared, PutOverride,
+    RuleCounts, RuleExplained, RuleKey, RuleKeyError, ShadowCounts, Stretch, SystemCalendar,
+    UnsupportedPolicy, WallClock,
 };
 #[cfg(feature = "http")]
 pub use http_parts::HttpParts;
@@ -68,5 +68,5 @@ pub use limit_text::parse_limit;
 #[doc(hidden)]
 pub use normalized::plain_host;
 pub use policy::{NamedZone, Policy};
-pub use rule::{Mode, Rule, Scheduled, StaticVerdict};
+pub use rule::{Mode, Penalty, Rule, Scheduled, StaticVerdict};
 pub use top::HotKey;

@@ -99,6 +99,7 @@ pub(crate) struct Limited {
     pub(crate) usual: RuleParams,
     pub(crate) schedule: Schedule,
     pub(crate) limit_for: LimitFor,
+    pub(crate) penalty: Option<Penalty>,
     pub(crate) candidate_for: Option<RuleId>,
     /// The candidates: rules in the policy that would replace this one.
     pub(crate) candidates: Vec<RuleId>,
@@ -135,6 +136,24 @@ pub(crate) struct LimitFor {
     pub(crate) values: Vec<Box<str>>,
     /// The parameters of each: the limit, and the others of the rule outside its schedule.
     pub(crate) terms: Vec<RuleParams>,
+}
+
+/// The penalty of a rule: a key that it denies too often is denied for a time.
+///
+/// A denial by the rule's own limit is a strike. The strike after which `after` of them are `within` a span begins a ban
+/// of that key under that rule. A denial during a ban is no strike, and neither is one because the store failed or was
+/// full. A rule in shadow mode counts strikes and bans, and denies nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(alias = "fail2ban")]
+#[doc(alias = "three strikes")]
+pub struct Penalty {
+    /// The number of denials that begin a ban.
+    pub after: u64,
+    /// The span within which they count.
+    pub within: Duration,
+    /// The length of the ban.
+    pub lasts: Duration,
 }
 
 /// The parameters of a rule in one window of its schedule.
@@ -273,6 +292,11 @@ impl Rule {
             let LimitFor { values, terms } = &limited.limit_for;
             values.iter().map(|value| &**value).zip(terms.iter().map(|terms| &terms.limit))
         })
+    }
+
+    /// Returns the penalty of the rule, if it has one.
+    pub fn penalty(&self) -> Option<Penalty> {
+        self.limited().and_then(|limited| limited.penalty)
     }
 
     /// Returns all limits of the rule: that outside its schedule, then those of the windows and of single values.

@@ -21,7 +21,7 @@
 
 mod count_table;
 mod pace;
-mod shown;
+pub(crate) mod shown;
 #[cfg(test)]
 mod tests;
 

@@ -26,7 +26,7 @@ impl LimiterAsk {
 
     /// Returns its part in a joint take; `None` for a cost of 0.
     fn bid<'a>(&'a self, account: &'a StateKey) -> Option<Bid<'a>> {
-        Some(Bid { holder: self.limiter.inner.holder(account), account, ask: self.ask? })
+        Some(Bid { holder: self.limiter.inner.holder(account), account, ask: self.ask?, is_peek: false })
     }
 
     fn wait_behind(&self, account: &StateKey) -> Option<Ticks> {

@@ -11,6 +11,7 @@ pub(crate) mod limit_table;
 pub(crate) mod map;
 mod memory;
 mod nonce;
+mod penalty;
 mod prepared;
 pub(crate) mod receipts;
 mod reported;
@@ -30,6 +31,7 @@ pub use map::Map;
 pub(crate) use memory::LimitStore;
 pub use memory::MemoryStore;
 pub(crate) use nonce::nonce_for;
+pub use penalty::{PenaltyError, PreparedPenalty};
 pub use prepared::{DroppedCounts, PreparedLimit, Scope};
 pub use receipts::{OpenReceipt, ReceiptCounts};
 pub(crate) use reported::Reported;
@@ -65,6 +67,7 @@ pub struct Subject<'a> {
     fallback: Fallback,
     is_local: bool,
     is_tracked: bool,
+    penalty: Option<&'a PreparedPenalty>,
 }
 
 /// The policy for a key while the remote store is down.
@@ -101,7 +104,8 @@ impl<'a> Subject<'a> {
 
     const fn of(limit: SubjectLimit<'a>, key: &'a Key) -> Subject<'a> {
         let (when_full, fallback) = (WhenFull::Share, Fallback::OfStore);
-        Subject { limit, key, when_full, zone: None, fallback, is_local: false, is_tracked: false }
+        let (is_local, is_tracked, penalty) = (false, false, None);
+        Subject { limit, key, when_full, zone: None, fallback, is_local, is_tracked, penalty }
     }
 
     /// Sets the policy for a zone that has no cell for the key. Other stores ignore it.
@@ -141,6 +145,31 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub const fn tracked(self) -> Subject<'a> {
         Subject { is_tracked: true, ..self }
+    }
+
+    /// Adds a penalty: a key that this limit denies too often is denied for a time.
+    ///
+    /// [`Store::take`] and [`Store::peek`] deny while the key is banned, and a take that the limit denies is a strike.
+    /// [`Store::reset`] lifts the ban. Other calls do not know of it.
+    #[doc(alias = "fail2ban")]
+    #[doc(alias = "ban")]
+    #[must_use]
+    pub const fn penalty(self, penalty: Option<&'a PreparedPenalty>) -> Subject<'a> {
+        Subject { penalty, ..self }
+    }
+
+    /// Returns the key under the limit of the penalty's ban, and under that of its strikes.
+    ///
+    /// It is for stores. Everything but the limit is that of this subject.
+    pub fn ban_and_strikes(&self) -> Option<[Subject<'a>; 2]> {
+        let PreparedPenalty { ban, strikes } = self.penalty?;
+        let plain = Subject { penalty: None, is_tracked: false, ..*self };
+        Some([plain.under(ban), plain.under(strikes)])
+    }
+
+    /// Returns true if one of these asks has a penalty.
+    pub fn have_penalties(asks: &[(Subject<'_>, Ask)]) -> bool {
+        asks.iter().any(|(subject, _)| subject.penalty.is_some())
     }
 
     /// Returns true if a take of one of these asks requests receipts.

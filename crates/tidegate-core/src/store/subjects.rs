@@ -12,6 +12,7 @@
 //! [`Map`], [`Zone`] and [`Zones`] have the same methods, from one macro. Several asks first try the path by cells,
 //! which encodes no name and takes no lock. All other cases go by names.
 
+use super::penalty;
 use super::receipts::take_all_tracked;
 use super::together::{Bid, take_again};
 use super::zone::{CellTakes, MAX_CELL_TAKES};
@@ -27,7 +28,7 @@ use crate::store::state_key::{EncodedKey, Namespace, StateKey};
 use crate::time::{RECENT, Timestamp};
 
 /// An in-memory store, or several of them.
-trait Holding {
+trait Holding: Sized {
     /// Returns the store that holds this key.
     fn store_of(&self, subject: &Subject<'_>) -> LimitStore<'_>;
 
@@ -56,7 +57,7 @@ trait Holding {
             let store = self.store_of(subject);
             let limit = subject.bound_in(store.limits())?;
             let LimitStore::Zone(zone) = store.holder(limit.terms()) else { return None };
-            if !takes.place(place, zone, limit, subject, *ask) {
+            if subject.penalty.is_some() || !takes.place(place, zone, limit, subject, *ask) {
                 return None;
             }
         }
@@ -88,6 +89,9 @@ trait Holding {
         at: Option<Timestamp>,
         taken: Vec<Receipt>,
     ) -> Decisions {
+        if Subject::have_penalties(asks) {
+            return self.take_penalized(asks, at, |bids| take_again(at, bids, taken));
+        }
         if let [(subject, ask)] = asks {
             let account = self.account(subject, at);
             let holder = self.store_of(subject).holder(account.terms());
@@ -106,14 +110,63 @@ trait Holding {
         let each = accounts.iter().zip(asks);
         each.map(|(account, (subject, ask))| {
             let holder = self.store_of(subject).holder(account.terms());
-            Bid { holder, account, ask: *ask }
+            Bid { holder, account, ask: *ask, is_peek: false }
         })
         .collect()
+    }
+
+    /// Takes all or none under limits of which some have a penalty: with a peek at each ban, and a strike for each
+    /// denial by such a limit.
+    #[cold]
+    fn take_penalized(
+        &self,
+        asks: &[(Subject<'_>, Ask)],
+        at: Option<Timestamp>,
+        take: impl FnOnce(&[Bid<'_>]) -> Decisions,
+    ) -> Decisions {
+        let bans = asks.iter().filter_map(|(subject, _)| Some((subject.ban_and_strikes()?[0], Ask::ONE)));
+        let with_bans: Vec<_> = asks.iter().copied().chain(bans).collect();
+        let accounts: Few<_> = with_bans.iter().map(|(subject, _)| self.account(subject, at)).collect();
+        let mut bids = self.bids(&accounts, &with_bans);
+        bids[asks.len()..].iter_mut().for_each(|bid| bid.is_peek = true);
+        penalty::settle(asks, take(&bids), &Strikes { store: self, at })
+    }
+
+    /// Returns the decision that an ask would get under a limit with a penalty.
+    #[cold]
+    fn peek_penalized(&self, subject: &Subject<'_>, own: Decision) -> Decision {
+        let peek = |subject: Subject<'_>| self.on(&subject, |holder, account| holder.look(account, Ask::ONE));
+        match subject.ban_and_strikes().map(|both| both.map(peek)) {
+            Some([ban, strikes]) => subject.penalized(own, &ban, &strikes),
+            None => own,
+        }
     }
 
     /// Returns the keys and zones that may hold a permit of this one.
     fn holders<'a>(&'a self, subject: Subject<'a>) -> impl Iterator<Item = Subject<'a>> {
         std::iter::once(subject)
+    }
+}
+
+/// The calls for strikes on a store, now or as of the given time.
+struct Strikes<'a, S> {
+    store: &'a S,
+    at: Option<Timestamp>,
+}
+
+impl<S: Holding> penalty::Strike for Strikes<'_, S> {
+    fn spend(&self, subject: Subject<'_>) -> Decision {
+        let account = self.store.account(&subject, self.at);
+        let holder = self.store.store_of(&subject).holder(account.terms());
+        match self.at {
+            Some(mut at) => holder.spend_as_of(&account, Ask::ONE, &mut at),
+            None => holder.spend(&account, Ask::ONE),
+        }
+    }
+
+    fn forget(&self, subject: Subject<'_>) {
+        let account = self.store.account(&subject, self.at);
+        self.store.store_of(&subject).forget_state(account.name(), account.limit().name());
     }
 }
 
@@ -243,6 +296,9 @@ macro_rules! serves_subjects {
                 if !Subject::are_tracked(asks) {
                     return self.take_several(asks, None);
                 }
+                if Subject::have_penalties(asks) {
+                    return self.take_penalized(asks, None, take_all_tracked);
+                }
                 if let [(subject, ask)] = asks {
                     let (decision, receipt) =
                         self.on(subject, |holder, account| holder.take_tracked(account, *ask));
@@ -278,7 +334,8 @@ macro_rules! serves_subjects {
             #[doc(alias = "quota")]
             #[must_use = "a decision that is not read limits no caller"]
             pub fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
-                self.on(&subject, |holder, account| holder.look(account, ask))
+                let own = self.on(&subject, |holder, account| holder.look(account, ask));
+                if subject.penalty.is_none() { own } else { self.peek_penalized(&subject, own) }
             }
 
             /// Charges additional cost, or refunds unused cost. A charge is applied even beyond the limit, as debt, up
@@ -332,8 +389,8 @@ macro_rules! serves_subjects {
                 self.holders(subject).any(holds)
             }
 
-            /// Removes the states of a key under every limit that its namespace has had. Returns true if there were
-            /// any.
+            /// Removes the states of a key under every limit that its namespace has had, and a ban with its strikes.
+            /// Returns true if there were any.
             ///
             /// # Errors
             /// If more limits are in use than the store lists, 1,024. [`reset_limit`](Self::reset_limit) still works
@@ -342,9 +399,14 @@ macro_rules! serves_subjects {
             #[doc(alias = "unblock")]
             #[doc(alias = "delete")]
             pub fn reset(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
-                let namespace = Namespace::new(subject.namespace());
-                let name = EncodedKey::new(&namespace, subject.key());
-                self.store_of(&subject).forget(&namespace, &name).map_err(StoreError::from)
+                let forget = |subject: Subject<'_>| {
+                    let namespace = Namespace::new(subject.namespace());
+                    let name = EncodedKey::new(&namespace, subject.key());
+                    self.store_of(&subject).forget(&namespace, &name).map_err(StoreError::from)
+                };
+                let was_known = forget(subject)?;
+                let of_penalty = subject.ban_and_strikes().into_iter().flatten();
+                of_penalty.map(forget).try_fold(was_known, |known, other| Ok(known | other?))
             }
 
             /// Removes the state of a key under this limit only. Returns true if there was one. Open receipts of the

@@ -6,6 +6,9 @@
 //!
 //! One key under two limits is two states. One state that is asked for twice is decided as one ask (`twins.rs`).
 //!
+//! A bid that is only a peek, at a ban, has to be allowed like the others, and nothing is spent on it. Its state is in a
+//! map, and stays locked until the others are taken.
+//!
 //! ```text
 //!   1 peek   every bid; the last one of a zone alone needs none
 //!   2 spend  bids of zones one by one, then bids of maps under their locks
@@ -35,13 +38,15 @@ pub(crate) struct Bid<'a> {
     pub(crate) account: &'a StateKey,
     /// The cost and the longest delay of this bid.
     pub(crate) ask: Ask,
+    /// True if nothing is spent on it. Its state is in a map.
+    pub(crate) is_peek: bool,
 }
 
 impl<'a> Bid<'a> {
     /// Returns the bid for a map; `None` if its state is in a zone.
     fn of_map(&self) -> Option<map::MapBid<'a>> {
         let LimitStore::Map(map) = self.holder else { return None };
-        Some(map::MapBid { map, account: self.account, ask: self.ask })
+        Some(map::MapBid { map, account: self.account, ask: self.ask, is_peek: self.is_peek })
     }
 }
 
@@ -79,7 +84,10 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
     if receipts.is_some() {
         held.keep_receipts();
     }
-    let twins = Twins::of(order.iter().map(|place| (bids[*place].account, bids[*place].ask)));
+    let twins = Twins::of(order.iter().map(|place| {
+        let Bid { account, ask, is_peek, .. } = &bids[*place];
+        (!is_peek).then_some((*account, *ask))
+    }));
     let peek = |held: &LockedShards<'_>, bid: usize, ask| match zone_bids.get(bid) {
         Some(zone_bid) => ZoneBid { ask, ..*zone_bid }.peek(),
         None => held.peek_as(bid - zones, ask),

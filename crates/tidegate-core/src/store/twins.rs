@@ -37,9 +37,10 @@ struct Group<'a> {
 }
 
 impl<'a> Twins<'a> {
-    /// A request without twins, which is nearly every one, costs a few comparisons and no allocation.
+    /// A request without twins, which is nearly every one, costs a few comparisons and no allocation. `None` stands for
+    /// an ask that is only a peek: it is decided on the state before the request.
     #[inline]
-    pub(super) fn of(asks: impl ExactSizeIterator<Item = (&'a StateKey, Ask)> + Clone) -> Twins<'a> {
+    pub(super) fn of(asks: impl ExactSizeIterator<Item = Option<(&'a StateKey, Ask)>> + Clone) -> Twins<'a> {
         if has_any(asks.clone()) {
             Twins::grouped(&asks.collect::<Vec<_>>())
         } else {
@@ -49,19 +50,18 @@ impl<'a> Twins<'a> {
 
     /// Sorts the asks by store, limit and name, so that asks for one state are neighbours. The sort is stable, so a
     /// group keeps the order of the request.
-    fn grouped(asks: &[(&'a StateKey, Ask)]) -> Twins<'a> {
-        let state = |place: usize| {
-            let account = asks[place].0;
+    fn grouped(asks: &[Option<(&'a StateKey, Ask)>]) -> Twins<'a> {
+        let state = |account: &'a StateKey| {
             (account.limit().table_address(), account.digest(), account.name().bytes())
         };
-        let mut order: Vec<_> = (0..asks.len()).collect();
-        order.sort_by_key(|place| state(*place));
-        let groups =
-            order.chunk_by(|one, other| state(*one) == state(*other)).filter(|group| group.len() > 1);
-        let groups = groups.map(|places| Group {
-            terms: asks[places[0]].0.terms(),
-            places: places.to_vec(),
-            asks: places.iter().map(|place| asks[*place].1).collect(),
+        let each = asks.iter().enumerate();
+        let mut order: Vec<_> = each.filter_map(|(place, ask)| ask.map(|ask| (place, ask))).collect();
+        order.sort_by_key(|(_, (account, _))| state(account));
+        let groups = order.chunk_by(|(_, (one, _)), (_, (other, _))| one.is_same_state(other));
+        let groups = groups.filter(|group| group.len() > 1).map(|group| Group {
+            terms: group[0].1.0.terms(),
+            places: group.iter().map(|(place, _)| *place).collect(),
+            asks: group.iter().map(|(_, (_, ask))| *ask).collect(),
         });
         Twins { groups: groups.collect() }
     }
@@ -109,12 +109,14 @@ impl<'a> Twins<'a> {
 /// Returns false if no state is asked for twice. Few asks are compared without sorting; for more it returns true. A
 /// wrong `true` only costs the sort; the groups are found by it.
 #[inline]
-fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = (&'a StateKey, Ask)> + Clone) -> bool {
+fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = Option<(&'a StateKey, Ask)>> + Clone) -> bool {
     if asks.len() > FEW {
         return true;
     }
-    while let Some((account, _)) = asks.next() {
-        if asks.clone().any(|(other, _)| account.is_same_state(other)) {
+    while let Some(ask) = asks.next() {
+        let is_of =
+            |account: &StateKey| asks.clone().flatten().any(|(other, _)| account.is_same_state(other));
+        if ask.is_some_and(|(account, _)| is_of(account)) {
             return true;
         }
     }

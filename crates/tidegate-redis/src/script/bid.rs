@@ -47,6 +47,8 @@ pub(crate) struct Bid {
     /// The random bits of its permit, under a concurrency limit. It is chosen before the call, so the permit can be
     /// released even if the reply is lost.
     pub(crate) number: u64,
+    /// True if it only has to be allowed, and nothing is spent on it.
+    pub(crate) is_peek: bool,
 }
 
 impl Bid {
@@ -56,7 +58,12 @@ impl Bid {
             Algorithm::Concurrency => fastrand::u64(..1 << NUMBER_BITS),
             _ => 0,
         };
-        Bid { target, ask, begin: None, number }
+        Bid { target, ask, begin: None, number, is_peek: false }
+    }
+
+    /// Returns the bid as one on which nothing is spent, if `is_peek`.
+    pub(crate) fn peeked(self, is_peek: bool) -> Bid {
+        Bid { is_peek, ..self }
     }
 
     /// Returns the permit that it gets if it is allowed, under a concurrency limit. `None` for other algorithms, and
@@ -107,10 +114,10 @@ impl TakeAsk {
         let is_debt = |bid: &Bid| Kind::of(bid.target.limit.algorithm()) == Kind::Debt;
         match self.bids.iter().filter(|bid| is_debt(bid)).count() {
             0 => States::Others,
-            // The script for buckets only supports neither copies nor initial states.
+            // The script for buckets only supports neither copies, nor initial states, nor peeks.
             all if all == self.bids.len()
                 && !self.has_twins
-                && self.bids.iter().all(|bid| bid.begin.is_none()) =>
+                && self.bids.iter().all(|bid| bid.begin.is_none() && !bid.is_peek) =>
             {
                 States::Debts
             }

@@ -231,7 +231,7 @@ pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unr
         }
     };
     if is_spent {
-        for (bid, decided) in bids.iter().zip(&mut decided) {
+        for (bid, decided) in bids.iter().zip(&mut decided).filter(|(bid, _)| !bid.is_peek) {
             let (decision, taken) = spent(bid, decided, now)?;
             (decided.decision, decided.taken) = (decision, Some(taken));
         }

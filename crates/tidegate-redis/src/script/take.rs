@@ -19,7 +19,7 @@ const SIZES_WITH_TWINS: u8 = b'w';
 pub(crate) fn take(asks: &[TakeAsk], time: Time) -> Call {
     let bids = || asks.iter().flat_map(|ask| &*ask.bids);
     let mut keys: Vec<_> = bids().map(|bid| bid.target.name.clone()).collect();
-    let kinds: Kinds = bids().map(kind_of).collect();
+    let kinds: Kinds = bids().flat_map(kinds_of).collect();
     let is_plain = asks.iter().all(|ask| ask.states() == States::Debts);
     let job = match asks {
         [ask] if is_plain && ask.bids.len() == 1 => Job::TakeDebt,
@@ -57,12 +57,13 @@ pub(crate) fn peek(bids: &[Bid], time: Time) -> Call {
     let keys = bids.iter().map(|bid| bid.target.name.clone()).collect();
     let mut arguments: Vec<_> = bids.iter().map(|bid| pack_take(bid, time, Vec::new())).collect();
     arguments.extend(time.arguments());
-    Call { script: Job::Peek(bids.iter().map(kind_of).collect()).script(), keys, arguments }
+    Call { script: Job::Peek(bids.iter().flat_map(kinds_of).collect()).script(), keys, arguments }
 }
 
-/// Returns the kind of state of a bid.
-fn kind_of(bid: &Bid) -> Kind {
-    Kind::of(bid.target.limit.algorithm())
+/// Returns the kind of state of a bid, and that of peeks if it is one.
+fn kinds_of(bid: &Bid) -> impl Iterator<Item = Kind> {
+    let of_state = Kind::of(bid.target.limit.algorithm());
+    std::iter::once(of_state).chain(bid.is_peek.then_some(Kind::Peek))
 }
 
 /// Returns the keys for copies of states with more than one bid. Their presence selects this mode in the script.

@@ -73,6 +73,8 @@ pub(super) enum Kind {
     Pace,
     /// A sorted set of leases: concurrency limit.
     Holders,
+    /// No state: the bids on which nothing is spent.
+    Peek,
 }
 
 #[cfg(test)]
@@ -121,7 +123,7 @@ impl FromIterator<Kind> for Kinds {
 }
 
 /// The number of cached scripts; see [`Job::place`].
-const PLACES: usize = 1 << 8;
+const PLACES: usize = 1 << 9;
 static SCRIPTS: [OnceLock<Script>; PLACES] = [const { OnceLock::new() }; PLACES];
 
 #[cfg(test)]
@@ -152,24 +154,24 @@ impl Job {
     fn place(self) -> usize {
         match self {
             Job::Take(kinds) => kinds.0.into(),
-            Job::Peek(kinds) => 64 + usize::from(kinds.0),
-            Job::Adjust(kind) => 128 + kind as usize,
-            Job::GiveBack(kind) => 136 + kind as usize,
-            // The numbers of takes and peeks are sets of kinds, of six bits each.
-            Job::TakeDebt => 144,
-            Job::TakeDebts => 145,
-            Job::Release => 146,
-            Job::Renew => 147,
-            Job::Nothing => 148,
-            Job::RefundDebt => 149,
-            Job::ReadStates => 150,
-            Job::NoteLimit => 151,
-            Job::AnnounceLimit => 152,
-            Job::ListLimits => 153,
-            Job::Reset => 154,
-            Job::TakeDebtsEach => 155,
-            Job::ReadOverrides => 156,
-            Job::ChangeOverrides => 157,
+            Job::Peek(kinds) => 128 + usize::from(kinds.0),
+            Job::Adjust(kind) => 256 + kind as usize,
+            Job::GiveBack(kind) => 264 + kind as usize,
+            // The numbers of takes and peeks are sets of kinds, of seven bits each.
+            Job::TakeDebt => 272,
+            Job::TakeDebts => 273,
+            Job::Release => 274,
+            Job::Renew => 275,
+            Job::Nothing => 276,
+            Job::RefundDebt => 277,
+            Job::ReadStates => 278,
+            Job::NoteLimit => 279,
+            Job::AnnounceLimit => 280,
+            Job::ListLimits => 281,
+            Job::Reset => 282,
+            Job::TakeDebtsEach => 283,
+            Job::ReadOverrides => 284,
+            Job::ChangeOverrides => 285,
         }
     }
 
@@ -218,6 +220,7 @@ fn with_kinds(kinds: Kinds, then: &[&'static str]) -> Vec<&'static str> {
         ("slots.look", has(Kind::Slots)),
         ("pacer.look", has(Kind::Pace)),
         ("holders.look", has(Kind::Holders)),
+        ("take.peeked", has(Kind::Peek)),
     ];
     let needed = needed.into_iter().filter(|(_, is_needed)| *is_needed).map(|(name, _)| name);
     needed.chain(then.iter().copied()).collect()
@@ -232,7 +235,7 @@ fn adjust_sections(kind: Kind) -> &'static [&'static str] {
         Kind::Log => &["mark.write", "mark.refund", "log.adjust"],
         Kind::Slots => &["mark.write", "mark.refund", "slots.change", "slots.adjust"],
         Kind::Pace => &["mark.write", "mark.refund", "pacer.change", "pacer.adjust"],
-        Kind::Holders => &["take.nothing"],
+        Kind::Holders | Kind::Peek => &["take.nothing"],
     }
 }
 
@@ -245,6 +248,7 @@ fn give_back_sections(kind: Kind) -> &'static [&'static str] {
         Kind::Slots => &["mark.check", "slots.change", "slots.give back"],
         Kind::Pace => &["mark.check", "pacer.change", "pacer.give back"],
         Kind::Holders => &["holders.release"],
+        Kind::Peek => &["take.nothing"],
     }
 }
 

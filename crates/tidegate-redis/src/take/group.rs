@@ -227,7 +227,7 @@ impl Inner {
             asked.saw(now);
             self.server_time.saw(now);
             // An allowed take needs no correction: its initial states contained the previous counts.
-            let is_spent = decided.bids.iter().all(|bid| bid.taken.is_some());
+            let is_spent = decided.bids.iter().all(|bid| bid.decision.is_allowed());
             if !is_spent && !Box::pin(asked.correct(self, &mut decided, Figures::Waits)).await? {
                 continue;
             }

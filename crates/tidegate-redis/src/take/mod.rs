@@ -161,6 +161,10 @@ impl Inner {
     /// so that only the last reply about a key is cached.
     fn certain(&self, request: &Request<'_>) -> (Option<Decisions>, Vec<CacheEpoch>) {
         let Some(refusals) = &self.refusals else { return (None, Vec::new()) };
+        // A request with peeks has to reach the server: its denials have consequences, and may end at any time.
+        if request.bids.iter().any(|bid| bid.is_peek) {
+            return (None, Vec::new());
+        }
         let mut eras = Vec::with_capacity(request.bids.len());
         let mut known = Some(Vec::new());
         for bid in &*request.bids {

@@ -40,7 +40,7 @@ impl<'a> Request<'a> {
             limits.push(inner.stored(subject)?);
         }
         let bid = |((subject, ask), limit): (&(Subject<'a>, Ask), &Arc<StoredLimit>)| {
-            Bid::new(limit.target(inner.prefix(), subject.key()), *ask)
+            Bid::new(limit.target(inner.prefix(), subject.key()), *ask).peeked(subject.is_peeked())
         };
         let bids = asks.iter().zip(&limits).map(bid).collect();
         let mut request = Request { bids, limits, asks, united: None, has_twins: false };
@@ -110,15 +110,24 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Returns for each bid the index of the first one on the same state. Beyond [`FEW`] bids a map is used, so that
+/// Returns for each bid the index of the first one on the same state; a peek stays alone. Beyond [`FEW`] bids a map is used, so that
 /// thousands of limits are not compared quadratically.
 fn firsts(bids: &[Bid]) -> Vec<usize> {
     if bids.len() <= FEW {
-        let first = |name: &StateName| bids.iter().position(|other| other.target.name == *name);
-        return bids.iter().map(|bid| first(&bid.target.name).unwrap_or_default()).collect();
+        let first = |name: &StateName| {
+            bids.iter().position(|other| !other.is_peek && other.target.name == *name)
+        };
+        let each = bids.iter().enumerate();
+        return each
+            .map(|(place, bid)| if bid.is_peek { place } else { first(&bid.target.name).unwrap_or(place) })
+            .collect();
     }
     let mut places = HashMap::with_capacity(bids.len());
-    bids.iter().enumerate().map(|(place, bid)| *places.entry(&bid.target.name).or_insert(place)).collect()
+    let mut first = |(place, bid): (usize, &Bid)| match bid.is_peek {
+        true => place,
+        false => *places.entry(bid.target.name.clone()).or_insert(place),
+    };
+    bids.iter().enumerate().map(&mut first).collect()
 }
 
 /// Returns true if several asks for one state can be merged into one of the summed cost. With a leaky bucket or a

@@ -171,7 +171,7 @@ fn reported(
                 continue;
             }
             let decision = match decision.verdict_in_ticks() {
-                Verdict::Allowed { .. } if is_given_back && is_allowed => {
+                Verdict::Allowed { .. } if is_given_back && is_allowed && !bids[place].is_peek => {
                     given_back(&decision, bids[place].ask)
                 }
                 _ => decision,

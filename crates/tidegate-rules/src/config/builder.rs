@@ -11,8 +11,8 @@ use super::PolicyError;
 use super::valid::choice::{DECISIONS, FAILURES, MISSING, MODES, REPEATED, WHEN_FULL, word_for};
 use super::valid::{MAX_RULES, Valid, too_many_rules};
 use super::written::{
-    ConditionText, MAX_LIST, PatternText, PolicyText, RuleText, WindowText, Written, ZoneText, empty_list,
-    too_long_list,
+    ConditionText, MAX_LIST, PatternText, PenaltyText, PolicyText, RuleText, WindowText, Written, ZoneText,
+    empty_list, too_long_list,
 };
 use crate::key::{OnMissing, OnRepeated};
 use crate::policy::Policy;
@@ -435,6 +435,31 @@ impl RuleBuilder {
     pub fn limit_for(self, value: impl Into<String>, limit: impl fmt::Display) -> RuleBuilder {
         let one = (Written::in_code(value.into()), Written::in_code(limit.to_string()));
         self.with("limit_for", |text| text.limit_for.push(one))
+    }
+
+    /// Sets the penalty: a key that the rule denies `after` times within a span is banned for another one, at most a year.
+    /// Spans are rounded up to whole microseconds.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::rules::{Policy, Rule};
+    ///
+    /// let (minute, login) = (Duration::from_secs(60), Rule::builder("login").key(["user"]).limit("5/m"));
+    /// let policy = Policy::builder().rule(login.penalty(3, minute, 10 * minute)).build()?;
+    /// assert_eq!(policy.rules()[0].penalty().map(|penalty| penalty.lasts), Some(10 * minute));
+    /// # Ok::<(), tidegate::rules::PolicyError>(())
+    /// ```
+    #[doc(alias = "fail2ban")]
+    #[doc(alias = "ban")]
+    pub fn penalty(self, after: u64, within: Duration, lasts: Duration) -> RuleBuilder {
+        let text = PenaltyText {
+            after: Some(Written::in_code(after)),
+            within: duration_text(within).into(),
+            lasts: duration_text(lasts).into(),
+            fields: vec!["after", "within", "for"],
+            ..PenaltyText::default()
+        };
+        self.with("penalty", |rule| rule.penalty = Some(text))
     }
 
     /// Counts IPv4 addresses of one network of this prefix length together; 32 by default.

@@ -443,6 +443,12 @@ impl Gate {
         if matches!(decided.by, DecidedBy::Open | DecidedBy::Closed) {
             return;
         }
+        if decided.decision.ban().is_some()
+            && asked.mode == Mode::Enforce
+            && asked.limited.candidate_for.is_none()
+        {
+            self.inner.bans.note(&asked.rule.name, &asked.key, decided.decision, self.inner.now());
+        }
         let asking = if decided.is_allowed() { Asking::Allowed } else { Asking::Denied };
         self.inner.top.note(|| self.inner.now(), &asked.rule.name, asked.key.as_bytes(), asking);
     }

@@ -9,7 +9,7 @@
 //! the rules of one API often count by the same client.
 
 use smallvec::SmallVec;
-use tidegate_core::{Ask, Key, Limit, Subject};
+use tidegate_core::{Ask, Key, Limit, PreparedPenalty, Subject};
 
 use super::InForce;
 use super::limits::LimitInUse;
@@ -55,6 +55,7 @@ pub(super) struct Asked<'p> {
     pub(super) key: Key,
     pub(super) limit: LimitInUse<'p>,
     pub(super) ask: Ask,
+    pub(super) penalty: Option<&'p PreparedPenalty>,
     /// The weight of each unit of a request's cost.
     pub(super) weight: u64,
     /// The mode in force now.
@@ -259,8 +260,8 @@ pub(super) fn part<'p>(
         },
     };
     let ask = terms.ask(limit.limit(), attributes);
-    let (weight, mode) = (terms.cost, terms.mode);
-    Some(MatchedRule::Counts(Asked { id, rule, limited, key, limit, ask, weight, mode }, mode))
+    let (penalty, weight, mode) = (force.penalty(id), terms.cost, terms.mode);
+    Some(MatchedRule::Counts(Asked { id, rule, limited, key, limit, ask, penalty, weight, mode }, mode))
 }
 
 impl<'p> Asked<'p> {
@@ -272,7 +273,7 @@ impl<'p> Asked<'p> {
     /// Returns the key under its limit, with a receipt for a take if it is tracked.
     #[inline]
     pub(super) fn subject(&self, is_tracked: bool) -> Subject<'_> {
-        let subject = self.limit.subject(&self.key).when_full(self.limited.when_full);
+        let subject = self.limit.subject(&self.key).when_full(self.limited.when_full).penalty(self.penalty);
         let subject =
             subject.in_zone(self.limited.zone.as_deref()).on_store_failure(self.limited.on_store_failure);
         if is_tracked { subject.tracked() } else { subject }
@@ -291,6 +292,7 @@ impl<'p> Asked<'p> {
         let (terms, _) = limited.now(now);
         let ask = terms.ask(&terms.limit, attributes);
         let (limit, weight, mode) = (force.limit(id).now(&terms.limit)?, terms.cost, terms.mode);
-        Some(Asked { id, rule, limited, key: self.key.clone(), limit, ask, weight, mode })
+        let (key, penalty) = (self.key.clone(), force.penalty(id));
+        Some(Asked { id, rule, limited, key, limit, ask, penalty, weight, mode })
     }
 }

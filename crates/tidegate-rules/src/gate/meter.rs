@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidegate_core::{Decision, DecisionMeter, Verdict, WithoutStore};
+use tidegate_core::{Ban, Decision, DecisionMeter, Verdict, WithoutStore};
 
 use crate::rule::Mode;
 
@@ -30,6 +30,8 @@ struct Verdicts {
     impossible: AtomicU64,
     store_full: AtomicU64,
     near: AtomicU64,
+    bans: AtomicU64,
+    banned: AtomicU64,
 }
 
 /// The counts of one rule since it was added.
@@ -48,6 +50,10 @@ pub struct RuleCounts {
     pub store_full: u64,
     /// Allowed requests that left at most a fifth of the limit.
     pub near: u64,
+    /// Bans that its penalty began.
+    pub bans: u64,
+    /// Requests that were denied while their key was banned; they are part of `denied`.
+    pub banned: u64,
     /// For a candidate: requests that it would allow and the rule denied.
     pub looser: u64,
     /// For a candidate: requests that it would deny and the rule allowed.
@@ -76,6 +82,10 @@ pub struct ShadowCounts {
     pub store_full: u64,
     /// Requests that it would have allowed and that would have left at most a fifth of the limit.
     pub near: u64,
+    /// Bans that its penalty would have begun.
+    pub bans: u64,
+    /// Requests that it would have denied while their key would have been banned.
+    pub banned: u64,
 }
 
 /// The divisor of the limit below which an allowed request counts as near: at most one fifth remains.
@@ -90,6 +100,10 @@ impl RuleMeter {
                     add(&counts.near);
                 }
                 &counts.allowed
+            }
+            Verdict::Denied { .. } | Verdict::Impossible if decision.ban().is_some() => {
+                add(if decision.ban() == Some(Ban::Begun) { &counts.bans } else { &counts.banned });
+                &counts.denied
             }
             Verdict::Denied { .. } if decision.is_store_full() => &counts.store_full,
             Verdict::Denied { .. } => &counts.denied,
@@ -127,6 +141,8 @@ impl RuleMeter {
             impossible: obeyed.impossible + shadow.impossible,
             store_full: obeyed.store_full + shadow.store_full,
             near: obeyed.near + shadow.near,
+            bans: obeyed.bans + shadow.bans,
+            banned: obeyed.banned + shadow.banned,
             looser: get(&self.looser),
             stricter: get(&self.stricter),
             unmeasured: get(&self.unmeasured),
@@ -151,6 +167,8 @@ impl Verdicts {
             impossible: get(&self.impossible),
             store_full: get(&self.store_full),
             near: get(&self.near),
+            bans: get(&self.bans),
+            banned: get(&self.banned),
         }
     }
 }

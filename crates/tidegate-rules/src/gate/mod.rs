@@ -14,6 +14,7 @@
 mod adjust;
 mod admission;
 mod admit;
+mod bans;
 mod batch;
 mod charges;
 mod explain;
@@ -25,6 +26,7 @@ mod override_set;
 mod override_warning;
 mod overrides;
 mod overriding;
+mod penalty;
 mod permits;
 mod pinned;
 mod rule_key;
@@ -42,10 +44,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use tidegate_core::{
-    Clock as _, CounterClock, StoreError, StoreFailures, StoreFuture, StoreMeter, Timestamp, Zone,
+    Clock as _, CounterClock, PreparedPenalty, StoreError, StoreFailures, StoreFuture, StoreMeter, Timestamp,
+    Zone,
 };
 
 pub use admission::{Admission, Binding, HeldPermit};
+pub use bans::BannedKey;
 pub use batch::{Batch, Stretch};
 pub use charges::Charges;
 pub use explain::{Explanation, LimitSource, Match, RuleExplained};
@@ -63,9 +67,11 @@ use crate::index::RuleId;
 use crate::policy::Policy;
 use crate::rule::Rule;
 use crate::top::{DYNAMIC, HotKey, Top, TopOutcome as Asking};
+use bans::Bans;
 use limits::RuleLimit;
 use meter::RuleMeter;
 use overrides::Overrides;
+use penalty::prepared_penalty;
 use store::InStore;
 use unknown_attributes::UnknownAttributes;
 
@@ -105,6 +111,8 @@ struct Inner {
     top: Top,
     /// The same of limits that come with requests, apart: a flood of such keys takes no place of a rule's key.
     dynamic_top: Top,
+    /// The keys that were seen to be banned.
+    bans: Bans,
     /// The number of requests to which no rule applied.
     free: AtomicU64,
     /// The number of requests that were denied because no enforced rule applied.
@@ -125,6 +133,7 @@ struct InForce {
     policy: Policy,
     store: InStore,
     limits: Box<[RuleLimit]>,
+    penalties: Box<[Option<PreparedPenalty>]>,
     meters: Box<[Arc<RuleMeter>]>,
 }
 
@@ -201,14 +210,16 @@ impl GateBuilder {
         let store = InStore::new(&store, &policy)?;
         let meters = policy.rules().iter().map(|_| Arc::default()).collect();
         let limits = policy.rules().iter().map(|rule| RuleLimit::new(rule, None)).collect();
+        let penalties = policy.rules().iter().map(|rule| prepared_penalty(rule, None)).collect();
         let inner = Inner {
-            force: ArcSwap::from_pointee(InForce { policy, store, limits, meters }),
+            force: ArcSwap::from_pointee(InForce { policy, store, limits, penalties, meters }),
             replacing: Mutex::new(()),
             overrides: Overrides::default(),
             calendar,
             clock: CounterClock::new(),
             top: Top::new(),
             dynamic_top: Top::of_dynamic(),
+            bans: Bans::default(),
             free: AtomicU64::new(0),
             denied_unmatched: AtomicU64::new(0),
             unknown: UnknownAttributes::default(),
@@ -285,14 +296,17 @@ impl Gate {
     fn put_in_force(&self, policy: Policy, store: &InStore) {
         let _alone = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.inner.force.load();
-        let (mut limits, mut meters) = (Vec::new(), Vec::new());
+        let (mut limits, mut penalties, mut meters) = (Vec::new(), Vec::new(), Vec::new());
         for rule in policy.rules() {
             let known = old.policy.id_of(rule.name());
-            limits.push(RuleLimit::new(rule, known.map(|id| (old.policy.rule(id), old.limit(id)))));
+            let before = known.map(|id| (old.policy.rule(id), id));
+            limits.push(RuleLimit::new(rule, before.map(|(before, id)| (before, old.limit(id)))));
+            penalties.push(prepared_penalty(rule, before.map(|(before, id)| (before, old.penalty(id)))));
             meters.push(known.map_or_else(Arc::default, |id| Arc::clone(&old.meters[id as usize])));
         }
         let store = old.store.going_on_as(store);
-        let force = Arc::new(InForce { policy, store, limits: limits.into(), meters: meters.into() });
+        let (limits, penalties, meters) = (limits.into(), penalties.into(), meters.into());
+        let force = Arc::new(InForce { policy, store, limits, penalties, meters });
         let put_in_force = || self.inner.force.store(force.clone());
         self.inner.overrides.follow(&old.policy, &force, self.inner.calendar.now(), put_in_force);
         force.store.store().forget_refusals();
@@ -481,6 +495,10 @@ impl InForce {
 
     fn limit(&self, id: RuleId) -> &RuleLimit {
         &self.limits[id as usize]
+    }
+
+    fn penalty(&self, id: RuleId) -> Option<&PreparedPenalty> {
+        self.penalties[id as usize].as_ref()
     }
 
     fn meter(&self, id: RuleId) -> &RuleMeter {

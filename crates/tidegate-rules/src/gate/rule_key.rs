@@ -266,7 +266,9 @@ impl RuleKey {
     /// Returns the key under this limit, in the zone of the rule.
     fn subject<'a>(&'a self, limit: &'a LimitInUse<'_>) -> Subject<'a> {
         let (rule, limited) = self.limited();
-        let subject = limit.subject(&self.key).when_full(limited.when_full).in_zone(rule.zone());
+        let penalty = self.force.policy.id_of(&self.rule).and_then(|id| self.force.penalty(id));
+        let subject =
+            limit.subject(&self.key).penalty(penalty).when_full(limited.when_full).in_zone(rule.zone());
         subject.on_store_failure(limited.on_store_failure)
     }
 }

@@ -14,12 +14,21 @@ pub(super) fn parts(place: &KeyCount) -> Vec<String> {
     if place.rule == DYNAMIC {
         return vec![part(place, &place.key, true)];
     }
-    let mut shown = Vec::new();
-    let mut rest = &*place.key;
+    split(&place.key, |bytes, is_last| part(place, bytes, is_last))
+}
+
+/// Returns the parts of a whole key of a rule.
+pub(crate) fn parts_of_key(key: &[u8]) -> Vec<String> {
+    split(key, |bytes, _| text(bytes))
+}
+
+/// Splits a key into its parts, and passes each with true if it is the last.
+fn split(key: &[u8], show: impl Fn(&[u8], bool) -> String) -> Vec<String> {
+    let (mut shown, mut rest) = (Vec::new(), key);
     while !rest.is_empty() {
         let (length, after) = split_length(rest);
         let (bytes, more) = after.split_at(length.min(after.len()));
-        shown.push(part(place, bytes, more.is_empty()));
+        shown.push(show(bytes, more.is_empty()));
         rest = more;
     }
     shown

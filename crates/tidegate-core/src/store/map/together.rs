@@ -33,6 +33,8 @@ pub(crate) struct MapBid<'a> {
     pub(crate) account: &'a StateKey,
     /// The cost and the longest delay of this bid.
     pub(crate) ask: Ask,
+    /// True if nothing is spent on it.
+    pub(crate) is_peek: bool,
 }
 
 /// The locked shards of all bids.
@@ -174,13 +176,15 @@ impl<'a> LockedShards<'a> {
     /// Spends on all allowed bids, if the map has room for them. If one bid has no room, it reports a full store, the
     /// reservations before it are returned, and nothing is spent.
     fn spend_if_room(&mut self, decisions: &mut [Decision]) {
-        if let Some(bid) = (0..self.bids.len()).find(|bid| !self.reserve(*bid)) {
+        let bids = self.bids;
+        let spending = || (0..bids.len()).filter(|bid| !bids[*bid].is_peek);
+        if let Some(bid) = spending().find(|bid| !self.reserve(*bid)) {
             decisions[bid] = decisions[bid].store_full();
-            (0..bid).for_each(|bid| self.unreserve(bid));
+            spending().take_while(|before| *before < bid).for_each(|bid| self.unreserve(bid));
             return;
         }
-        for (bid, decision) in decisions.iter_mut().enumerate() {
-            *decision = self.take_reserved(bid);
+        for bid in spending() {
+            decisions[bid] = self.take_reserved(bid);
         }
     }
 
@@ -267,14 +271,14 @@ impl<'a> LockedShards<'a> {
     /// Spends on one bid after the other. If one is denied, restores all states. Copies each state before its take. The
     /// states are restored in reverse order, so that a state taken from twice ends as it began.
     fn spend_or_restore(&mut self, decisions: &mut [Decision]) {
-        let mut before = Vec::new();
-        for bid in 0..self.bids.len() {
-            before.push(self.state(bid));
+        let (bids, mut before) = (self.bids, Vec::new());
+        for bid in (0..bids.len()).filter(|bid| !bids[*bid].is_peek) {
+            before.push((bid, self.state(bid)));
             decisions[bid] = self.take(bid);
             if decisions[bid].is_allowed() {
                 continue;
             }
-            for (bid, state) in before.into_iter().enumerate().rev() {
+            for (bid, state) in before.into_iter().rev() {
                 self.restore(bid, state);
             }
             // The other decisions are no longer valid.

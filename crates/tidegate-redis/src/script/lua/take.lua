@@ -4,6 +4,12 @@
 -- after a take, `refuse` writes it after a denial where that is needed. A view is what `look` returns: `passes`, `tell`
 -- (the state to reply), `err`, or `stale`.
 
+--== peeked
+-- A bid that only has to be allowed. Its pack is `q` and the pack of its limit. A denial is written as for any bid.
+look.q = function(key, pack, begin) return look[string.sub(pack, 2, 2)](key, string.sub(pack, 2), begin) end
+spend.q = function() end
+refuse.q = function(key, pack, view) refuse[string.sub(pack, 2, 2)](key, string.sub(pack, 2), view) end
+
 --== take
 -- One ask takes under all of its limits, or under none. Several asks are independent: each sees those before it, and
 -- has its own verdict and its own error. The sizes of several asks are one argument after the others, one byte each.

@@ -13,6 +13,7 @@ mod forgetting;
 mod key;
 mod limit_for;
 mod params;
+mod penalty;
 mod zones;
 
 use std::collections::HashMap;
@@ -338,14 +339,14 @@ pub(super) fn too_many_rules() -> String {
 /// A candidate inherits the behavior for a full zone and a failed store, so that it differs from its rule only in the
 /// parameters that are being compared.
 fn link(rules: &mut [Option<Rule>], base: RuleId, candidate: RuleId) {
-    let zone_fate = match rules.get_mut(base as usize) {
+    let of_base = match rules.get_mut(base as usize) {
         Some(Some(Rule { action: Action::Limit(limited), .. })) => {
             limited.candidates.push(candidate);
-            (limited.when_full, limited.on_store_failure)
+            (limited.when_full, limited.on_store_failure, limited.penalty)
         }
         _ => return,
     };
     if let Some(Some(Rule { action: Action::Limit(limited), .. })) = rules.get_mut(candidate as usize) {
-        (limited.when_full, limited.on_store_failure) = zone_fate;
+        (limited.when_full, limited.on_store_failure, limited.penalty) = of_base;
     }
 }

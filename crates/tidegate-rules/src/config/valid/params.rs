@@ -48,12 +48,14 @@ impl Valid<'_> {
         };
         let schedule = self.schedule(&text.schedule, &usual);
         let limit_for = self.limit_for(text, key.as_ref(), &usual);
+        let penalty = self.penalty(text);
         limit.and(cost).and(max_wait).and(mode)?;
         Some(Box::new(Limited {
             key: key?,
             usual,
             schedule: schedule?,
             limit_for: limit_for?,
+            penalty: penalty?,
             candidate_for: None,
             candidates: Vec::new(),
             on_store_failure: on_store_failure?,

@@ -155,6 +155,7 @@ fn is_same(one: &Rule, other: &Rule) -> bool {
             first.key == second.key
                 && first.usual == second.usual
                 && first.schedule == second.schedule
+                && first.penalty == second.penalty
                 && first.candidate_for.is_none()
                 && second.candidate_for.is_none()
                 && first.group.is_none()

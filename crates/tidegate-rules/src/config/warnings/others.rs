@@ -155,6 +155,7 @@ fn is_steady(limited: &Limited) -> bool {
     limited.schedule.terms.is_empty()
         && limited.candidate_for.is_none()
         && limited.group.is_none()
+        && limited.penalty.is_none()
         && limited.on_store_failure != OnStoreFailure::Open
         && limited.when_full == WhenFull::Share
 }

@@ -17,7 +17,7 @@ const fn field(name: &'static str, example: &'static str) -> Field {
 }
 
 /// The fields of a table `[[rule]]`. Only `name` is required, with one of `limit` and `decision`.
-pub(super) const RULE: [Field; 21] = [
+pub(super) const RULE: [Field; 22] = [
     field("name", "\"login\""),
     field("when", "{ path = \"/api/{*rest}\" }"),
     field("unless", "{ path = \"/healthz\" }"),
@@ -25,6 +25,7 @@ pub(super) const RULE: [Field; 21] = [
     field("key", "[\"ip\"]"),
     field("limit", "\"10/s burst 20\""),
     field("limit_for", "{ \"ana\" = \"50/m\" }"),
+    field("penalty", "{ after = 3, within = \"1m\", for = \"10m\" }"),
     field("mode", "\"shadow\""),
     field("candidate_for", "\"login\""),
     field("decision", "\"allow\""),
@@ -52,6 +53,10 @@ pub(super) const WINDOW: [Field; 8] = [
     field("max_wait", "\"500ms\""),
     field("mode", "\"shadow\""),
 ];
+
+/// The fields of `penalty`. All of them are required.
+pub(super) const PENALTY: [Field; 3] =
+    [field("after", "3"), field("within", "\"1m\""), field("for", "\"10m\"")];
 
 /// The names of all tables of a file.
 ///

@@ -46,6 +46,7 @@ pub(crate) struct RuleText {
     pub(crate) limit: Option<Written<String>>,
     /// Values of the key, each with its limit.
     pub(crate) limit_for: Vec<(Written<String>, Written<String>)>,
+    pub(crate) penalty: Option<PenaltyText>,
     pub(crate) mode: Option<Written<String>>,
     pub(crate) candidate_for: Option<Written<String>>,
     pub(crate) decision: Option<Written<String>>,
@@ -102,6 +103,12 @@ impl RuleText {
             put(&mut value.span);
             put(&mut limit.span);
         }
+        if let Some(penalty) = &mut self.penalty {
+            put(&mut penalty.span);
+            penalty.after.iter_mut().for_each(|after| put(&mut after.span));
+            let spans = penalty.within.iter_mut().chain(&mut penalty.lasts);
+            spans.for_each(|span| put(&mut span.span));
+        }
         let lists = self.key.iter_mut().chain(&mut self.trusted).flatten();
         let texts = [
             &mut self.name,
@@ -123,6 +130,20 @@ impl RuleText {
         self.fields.iter_mut().for_each(|field| put(&mut field.span));
         self.schedule.iter_mut().for_each(|window| window.move_to(index));
     }
+}
+
+/// A penalty as written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PenaltyText {
+    pub(crate) span: Range<usize>,
+    /// The number of denials.
+    pub(crate) after: Option<Written<u64>>,
+    /// The span within which they count.
+    pub(crate) within: Option<Written<String>>,
+    /// The span of the ban.
+    pub(crate) lasts: Option<Written<String>>,
+    /// The names of all fields that are present.
+    pub(crate) fields: Vec<&'static str>,
 }
 
 /// A window of a schedule as written.

@@ -15,9 +15,10 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 use super::super::OtherTables;
 use super::super::valid::{MAX_COST, MAX_RULES, too_many_rules};
 use super::conditions::Namespace;
-use super::fields::{ATTRIBUTES, Field, MISPLACED, RULE, RULES, TABLES, WINDOW, ZONE};
+use super::fields::{ATTRIBUTES, Field, MISPLACED, PENALTY, RULE, RULES, TABLES, WINDOW, ZONE};
 use super::{
-    ConditionText, MAX_LIST, PolicyText, RuleText, WindowText, Written, ZoneText, empty_unless, too_long_list,
+    ConditionText, MAX_LIST, PenaltyText, PolicyText, RuleText, WindowText, Written, ZoneText, empty_unless,
+    too_long_list,
 };
 
 /// The reader of the tables of a file.
@@ -95,6 +96,7 @@ impl Reader {
                 "key" => text.key = self.texts(field, value),
                 "limit" => text.limit = self.text(field, value),
                 "limit_for" => text.limit_for = self.limit_for(field, value),
+                "penalty" => text.penalty = self.penalty(field, value),
                 "mode" => text.mode = self.text(field, value),
                 "candidate_for" => text.candidate_for = self.text(field, value),
                 "decision" => text.decision = self.text(field, value),
@@ -190,6 +192,23 @@ impl Reader {
             }
         }
         each
+    }
+
+    /// Reads a penalty.
+    fn penalty(&mut self, field: Field, value: &TomlValue<'_>) -> Option<PenaltyText> {
+        let remedy = format!("write penalty = {}", field.example);
+        let table = self.table(value, field.name, &remedy)?;
+        let mut text = PenaltyText { span: value.span(), ..PenaltyText::default() };
+        for (name, value) in table {
+            let Some(field) = self.field(name, &PENALTY) else { continue };
+            text.fields.push(field.name);
+            match field.name {
+                "after" => text.after = self.number(field, value),
+                "within" => text.within = self.text(field, value),
+                _ => text.lasts = self.text(field, value),
+            }
+        }
+        Some(text)
     }
 
     /// Reads the windows of a schedule, in the order of the file.
@@ -316,6 +335,12 @@ impl Reader {
         };
         let read = u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
         if read.is_err() {
+            if field.name == "after" {
+                let what =
+                    format!("after {}: is out of range; write 1 to 1000 denials, such as 3", decimal(number));
+                self.complain(value.span(), what);
+                return None;
+            }
             let (most, usual) = match field.name {
                 "cost" => (MAX_COST, 1),
                 "ipv4_prefix" => (32, 32),
