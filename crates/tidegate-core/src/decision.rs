@@ -28,7 +28,7 @@ const WHEN_STORE_FULL: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 ///
 /// With the feature `serde`, a decision is a structure. `verdict` is `{"allowed": {"delay": …}}`,
 /// `{"denied": {"retry_after": …}}` or `"impossible"`, and spans are written as `serde` writes a `Duration`. The field
-/// `permit`, in hexadecimal digits, is present only if there is a permit.
+/// `permit`, in hexadecimal digits, is present only if there is a permit, and `ban` only if the key is banned.
 ///
 /// ```
 /// # #[cfg(feature = "serde")] {
@@ -297,6 +297,12 @@ impl Decision {
         };
         let denied = self.denied_for(wait);
         Decision { ban: Some(ban), store_full: false, reset_after: self.reset_after.max(span), ..denied }
+    }
+
+    /// Returns the decision with this ban.
+    #[cfg(feature = "serde")]
+    pub(crate) const fn with_ban(self, ban: Option<Ban>) -> Decision {
+        Decision { ban, ..self }
     }
 
     /// Returns the ban by which the ask was denied, if its key is banned.

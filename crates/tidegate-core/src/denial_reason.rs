@@ -24,6 +24,8 @@ pub enum DenialReason {
     Limit,
     /// The cost exceeds the limit, so no wait helps.
     Impossible,
+    /// The key is banned by a [penalty](crate::PreparedPenalty).
+    Banned,
     /// The store has no room for another key. [`Denied::retry_after`] is a guess.
     StoreFull,
     /// The queue of waiters is full.
@@ -45,6 +47,7 @@ impl DenialReason {
         match self {
             DenialReason::Limit => "limit",
             DenialReason::Impossible => "impossible",
+            DenialReason::Banned => "banned",
             DenialReason::StoreFull => "store_full",
             DenialReason::QueueFull => "queue_full",
             DenialReason::TimedOut => "timed_out",
@@ -66,6 +69,7 @@ impl Denied {
     /// Returns the reason for the denial.
     pub const fn reason(&self) -> DenialReason {
         match self.cause() {
+            Reason::Limit if self.decision().ban().is_some() => DenialReason::Banned,
             Reason::Limit if self.is_store_full() => DenialReason::StoreFull,
             Reason::Limit => match self.decision().verdict() {
                 Verdict::Impossible => DenialReason::Impossible,
@@ -83,7 +87,7 @@ impl Denied {
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
-    use crate::{Ask, Cost, Limit, State, Ticks, Timestamp};
+    use crate::{Ask, Ban, Cost, Limit, State, Ticks, Timestamp};
 
     #[test]
     fn each_denial_has_its_reason() {
@@ -95,6 +99,7 @@ mod tests {
         let reasons = [
             (Denied::of(denied), DenialReason::Limit),
             (Denied::of(never), DenialReason::Impossible),
+            (Denied::of(denied.banned_for(Ticks::new(1), Ban::Begun)), DenialReason::Banned),
             (Denied::of(denied.store_full()), DenialReason::StoreFull),
             (Denied::because(Reason::LineFull, denied), DenialReason::QueueFull),
             (Denied::because(Reason::CutShort(Cause::TimedOut), denied), DenialReason::TimedOut),

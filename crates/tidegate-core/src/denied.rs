@@ -112,6 +112,9 @@ impl fmt::Display for Denied {
             (Reason::Limit, Verdict::Denied { .. }) if decision.is_store_full() => {
                 "denied: the store has no room for another key; raise max_keys or max_bytes"
             }
+            (Reason::Limit, Verdict::Denied { retry_after }) if decision.ban().is_some() => {
+                return write!(out, "denied: the key is banned; try again in {:?}", shown(retry_after));
+            }
             (Reason::Limit, Verdict::Denied { retry_after }) => {
                 return write!(out, "denied: try again in {:?}", shown(retry_after));
             }

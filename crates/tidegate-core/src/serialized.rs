@@ -3,7 +3,7 @@
 //! ```text
 //!   Limit, Rate, Algorithm, PermitId   their text: "10/s burst 20", "10/s", "pacer", "feed"
 //!   Verdict                            {"denied": {"retry_after": …}}, a span as `serde` writes a Duration
-//!   Decision                           verdict, limit, remaining, reset_after, permit, store_full
+//!   Decision                           verdict, limit, remaining, reset_after, permit, store_full, ban
 //! ```
 
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::algorithm::Algorithm;
-use crate::decision::{Decision, PermitId, Verdict};
+use crate::decision::{Ban, Decision, PermitId, Verdict};
 use crate::limit::{Limit, Rate};
 use crate::time::Ticks;
 
@@ -69,6 +69,8 @@ struct DecisionFields {
     permit: Option<PermitId>,
     #[serde(default)]
     store_full: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ban: Option<Ban>,
 }
 
 /// Serializes the fields, spans rounded up to nanoseconds.
@@ -81,6 +83,7 @@ impl Serialize for Decision {
             reset_after: self.reset_after(),
             permit: self.permit(),
             store_full: self.is_store_full(),
+            ban: self.ban(),
         };
         fields.serialize(serializer)
     }
@@ -99,6 +102,7 @@ impl<'de> Deserialize<'de> for Decision {
         let decision =
             Decision::from_remote(verdict, fields.limit, fields.remaining, ticks(fields.reset_after));
         let decision = if fields.store_full { decision.store_full() } else { decision };
-        Ok(fields.permit.map_or(decision, |permit| decision.with_permit(permit)))
+        let decision = fields.permit.map_or(decision, |permit| decision.with_permit(permit));
+        Ok(decision.with_ban(fields.ban))
     }
 }

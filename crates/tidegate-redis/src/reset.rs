@@ -12,11 +12,15 @@ use crate::script::{self, StateName};
 use crate::store::Inner;
 
 impl Inner {
-    /// Resets a key under every limit of its namespace. Returns true if it had a state under one. Two calls are made:
-    /// one reads the table, one removes the states.
+    /// Resets a key under every limit of its namespace, and lifts a ban. Returns true if it had a state under one. One
+    /// call reads the table of each namespace, and one removes the states.
     pub(crate) async fn reset(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
         let due = self.due()?;
-        self.forget_states(self.names_of(&subject, due).await?, due).await
+        let mut names = self.names_of(&subject, due).await?;
+        for of_penalty in subject.ban_and_strikes().into_iter().flatten() {
+            names.extend(self.names_of(&of_penalty, due).await?);
+        }
+        self.forget_states(names, due).await
     }
 
     /// Returns the names of a key's states under every limit of its namespace. The given limit is included even if it

@@ -70,7 +70,7 @@ impl fmt::Display for PenaltyError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PenaltyError::After(after) => {
-                write!(out, "after: {after} is out of range; write 1 to {MOST_STRIKES} denials, such as 3")
+                write!(out, "after {after}: is out of range; write 1 to {MOST_STRIKES} denials, such as 3")
             }
             PenaltyError::Within(error) => write!(out, "within: {error}"),
             PenaltyError::For(error) => write!(out, "for: {error}"),
@@ -200,5 +200,213 @@ fn strike(ban: Subject<'_>, strikes: Subject<'_>, store: &impl Strike) -> Option
         _ if begun.is_store_full() => None,
         // Another thread has begun it.
         _ => in_force(&begun),
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Cost, Key, ManualClock, Map, SECOND, Store, Timestamp, Zone, Zones};
+
+    /// Three denials within ten seconds, banned for a minute.
+    fn penalty(rule: &str) -> PreparedPenalty {
+        PreparedPenalty::of_rule(rule, 3, 10 * SECOND, 60 * SECOND).expect("a valid penalty")
+    }
+
+    fn limit(rule: &str, text: &str) -> PreparedLimit {
+        PreparedLimit::of_rule(rule, text.parse().expect("a valid limit"))
+    }
+
+    /// Returns the stores in memory, each with its clock.
+    fn stores() -> Vec<(Arc<ManualClock>, Arc<dyn Store>)> {
+        let each = |make: fn(Arc<ManualClock>) -> Arc<dyn Store>| {
+            let clock = Arc::new(ManualClock::new());
+            (clock.clone(), make(clock))
+        };
+        vec![
+            each(|clock| Arc::new(Map::with_clock(clock))),
+            each(|clock| Arc::new(Zone::with_clock(1 << 16, clock))),
+            each(|clock| Arc::new(Zones::new(&Zone::with_clock(1 << 16, clock)))),
+        ]
+    }
+
+    fn take(store: &dyn Store, subject: Subject<'_>) -> Decision {
+        store.take(&[(subject, Ask::ONE)]).now().expect("a store in memory").each()[0]
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_errors_that_name_the_field() {
+        let of = |after, within, lasts| {
+            PreparedPenalty::of_rule("a", after, within, lasts).map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            of(0, SECOND, SECOND).unwrap_err(),
+            "after 0: is out of range; write 1 to 1000 denials, such as 3"
+        );
+        assert!(of(1001, SECOND, SECOND).is_err() && of(1000, SECOND, SECOND).is_ok());
+        assert!(of(1, Duration::ZERO, SECOND).unwrap_err().starts_with("within: "));
+        assert!(of(1, SECOND, Duration::MAX).unwrap_err().starts_with("for: "));
+    }
+
+    #[test]
+    fn the_last_of_the_strikes_within_any_span_bans_and_the_ban_ends_to_the_tick() {
+        for text in ["1/h", "1/h fixed-window align first-hit", "1/h sliding-log", "1/h concurrency"] {
+            for (clock, store) in stores() {
+                let (limit, penalty, ana) = (limit("login", text), penalty("login"), Key::new("ana"));
+                let subject = limit.subject(&ana).penalty(Some(&penalty));
+                assert!(take(&*store, subject).is_allowed());
+                // Two denials, and a third after the first has left the span.
+                for wait in [0, 4, 7] {
+                    clock.advance(wait * SECOND);
+                    assert_eq!(take(&*store, subject).ban(), None, "{text}");
+                }
+                let begun = take(&*store, subject);
+                assert_eq!(begun.ban(), Some(Ban::Begun), "{text}");
+                let wait = begun.retry_after().expect("it is denied");
+                assert!(wait >= 60 * SECOND && begun.remaining() == 0, "{text}: {wait:?}");
+                clock.advance(60 * SECOND - Duration::from_nanos(1));
+                let last = store.peek(subject, Ask::ONE).now().unwrap();
+                assert_eq!(last.ban(), Some(Ban::InForce), "{text}");
+                clock.advance(Duration::from_nanos(1));
+                let after = take(&*store, subject);
+                assert!(!after.is_allowed() && after.ban().is_none(), "{text}: strikes begin anew");
+            }
+        }
+    }
+
+    #[test]
+    fn a_banned_key_spends_nothing_of_any_limit() {
+        for (_, store) in stores() {
+            let (login, site, ana) = (limit("login", "1/h"), limit("site", "9/h"), Key::new("ana"));
+            let penalty = penalty("login");
+            let asks =
+                [(login.subject(&ana).penalty(Some(&penalty)), Ask::ONE), (site.subject(&ana), Ask::ONE)];
+            let bans: Vec<_> =
+                (0..6).map(|_| store.take(&asks).now().expect("in memory").each()[0].ban()).collect();
+            let (begun, in_force) = (Some(Ban::Begun), Some(Ban::InForce));
+            assert_eq!(bans, [None, None, None, begun, in_force, in_force]);
+            assert_eq!(store.peek(asks[1].0, Ask::ONE).now().unwrap().remaining(), 8);
+            // The ban is that of one rule.
+            assert!(store.take(&asks[1..]).now().unwrap().is_allowed());
+        }
+    }
+
+    #[test]
+    fn a_denial_by_another_limit_is_no_strike() {
+        for (_, store) in stores() {
+            let (login, site, ana) = (limit("login", "9/h"), limit("site", "1/h"), Key::new("ana"));
+            let penalty = penalty("login");
+            let asks =
+                [(login.subject(&ana).penalty(Some(&penalty)), Ask::ONE), (site.subject(&ana), Ask::ONE)];
+            let allowed = (0..9).filter(|_| store.take(&asks).now().unwrap().is_allowed()).count();
+            assert_eq!((allowed, store.peek(asks[0].0, Ask::ONE).now().unwrap().remaining()), (1, 8));
+            assert!(take(&*store, asks[0].0).is_allowed());
+        }
+    }
+
+    #[test]
+    fn a_peek_equals_the_next_take_also_where_that_begins_a_ban() {
+        for (clock, store) in stores() {
+            let (limit, penalty, ana) = (limit("login", "1/s"), penalty("login"), Key::new("ana"));
+            let subject = limit.subject(&ana).penalty(Some(&penalty));
+            for step in 0..60 {
+                clock.advance(Duration::from_millis(step % 7 * 90));
+                let seen = store.peek(subject, Ask::ONE).now().unwrap();
+                let taken = take(&*store, subject);
+                assert_eq!((seen.verdict_in_ticks(), seen.ban()), (taken.verdict_in_ticks(), taken.ban()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_reset_lifts_the_ban_and_forgets_the_strikes() {
+        for (_, store) in stores() {
+            let (limit, penalty, ana) = (limit("login", "1/h"), penalty("login"), Key::new("ana"));
+            let subject = limit.subject(&ana).penalty(Some(&penalty));
+            for strikes in [1, 2, 3, 5] {
+                assert!(take(&*store, subject).is_allowed());
+                let denied = (0..strikes).map(|_| take(&*store, subject));
+                assert_eq!(denied.last().unwrap().ban().is_some(), strikes >= 3);
+                assert!(store.reset(subject).now().unwrap());
+            }
+            assert!(!store.reset(subject).now().unwrap(), "there is nothing left");
+        }
+    }
+
+    #[test]
+    fn changed_numbers_keep_strikes_and_the_beginning_of_a_ban() {
+        for (clock, store) in stores() {
+            let (limit, ana) = (limit("login", "1/h"), Key::new("ana"));
+            let with = |after, lasts| {
+                PreparedPenalty::of_rule("login", after, 10 * SECOND, SECOND * lasts).expect("a penalty")
+            };
+            let take = |penalty: &PreparedPenalty| take(&*store, limit.subject(&ana).penalty(Some(penalty)));
+            let (three, two) = (with(3, 60), with(2, 60));
+            assert!(take(&three).is_allowed() && take(&three).ban().is_none());
+            clock.advance(SECOND);
+            assert_eq!(take(&two).ban(), Some(Ban::Begun), "the first strike was under other numbers");
+            clock.advance(20 * SECOND);
+            let longer = take(&with(2, 90)).retry_after().expect("it is banned");
+            assert!(longer > 40 * SECOND, "{longer:?}");
+            clock.advance(40 * SECOND);
+            assert_eq!(take(&with(2, 30)).ban(), None, "a shorter ban has ended by now");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_ends_no_ban_and_lengthens_none_beyond_its_span() {
+        for (clock, store) in stores() {
+            clock.set(Timestamp::after_epoch(100_000 * SECOND));
+            let (limit, penalty, ana) = (limit("login", "1/h"), penalty("login"), Key::new("ana"));
+            let subject = limit.subject(&ana).penalty(Some(&penalty));
+            assert!((0..4).filter(|_| take(&*store, subject).is_allowed()).count() == 1);
+            for back in [1, 50, 3600] {
+                clock.set(Timestamp::after_epoch((100_000 - back) * SECOND));
+                let denied = store.peek(subject, Ask::ONE).now().unwrap();
+                assert_eq!(denied.ban(), Some(Ban::InForce));
+            }
+            // The denial writes the ban as of the new time, and the promised end is kept.
+            let denied = take(&*store, subject);
+            assert_eq!(denied.ban(), Some(Ban::InForce));
+            clock.advance(60 * SECOND);
+            assert_eq!(take(&*store, subject).ban(), None);
+        }
+    }
+
+    #[test]
+    fn tracked_takes_have_receipts_of_their_limits_alone() {
+        for (_, store) in stores() {
+            let (login, site, ana) = (limit("login", "2/h"), limit("site", "9/h"), Key::new("ana"));
+            let penalty = penalty("login");
+            let login = login.subject(&ana).penalty(Some(&penalty));
+            let asks = [(login.tracked(), Ask::new(Cost::of(2))), (site.subject(&ana).tracked(), Ask::ONE)];
+            let mut taken = store.take(&asks).now().unwrap();
+            let mut receipts = taken.take_receipts();
+            assert_eq!((taken.each().len(), receipts.len()), (2, 2));
+            let first = receipts[0].as_mut().expect("a receipt");
+            assert!(store.refund(login, first, Cost::of(1)).now().is_ok());
+            assert!(take(&*store, login).is_allowed());
+        }
+    }
+
+    #[test]
+    fn a_map_without_room_for_strikes_bans_nobody() {
+        let map = Map::new().max_keys(1);
+        let (login, other, ana) = (limit("login", "1/h"), limit("other", "1/h"), Key::new("ana"));
+        let penalty = penalty("login");
+        let subject = login.subject(&ana).penalty(Some(&penalty));
+        assert!(take(&map, subject).is_allowed());
+        for _ in 0..9 {
+            let denied = take(&map, subject);
+            assert!(!denied.is_allowed() && denied.ban().is_none() && !denied.is_store_full(), "{denied:?}");
+        }
+        // A denial because the store is full is no strike either.
+        let full = Map::new().max_keys(1);
+        assert!(take(&full, other.subject(&ana)).is_allowed());
+        for _ in 0..9 {
+            assert!(take(&full, subject).is_store_full());
+        }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use smol::block_on;
 use tidegate::{
-    Adjusted, Adjustment, Ask, DecidedBy, Decision, Decisions, FallbackStore, HOUR, Key, Limit, Limiter,
-    ManualClock, Map, OnStoreFailure, PermitId, SECOND, SharedLimiter, Store, StoreError, StoreFuture,
-    Subject, Zone, Zones, ask,
+    Adjusted, Adjustment, Ask, Ban, DecidedBy, Decision, Decisions, FallbackStore, HOUR, Key, Limit, Limiter,
+    MINUTE, ManualClock, Map, OnStoreFailure, PermitId, PreparedLimit, PreparedPenalty, SECOND,
+    SharedLimiter, Store, StoreError, StoreFuture, Subject, Zone, Zones, ask,
 };
 
 /// A remote store that is down.
@@ -234,4 +234,23 @@ fn handles_and_futures_can_be_sent_and_own_their_keys() {
     assert!(block_on(is_sent(limiter.admit(local.clone()))).unwrap().is_allowed());
     assert!(block_on(is_sent(limiter.admit_tracked((local, 7)))).unwrap().0.is_allowed());
     assert_eq!(block_on(is_sent(limiter.peek(Key::new("ana")))).unwrap().remaining(), 1);
+}
+
+#[test]
+fn without_the_remote_store_a_node_bans_by_whole_numbers_and_open_and_closed_ban_no_key() {
+    let nodes = NonZeroU64::new(4).unwrap();
+    for (policy, bans) in
+        [(OnStoreFailure::Local, true), (OnStoreFailure::Open, false), (OnStoreFailure::Closed, false)]
+    {
+        let store = FallbackStore::new(Arc::new(Down), &Zone::new(1 << 16)).nodes(nodes);
+        let (limit, ana) = (PreparedLimit::of_rule("login", Limit::per_hour(4)), Key::new("ana"));
+        let penalty = PreparedPenalty::of_rule("login", 3, 10 * MINUTE, HOUR).expect("a valid penalty");
+        let subject = limit.subject(&ana).penalty(Some(&penalty)).on_store_failure(policy);
+        let take = || block_on(store.take(&[(subject, Ask::ONE)])).expect("the fallback decides").each()[0];
+        let found: Vec<_> = (0..5).map(|_| take()).collect();
+        // The share of the node is one unit, so the first is allowed, and the last comes during the ban.
+        assert_eq!(found[3].ban().is_some() && found[4].ban() == Some(Ban::InForce), bans, "{policy:?}");
+        assert!(bans || found.iter().all(|decision| decision.ban().is_none()), "{policy:?}");
+        assert!(!bans || found[4].retry_after() > Some(59 * MINUTE), "{:?}", found[4]);
+    }
 }

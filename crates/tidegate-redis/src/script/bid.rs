@@ -10,6 +10,7 @@ use super::change::{NUMBER_BITS, permit_id};
 use super::key::{LimitName, StateName};
 use super::limits::{Unsupported, held, permit_name};
 use super::pack::Pack;
+use super::reply::DecidedBid;
 use super::text::Kind;
 
 /// A state on a server, with its limit.
@@ -47,8 +48,22 @@ pub(crate) struct Bid {
     /// The random bits of its permit, under a concurrency limit. It is chosen before the call, so the permit can be
     /// released even if the reply is lost.
     pub(crate) number: u64,
-    /// True if it only has to be allowed, and nothing is spent on it.
-    pub(crate) is_peek: bool,
+    /// Its part in the ask.
+    pub(crate) role: Role,
+}
+
+/// The part of a bid in its ask.
+///
+/// A limit with a penalty has three bids, one behind the other: its own, then those of the ban and of the strikes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A limit. The ask takes from all of them, or from none.
+    #[default]
+    Limit,
+    /// A ban, which has to allow. Only the last strike writes it.
+    Ban,
+    /// Strikes, which do not decide. A denial by the limit adds one.
+    Strikes,
 }
 
 impl Bid {
@@ -58,12 +73,27 @@ impl Bid {
             Algorithm::Concurrency => fastrand::u64(..1 << NUMBER_BITS),
             _ => 0,
         };
-        Bid { target, ask, begin: None, number, is_peek: false }
+        Bid { target, ask, begin: None, number, role: Role::Limit }
     }
 
-    /// Returns the bid as one on which nothing is spent, if `is_peek`.
-    pub(crate) fn peeked(self, is_peek: bool) -> Bid {
-        Bid { is_peek, ..self }
+    /// Returns the bid with this part.
+    pub(crate) fn as_role(self, role: Role) -> Bid {
+        Bid { role, ..self }
+    }
+
+    /// Returns true if nothing of its ask is against a take: it is a limit that was taken from, a ban that is not in
+    /// force, or strikes.
+    pub(crate) fn is_spent(&self, decided: &DecidedBid) -> bool {
+        match self.role {
+            Role::Limit => decided.taken.is_some(),
+            Role::Ban => decided.decision.is_allowed(),
+            Role::Strikes => true,
+        }
+    }
+
+    /// Returns true if it is the bid of a limit.
+    pub(crate) fn is_limit(&self) -> bool {
+        self.role == Role::Limit
     }
 
     /// Returns the permit that it gets if it is allowed, under a concurrency limit. `None` for other algorithms, and
@@ -114,10 +144,10 @@ impl TakeAsk {
         let is_debt = |bid: &Bid| Kind::of(bid.target.limit.algorithm()) == Kind::Debt;
         match self.bids.iter().filter(|bid| is_debt(bid)).count() {
             0 => States::Others,
-            // The script for buckets only supports neither copies, nor initial states, nor peeks.
+            // The script for buckets only supports neither copies, nor initial states, nor bans.
             all if all == self.bids.len()
                 && !self.has_twins
-                && self.bids.iter().all(|bid| bid.begin.is_none() && !bid.is_peek) =>
+                && self.bids.iter().all(|bid| bid.begin.is_none() && bid.is_limit()) =>
             {
                 States::Debts
             }

@@ -150,9 +150,6 @@ pub(crate) fn longest_use(limit: &Limit) -> Ticks {
     }
 }
 
-/// The letter before the pack of a bid on which nothing is spent.
-const PEEK: u8 = b'q';
-
 /// Encodes an ask under a supported limit.
 ///
 /// The numbers of several debts are concatenated in one argument; the other algorithms have an argument for each ask.
@@ -172,7 +169,7 @@ pub(super) fn pack_take(bid: &Bid, time: Time, others: Vec<u8>) -> Vec<u8> {
         // Any cost above the limit is equally too large.
         _ => pack_counter(limit, time, cost.min(numbers[0] + 1)),
     };
-    if bid.is_peek { [&[PEEK][..], &pack.into_bytes()].concat() } else { pack.into_bytes() }
+    pack.into_bytes()
 }
 
 /// Returns the letter of the holders. Under a rule they are one set, in which each permit keeps the lease that it was

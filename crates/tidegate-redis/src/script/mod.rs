@@ -26,7 +26,7 @@ mod text;
 mod unreadable;
 mod words;
 
-pub(crate) use bid::{Begin, Bid, States, TakeAsk, Target};
+pub(crate) use bid::{Begin, Bid, Role, States, TakeAsk, Target};
 pub(crate) use change::{TakeRecord, adjust, give_back, refund, release, renew, reset};
 pub(crate) use key::{LimitName, StateName, mark_name, slot, table_name};
 pub(crate) use limits::{Unsupported, held, longest_use, supports};

@@ -14,7 +14,7 @@
 use redis::{ServerError, Value};
 use tidegate_core::{Adjusted, Algorithm, Decision, PermitId, State, Timestamp};
 
-use super::bid::Bid;
+use super::bid::{Bid, Role};
 use super::change::{TakeRecord, permit_of};
 use super::words::{debt, digits, numbers_of, words_of_holders, words_of_numbers, words_of_text};
 use super::{EPOCH, TICKS, Unreadable};
@@ -224,6 +224,7 @@ pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unr
     let is_spent = match reply.spent {
         Spent::All => true,
         Spent::None => false,
+        // Buckets have no strikes among them.
         Spent::Untold => decided.iter().all(|bid| bid.decision.is_allowed()),
         Spent::Unknown => {
             let is_live = decided.iter().map(|bid| !bid.is_begun).collect();
@@ -231,14 +232,20 @@ pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unr
         }
     };
     if is_spent {
-        for (bid, decided) in bids.iter().zip(&mut decided).filter(|(bid, _)| !bid.is_peek) {
+        for (bid, decided) in bids.iter().zip(&mut decided).filter(|(bid, _)| bid.is_limit()) {
             let (decision, taken) = spent(bid, decided, now)?;
             (decided.decision, decided.taken) = (decision, Some(taken));
         }
-    } else if decided.iter().all(|bid| bid.decision.is_allowed()) {
+    } else if deciding(bids, &decided).all(|bid| bid.decision.is_allowed()) {
         return Err(Unreadable::new("that it has denied what the library allows", &decided));
     }
     Ok(TakeReply::Decided(Decided { now, bids: decided }))
+}
+
+/// Returns the decisions that an ask depends on: those of its limits and of bans, not of strikes.
+fn deciding<'d>(bids: &'d [Bid], decided: &'d [DecidedBid]) -> impl Iterator<Item = &'d DecidedBid> {
+    let each = bids.iter().zip(decided);
+    each.filter(|(bid, _)| bid.role != Role::Strikes).map(|(_, decided)| decided)
 }
 
 /// Returns the decision about a bid whose units were spent, and the data needed to give it back. It fails if the

@@ -2,7 +2,7 @@
 //!
 //! Buckets are the usual case and have scripts of their own, which are shorter and need one packed argument.
 
-use super::bid::{Begin, Bid, States, TakeAsk, names};
+use super::bid::{Begin, Bid, Role, States, TakeAsk, names};
 use super::limits::pack_take;
 use super::text::{Job, Kind, Kinds};
 use super::{Call, StateName, Time};
@@ -29,7 +29,7 @@ pub(crate) fn take(asks: &[TakeAsk], time: Time) -> Call {
     };
     let mut arguments = Vec::with_capacity(bids().count() + 3);
     match job {
-        Job::Take(_) => arguments.extend(bids().map(|bid| pack_take(bid, time, Vec::new()))),
+        Job::Take(_) => arguments.extend(bids().map(|bid| pack_bid(bid, time))),
         // Every argument has a cost on the server.
         _ => arguments.push(bids().fold(Vec::new(), |packs, bid| pack_take(bid, time, packs))),
     }
@@ -57,13 +57,27 @@ pub(crate) fn peek(bids: &[Bid], time: Time) -> Call {
     let keys = bids.iter().map(|bid| bid.target.name.clone()).collect();
     let mut arguments: Vec<_> = bids.iter().map(|bid| pack_take(bid, time, Vec::new())).collect();
     arguments.extend(time.arguments());
-    Call { script: Job::Peek(bids.iter().flat_map(kinds_of).collect()).script(), keys, arguments }
+    Call { script: Job::Peek(bids.iter().map(kind_of).collect()).script(), keys, arguments }
 }
 
-/// Returns the kind of state of a bid, and that of peeks if it is one.
+/// Returns the kind of state of a bid.
+fn kind_of(bid: &Bid) -> Kind {
+    Kind::of(bid.target.limit.algorithm())
+}
+
+/// Returns the kinds that the script of a take needs for a bid.
 fn kinds_of(bid: &Bid) -> impl Iterator<Item = Kind> {
-    let of_state = Kind::of(bid.target.limit.algorithm());
-    std::iter::once(of_state).chain(bid.is_peek.then_some(Kind::Peek))
+    std::iter::once(kind_of(bid)).chain((!bid.is_limit()).then_some(Kind::Penalty))
+}
+
+/// Encodes a bid of a take: its pack, behind a letter if it is that of a ban or of strikes.
+fn pack_bid(bid: &Bid, time: Time) -> Vec<u8> {
+    let pack = pack_take(bid, time, Vec::new());
+    match bid.role {
+        Role::Limit => pack,
+        Role::Ban => [b"q", &*pack].concat(),
+        Role::Strikes => [b"x", &*pack].concat(),
+    }
 }
 
 /// Returns the keys for copies of states with more than one bid. Their presence selects this mode in the script.

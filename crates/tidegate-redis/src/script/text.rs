@@ -73,8 +73,8 @@ pub(super) enum Kind {
     Pace,
     /// A sorted set of leases: concurrency limit.
     Holders,
-    /// No state: the bids on which nothing is spent.
-    Peek,
+    /// No state of its own: bans and strikes, which are logs.
+    Penalty,
 }
 
 #[cfg(test)]
@@ -220,7 +220,7 @@ fn with_kinds(kinds: Kinds, then: &[&'static str]) -> Vec<&'static str> {
         ("slots.look", has(Kind::Slots)),
         ("pacer.look", has(Kind::Pace)),
         ("holders.look", has(Kind::Holders)),
-        ("take.peeked", has(Kind::Peek)),
+        ("take.penalty", has(Kind::Penalty)),
     ];
     let needed = needed.into_iter().filter(|(_, is_needed)| *is_needed).map(|(name, _)| name);
     needed.chain(then.iter().copied()).collect()
@@ -235,7 +235,7 @@ fn adjust_sections(kind: Kind) -> &'static [&'static str] {
         Kind::Log => &["mark.write", "mark.refund", "log.adjust"],
         Kind::Slots => &["mark.write", "mark.refund", "slots.change", "slots.adjust"],
         Kind::Pace => &["mark.write", "mark.refund", "pacer.change", "pacer.adjust"],
-        Kind::Holders | Kind::Peek => &["take.nothing"],
+        Kind::Holders | Kind::Penalty => &["take.nothing"],
     }
 }
 
@@ -248,7 +248,7 @@ fn give_back_sections(kind: Kind) -> &'static [&'static str] {
         Kind::Slots => &["mark.check", "slots.change", "slots.give back"],
         Kind::Pace => &["mark.check", "pacer.change", "pacer.give back"],
         Kind::Holders => &["holders.release"],
-        Kind::Peek => &["take.nothing"],
+        Kind::Penalty => &["take.nothing"],
     }
 }
 

@@ -227,7 +227,7 @@ impl Inner {
             asked.saw(now);
             self.server_time.saw(now);
             // An allowed take needs no correction: its initial states contained the previous counts.
-            let is_spent = decided.bids.iter().all(|bid| bid.decision.is_allowed());
+            let is_spent = asked.bids.iter().zip(&decided.bids).all(|(bid, decided)| bid.is_spent(decided));
             if !is_spent && !Box::pin(asked.correct(self, &mut decided, Figures::Waits)).await? {
                 continue;
             }
@@ -240,7 +240,8 @@ impl Inner {
             self.note_taken(taken, now, due).await;
             let bids = decided.bids.into_iter().enumerate().map(|(place, bid)| {
                 let lasting = asked.lasting(place, bid.is_begun);
-                TakenBid { decision: bid.decision, taken: bid.taken, lasting }
+                let role = asked.bids[place].role;
+                TakenBid { decision: bid.decision, taken: bid.taken, lasting, role }
             });
             return Ok(Outcome { group, bids: bids.collect(), seat });
         }

@@ -22,7 +22,7 @@ use tidegate_core::{
 use crate::denial_cache::{CacheEpoch, Lasting};
 use crate::link::MemoryId;
 use crate::returns::Unclaimed;
-use crate::script::{self, Bid, TakeRecord};
+use crate::script::{self, Bid, Role, TakeRecord};
 use crate::store::{Inner, read, unfit};
 use request::Request;
 
@@ -65,6 +65,8 @@ struct TakenBid {
     taken: Option<TakeRecord>,
     /// The scope in which a denial can be cached.
     lasting: Lasting,
+    /// The part of the bid in its ask.
+    role: Role,
 }
 
 impl Inner {
@@ -161,8 +163,8 @@ impl Inner {
     /// so that only the last reply about a key is cached.
     fn certain(&self, request: &Request<'_>) -> (Option<Decisions>, Vec<CacheEpoch>) {
         let Some(refusals) = &self.refusals else { return (None, Vec::new()) };
-        // A request with peeks has to reach the server: its denials have consequences, and may end at any time.
-        if request.bids.iter().any(|bid| bid.is_peek) {
+        // Each denial under a limit with a penalty is a strike, and a ban may be lifted at any time.
+        if request.has_penalties {
             return (None, Vec::new());
         }
         let mut eras = Vec::with_capacity(request.bids.len());
@@ -262,6 +264,6 @@ fn proofs(outcomes: &[Outcome<'_>]) -> Vec<Option<TakeProof>> {
 impl Outcome<'_> {
     /// Returns true if every bid of the group was allowed, and therefore taken.
     fn is_allowed(&self) -> bool {
-        self.bids.iter().all(|bid| bid.decision.is_allowed())
+        self.bids.iter().all(|bid| bid.role == Role::Strikes || bid.decision.is_allowed())
     }
 }

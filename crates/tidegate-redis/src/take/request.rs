@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidegate_core::{Algorithm, Ask, Cost, Decision, Key, Subject};
 
 use crate::limits::StoredLimit;
-use crate::script::{Bid, StateName, TakeRecord, Unsupported};
+use crate::script::{Bid, Role, StateName, TakeRecord, Unsupported};
 use crate::store::Inner;
 
 /// The maximum number of names that are compared pairwise.
@@ -24,10 +24,12 @@ pub(super) struct Request<'a> {
     pub(super) limits: Vec<Arc<StoredLimit>>,
     /// The asks as the caller gave them.
     asks: &'a [(Subject<'a>, Ask)],
-    /// For each ask, the index of its bid and its cost, if asks for one state were merged.
+    /// For each ask, the index of its bid and its cost, unless each ask has one bid.
     united: Option<Vec<(usize, Cost)>>,
     /// True if a state has several asks that stay separate.
     pub(super) has_twins: bool,
+    /// True if a limit has a penalty. The bids of the ban and of the strikes are behind its own.
+    pub(super) has_penalties: bool,
 }
 
 impl<'a> Request<'a> {
@@ -35,20 +37,45 @@ impl<'a> Request<'a> {
     ///
     /// The usual request has one ask, or asks for distinct states; it is only compared pairwise.
     pub(super) fn new(inner: &Inner, asks: &'a [(Subject<'a>, Ask)]) -> Result<Request<'a>, Unsupported> {
+        if Subject::have_penalties(asks) {
+            return Request::with_penalties(inner, asks);
+        }
         let mut limits = Vec::with_capacity(asks.len());
         for (subject, _) in asks {
             limits.push(inner.stored(subject)?);
         }
         let bid = |((subject, ask), limit): (&(Subject<'a>, Ask), &Arc<StoredLimit>)| {
-            Bid::new(limit.target(inner.prefix(), subject.key()), *ask).peeked(subject.is_peeked())
+            Bid::new(limit.target(inner.prefix(), subject.key()), *ask)
         };
         let bids = asks.iter().zip(&limits).map(bid).collect();
-        let mut request = Request { bids, limits, asks, united: None, has_twins: false };
+        let (united, has_twins, has_penalties) = (None, false, false);
+        let mut request = Request { bids, limits, asks, united, has_twins, has_penalties };
         let first = if asks.len() > 1 { firsts(&request.bids) } else { Vec::new() };
         if first.iter().enumerate().any(|(place, first)| place != *first) {
             request.unite(&first);
         }
         Ok(request)
+    }
+
+    /// Maps asks to bids if some have a penalty. Asks for one state stay separate, and then strikes are not counted: a
+    /// gate never asks about one key of a rule twice.
+    #[cold]
+    fn with_penalties(inner: &Inner, asks: &'a [(Subject<'a>, Ask)]) -> Result<Request<'a>, Unsupported> {
+        let (mut bids, mut limits, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (subject, ask) in asks {
+            places.push((bids.len(), ask.cost));
+            let own = [(*subject, *ask, Role::Limit)].into_iter();
+            let of_penalty = subject.ban_and_strikes().into_iter().flatten().zip([Role::Ban, Role::Strikes]);
+            let of_penalty = of_penalty.map(|(subject, role)| (subject, Ask::ONE, role));
+            for (subject, ask, role) in own.chain(of_penalty) {
+                let limit = inner.stored(&subject)?;
+                bids.push(Bid::new(limit.target(inner.prefix(), subject.key()), ask).as_role(role));
+                limits.push(limit);
+            }
+        }
+        let has_twins = firsts(&bids).iter().enumerate().any(|(place, first)| place != *first);
+        let (bids, united) = (bids.into(), Some(places));
+        Ok(Request { bids, limits, asks, united, has_twins, has_penalties: true })
     }
 
     /// Merges the asks for one state. `first` holds the index of the first bid on each state. The cost of the merged
@@ -75,15 +102,26 @@ impl<'a> Request<'a> {
 
     /// Returns the key of a bid. For a merged bid, that of its first ask; all of them have the same.
     pub(super) fn key(&self, place: usize) -> &'a Key {
-        let is_of_bid = |(of, _): &(usize, Cost)| *of == place;
+        let own = match self.bids[place].role {
+            Role::Limit => place,
+            Role::Ban => place - 1,
+            Role::Strikes => place - 2,
+        };
+        let is_of_bid = |(of, _): &(usize, Cost)| *of == own;
         let first = self.united.as_ref().and_then(|asks| asks.iter().position(is_of_bid));
         self.asks[first.unwrap_or(place)].0.key()
     }
 
-    /// Returns the decision about each ask. Merged asks get the same decision, as in the library.
+    /// Returns the decision about each ask. Merged asks get the same decision, as in the library. A limit with a penalty
+    /// gets that of its three bids.
     pub(super) fn spread(&self, decisions: Vec<Decision>) -> Vec<Decision> {
+        let of_ask =
+            |((place, _), (subject, _)): (&(usize, Cost), &(Subject<'_>, Ask))| match decisions[*place..] {
+                [own, ban, strikes, ..] if self.has_penalties => subject.penalized(own, &ban, &strikes),
+                _ => decisions[*place],
+            };
         match &self.united {
-            Some(asks) => asks.iter().map(|(place, _)| decisions[*place]).collect(),
+            Some(places) => places.iter().zip(self.asks).map(of_ask).collect(),
             None => decisions,
         }
     }
@@ -110,24 +148,15 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Returns for each bid the index of the first one on the same state; a peek stays alone. Beyond [`FEW`] bids a map is used, so that
+/// Returns for each bid the index of the first one on the same state. Beyond [`FEW`] bids a map is used, so that
 /// thousands of limits are not compared quadratically.
 fn firsts(bids: &[Bid]) -> Vec<usize> {
     if bids.len() <= FEW {
-        let first = |name: &StateName| {
-            bids.iter().position(|other| !other.is_peek && other.target.name == *name)
-        };
-        let each = bids.iter().enumerate();
-        return each
-            .map(|(place, bid)| if bid.is_peek { place } else { first(&bid.target.name).unwrap_or(place) })
-            .collect();
+        let first = |name: &StateName| bids.iter().position(|other| other.target.name == *name);
+        return bids.iter().map(|bid| first(&bid.target.name).unwrap_or_default()).collect();
     }
     let mut places = HashMap::with_capacity(bids.len());
-    let mut first = |(place, bid): (usize, &Bid)| match bid.is_peek {
-        true => place,
-        false => *places.entry(bid.target.name.clone()).or_insert(place),
-    };
-    bids.iter().enumerate().map(&mut first).collect()
+    bids.iter().enumerate().map(|(place, bid)| *places.entry(&bid.target.name).or_insert(place)).collect()
 }
 
 /// Returns true if several asks for one state can be merged into one of the summed cost. With a leaky bucket or a

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::request::Request;
 use super::{Group, MOST_IN_SCRIPT, Outcome, Reported, TakenBid, proofs};
 use crate::denial_cache::Lasting;
-use crate::script::{self, Bid, TakeRecord, Target};
+use crate::script::{self, Bid, Role, TakeRecord, Target};
 use crate::store::Inner;
 
 impl Inner {
@@ -72,7 +72,9 @@ impl Inner {
         let (mut seen, mut denying) = (Vec::with_capacity(request.bids.len()), Vec::new());
         for group in groups {
             let decisions = self.look_at(group, request, self.due()?).await?;
-            if !decisions.iter().all(Decision::is_allowed) {
+            let decides = |(place, _): &(&usize, &Decision)| request.bids[**place].role != Role::Strikes;
+            let each = group.iter().zip(&decisions).filter(decides);
+            if !each.map(|(_, decision)| decision).all(Decision::is_allowed) {
                 denying.push(group.clone());
             }
             seen.extend(group.iter().copied().zip(decisions));
@@ -171,7 +173,7 @@ fn reported(
                 continue;
             }
             let decision = match decision.verdict_in_ticks() {
-                Verdict::Allowed { .. } if is_given_back && is_allowed && !bids[place].is_peek => {
+                Verdict::Allowed { .. } if is_given_back && is_allowed && bids[place].is_limit() => {
                     given_back(&decision, bids[place].ask)
                 }
                 _ => decision,

@@ -9,6 +9,7 @@ mod faults;
 mod messages;
 mod order;
 mod overrides;
+mod penalties;
 mod permissions;
 mod refunds;
 mod remembered;

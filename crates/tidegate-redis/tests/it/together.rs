@@ -7,7 +7,7 @@ use conformance::random::Random;
 use testbed::{Afterwards, Cluster, Flavour, Proxy, Redis};
 use tidegate::{
     Adjusted, Ask, Cost, Decision, Decisions, HOUR, Key, Limit, MILLISECOND, ManualClock, PermitId,
-    Store as _, StoreError, Subject,
+    PreparedPenalty, SECOND, Store as _, StoreError, Subject,
 };
 use tidegate_redis::RedisStore;
 
@@ -123,7 +123,7 @@ impl Pair {
 fn figures(decisions: &[Decision]) -> Vec<impl PartialEq + std::fmt::Debug + use<>> {
     let each = decisions.iter().map(|decision| {
         let (verdict, reset) = (decision.verdict_in_ticks(), decision.reset_after_in_ticks());
-        (verdict, decision.limit(), decision.remaining(), reset, decision.permit().is_some())
+        (verdict, decision.limit(), decision.remaining(), reset, decision.permit().is_some(), decision.ban())
     });
     each.collect()
 }
@@ -150,13 +150,24 @@ fn random_trace_on(url: &str, rounds: usize, keys_of_one_ask: u64) {
     let (mut random, pair) = (Random::new(seed), Pair::new(url));
     let keys: Vec<_> = (0..6_u64).map(Key::new).collect();
     let limits: Vec<Limit> = LIMITS.iter().map(|text| text.parse().expect(text)).collect();
-    let subject = |key: usize, limit: usize| Subject::new("test", &keys[key], &limits[limit]);
+    // Three limits have a penalty: strikes and bans go in the same calls.
+    let penalty = |limit: usize| {
+        let name = format!("penalty{limit}");
+        PreparedPenalty::of_rule(&name, 2, 10 * SECOND, 5 * SECOND).expect("a valid penalty")
+    };
+    let penalties: Vec<_> =
+        (0..limits.len()).map(|limit| [1, 3, 4].contains(&limit).then(|| penalty(limit))).collect();
+    let subject = |key: usize, limit: usize| {
+        Subject::new("test", &keys[key], &limits[limit]).penalty(penalties[limit].as_ref())
+    };
     let stranger = Key::new("stranger");
     // An ask under a limit that is not listed yet is sent after the listing, behind others.
-    for (store, limit) in
-        [&pair.together, &pair.single].iter().flat_map(|store| limits.iter().map(move |limit| (store, limit)))
+    for (store, limit) in [&pair.together, &pair.single]
+        .iter()
+        .flat_map(|store| (0..limits.len()).map(move |limit| (store, limit)))
     {
-        wait(store.take(&[(Subject::new("test", &stranger, limit), Ask::ONE)])).expect("an answer");
+        let listed = Subject::new("test", &stranger, &limits[limit]).penalty(penalties[limit].as_ref());
+        wait(store.take(&[(listed, Ask::ONE)])).expect("an answer");
     }
     let mut held: Vec<(usize, usize, [PermitId; 2])> = Vec::new();
     let (mut allowed, mut denied) = (0, 0);

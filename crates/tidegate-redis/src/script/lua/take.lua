@@ -4,11 +4,28 @@
 -- after a take, `refuse` writes it after a denial where that is needed. A view is what `look` returns: `passes`, `tell`
 -- (the state to reply), `err`, or `stale`.
 
---== peeked
--- A bid that only has to be allowed. Its pack is `q` and the pack of its limit. A denial is written as for any bid.
-look.q = function(key, pack, begin) return look[string.sub(pack, 2, 2)](key, string.sub(pack, 2), begin) end
+--== penalty
+-- A limit with a penalty has two bids behind its own. That of the ban, `q` and the pack of a log of one entry, has to be
+-- allowed, and is not spent. That of the strikes, `x` and the pack of a log, does not decide.
+look.q = function(key, pack, begin) return look.g(key, string.sub(pack, 2), begin) end
 spend.q = function() end
-refuse.q = function(key, pack, view) refuse[string.sub(pack, 2, 2)](key, string.sub(pack, 2), view) end
+refuse.q = function(key, pack, view) refuse.g(key, string.sub(pack, 2), view) end
+look.x = function(key, pack, begin)
+  local log = look.g(key, string.sub(pack, 2), begin)
+  if log.err or log.stale then return log end
+  return {passes = true, tell = log.tell, log = log}
+end
+spend.x, refuse.x = spend.q, spend.q
+-- Adds a strike for the bid `i - 2`, which has denied, unless its key is banned. The last strike begins the ban.
+strike = function(i, views)
+  local ban, log = views[i - 1], views[i].log
+  if not ban or views[i - 2].passes or not ban.passes then return end
+  if log.passes then spend.g(KEYS[i], ARGV[i], log) end
+  if not log.passes or log.count + 1 >= log.limit.amount then
+    spend.g(KEYS[i - 1], ARGV[i - 1], ban)
+    call('DEL', KEYS[i])
+  end
+end
 
 --== take
 -- One ask takes under all of its limits, or under none. Several asks are independent: each sees those before it, and
@@ -36,6 +53,11 @@ local function deny(first, last, views)
       touched[KEYS[i]] = true
     end
     reply[#reply + 1] = view.tell or false
+  end
+  if strike then
+    for i = first + 2, last do
+      if views[i].log then strike(i, views) end
+    end
   end
   return reply
 end

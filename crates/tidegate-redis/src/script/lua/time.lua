@@ -15,7 +15,7 @@ local now = time[1] * 1000000 + time[2] - 1704067200000000
 if now < 0 then now = 0 end
 
 --== asks
-local look, spend, refuse = {}, {}, {}
+local look, spend, refuse, strike = {}, {}, {}, nil
 -- The initial state of a key without a live state, and the time until which it is valid. Only asks under limits with
 -- predecessors have one.
 local function begin_of(pack)
