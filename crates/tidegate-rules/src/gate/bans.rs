@@ -4,6 +4,7 @@
 //! before it is listed, so a ban that was lifted on another server is not. A ban that has denied no request here is not
 //! listed either.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,7 @@ use tidegate_core::{Ask, Decision, Key, StoreError, StoreFuture, Timestamp, Verd
 use tidegate_support::join_all;
 
 use super::{Gate, InForce};
+use crate::rule::Mode;
 use crate::top::shown::parts_of_key;
 
 /// The maximum number of noted bans. Beyond it, the one that ends first is dropped.
@@ -104,29 +106,41 @@ impl Gate {
     #[doc(alias = "blocklist")]
     pub fn bans<'a>(&'a self, rule: Option<&'a str>, at_most: usize) -> StoreFuture<'a, Vec<BannedKey>> {
         self.reply(async move {
-            let force = self.inner.force.load_full();
-            let mut listed = self.inner.bans.list(rule, self.inner.now());
-            listed.truncate(at_most);
-            let rests = join_all(listed.iter().map(|(rule, key)| Box::pin(rest(&force, rule, key)))).await;
+            let (force, date) = (self.inner.force.load_full(), self.date());
+            let listed = self.inner.bans.list(rule, self.inner.now());
             let mut banned = Vec::new();
-            for ((rule, key), rest) in listed.iter().zip(rests) {
-                if let Some(ends_in) = rest? {
-                    banned.push(BannedKey { rule: rule.clone(), key: parts_of_key(key.as_bytes()), ends_in });
+            // Some of the noted bans may be lifted, so more of them are looked at until there are enough.
+            for some in listed.chunks(at_most.max(1)) {
+                let rests =
+                    join_all(some.iter().map(|(rule, key)| Box::pin(rest(&force, date, rule, key)))).await;
+                for ((rule, key), rest) in some.iter().zip(rests) {
+                    if let Some(ends_in) = rest? {
+                        let key = parts_of_key(key.as_bytes());
+                        banned.push(BannedKey { rule: rule.clone(), key, ends_in });
+                    }
+                }
+                if banned.len() >= at_most {
+                    break;
                 }
             }
+            // What was noted may be the wait for a limit, or the end of a ban whose length has changed.
+            let by_end = |ban: &BannedKey| (Reverse(ban.ends_in), ban.rule.clone(), ban.key.clone());
+            banned.sort_by_cached_key(by_end);
+            banned.truncate(at_most);
             Ok(banned)
         })
     }
 }
 
 /// Returns the rest of a key's ban, if it is in force.
-async fn rest(force: &InForce, rule: &str, key: &Key) -> Result<Option<Duration>, StoreError> {
+async fn rest(force: &InForce, date: i64, rule: &str, key: &Key) -> Result<Option<Duration>, StoreError> {
     let Some(id) = force.policy.id_of(rule) else { return Ok(None) };
-    let (Some(limit), Some(limited)) = (force.policy.rule(id).limit(), force.policy.rule(id).limited())
-    else {
+    let Some(limited) = force.policy.rule(id).limited() else { return Ok(None) };
+    if limited.now(|| date).0.mode == Mode::Shadow {
         return Ok(None);
-    };
-    let Some(limit) = force.limit(id).now(limit) else { return Ok(None) };
+    }
+    // Any limit of the rule leads to the ban. To look must not end a window of the schedule.
+    let Some(limit) = force.limit(id).last_used() else { return Ok(None) };
     let subject = limit.subject(key).in_zone(limited.zone.as_deref()).penalty(force.penalty(id));
     let Some([ban, _]) = subject.ban_and_strikes() else { return Ok(None) };
     let decision = force.store.store().peek(ban, Ask::ONE).await?;
@@ -134,4 +148,68 @@ async fn rest(force: &InForce, rule: &str, key: &Key) -> Result<Option<Duration>
         Verdict::Denied { retry_after } => Some(retry_after),
         Verdict::Allowed { .. } | Verdict::Impossible => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_core::{HOUR, ManualClock, Zone};
+
+    use super::*;
+    use crate::{Attributes, ManualCalendar, Policy};
+
+    fn policy(more: &str) -> Policy {
+        Policy::from_toml(&format!("[[rule]]\nname = 'login'\nkey = ['user']\nlimit = '1/h'\n{more}"))
+            .unwrap()
+    }
+
+    /// Returns a gate whose only key is banned, and its clock.
+    fn banned(more: &str) -> (Gate, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::new());
+        let zone = Zone::with_clock(1 << 16, clock.clone());
+        let calendar = Arc::new(ManualCalendar::at(0));
+        let gate = Gate::builder(policy(more), zone).calendar(calendar).build().expect("it fits a zone");
+        for _ in 0..3 {
+            gate.admit(&Attributes::new().set("user", "ana")).now().unwrap();
+        }
+        assert_eq!(ends(&gate), [10 * HOUR]);
+        (gate, clock)
+    }
+
+    fn ends(gate: &Gate) -> Vec<Duration> {
+        gate.bans(None, 9).now().unwrap().iter().map(|ban| ban.ends_in).collect()
+    }
+
+    const PENALTY: &str = "penalty = { after = 2, within = '1h', for = '10h' }";
+
+    #[test]
+    fn a_list_does_not_end_a_window_of_the_schedule() {
+        let window = "{ from = '00:00', to = '24:00', timezone = 'UTC', limit = '1/2h' }";
+        let (gate, _) = banned(&format!("{PENALTY}\nschedule = [{window}]"));
+        let in_use = || gate.inner.force.load().limit(0).last_used().map(|limit| limit.limit().to_string());
+        assert_eq!(in_use().as_deref(), Some("1/2h"));
+        assert_eq!(ends(&gate), [10 * HOUR]);
+        assert_eq!(in_use().as_deref(), Some("1/2h"));
+    }
+
+    #[test]
+    fn a_shorter_penalty_counts_from_the_beginning_of_a_ban_and_a_longer_one_is_for_later_bans() {
+        let (gate, clock) = banned(PENALTY);
+        clock.advance(HOUR);
+        for (lasts, ends_in) in [("20h", Some(9 * HOUR)), ("5h", Some(4 * HOUR)), ("30m", None)] {
+            let text = PENALTY.replace("10h", lasts);
+            gate.replace(policy(&text)).expect("it fits a zone");
+            assert_eq!(ends(&gate), ends_in.into_iter().collect::<Vec<_>>(), "{lasts}");
+        }
+    }
+
+    #[test]
+    fn a_ban_under_a_rule_that_denies_nothing_any_more_is_not_listed() {
+        let (gate, _) = banned(PENALTY);
+        for gone in ["", &format!("{PENALTY}\nmode = 'shadow'"), "on_missing = 'skip'"] {
+            gate.replace(policy(gone)).expect("it fits a zone");
+            assert_eq!(ends(&gate), [], "{gone}");
+            gate.replace(policy(PENALTY)).expect("it fits a zone");
+            assert_eq!(ends(&gate), [10 * HOUR], "the ban is in force again");
+        }
+    }
 }

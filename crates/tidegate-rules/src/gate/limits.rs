@@ -60,7 +60,8 @@ impl RuleLimit {
         }
     }
 
-    fn last_used(&self) -> Option<PreparedLimit> {
+    /// Returns the limit that was last used, without putting another one in force.
+    pub(super) fn last_used(&self) -> Option<PreparedLimit> {
         match self {
             RuleLimit::None => None,
             RuleLimit::Constant(limit) => Some(limit.clone()),
