@@ -41,6 +41,12 @@ candidate_for = "api"
 limit = "6/h"
 
 [[rule]]
+name = "banning"
+when = { path = "/banning" }
+limit = "1/h"
+penalty = { after = 3, within = "1h", for = "1h" }
+
+[[rule]]
 name = "watched"
 when = { path = "/watched" }
 key = ["user"]
@@ -57,6 +63,8 @@ tidegate_admissions_total{rule="api",verdict="denied"} | 1.0
 tidegate_admissions_total{rule="api",verdict="impossible"} | 1.0
 tidegate_admissions_total{rule="api",verdict="store_full"} | 0.0
 tidegate_near_limit_total{rule="api"} | 2.0
+tidegate_bans_total{rule="banning"} | 0.0
+tidegate_banned_total{rule="banning"} | 0.0
 tidegate_shadow_decisions_total{rule="watched",verdict="allowed"} | 2.0
 tidegate_shadow_decisions_total{rule="watched",verdict="denied"} | 2.0
 tidegate_shadow_decisions_total{rule="api-strict",verdict="allowed"} | 4.0
@@ -66,7 +74,7 @@ tidegate_candidate_differences_total{rule="api-strict",candidate_for="api",diffe
 tidegate_candidate_differences_total{rule="api-loose",candidate_for="api",difference="looser"} | 1.0
 tidegate_candidate_differences_total{rule="api-loose",candidate_for="api",difference="stricter"} | 0.0
 tidegate_unmatched_total | 1.0
-tidegate_rules | 6.0
+tidegate_rules | 7.0
 tidegate_rules_replaced_total | 0.0
 tidegate_rules_rejected_total | 0.0
 tidegate_rules_rejected | 0.0
@@ -109,6 +117,8 @@ fn decisions_of_rules_are_counted() {
         r#"tidegate_admissions_total{rule="watched",verdict="allowed"}"#,
         r#"tidegate_admissions_total{rule="api-strict",verdict="allowed"}"#,
         r#"tidegate_shadow_decisions_total{rule="api",verdict="allowed"}"#,
+        r#"tidegate_bans_total{rule="api"}"#,
+        r#"tidegate_shadow_bans_total{rule="banning"}"#,
     ] {
         assert!(!numbers.contains_key(not_there), "{not_there}");
     }

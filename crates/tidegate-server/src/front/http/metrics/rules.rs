@@ -63,6 +63,7 @@ fn put_counted(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
     let name = "tidegate_shadow_decisions_total";
     page.family(name, "Decisions of rules in shadow mode and of candidates, by verdict.");
     measured.iter().for_each(|row| put_verdicts(page, name, row));
+    put_bans(page, counts);
     let name = "tidegate_candidate_differences_total";
     page.family(name, "Requests about which a candidate and its rule decide differently.");
     let differences = rows(counts, |place, rule, own| {
@@ -76,6 +77,40 @@ fn put_counted(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
                 &[("rule", rule), ("candidate_for", base), ("difference", difference)],
                 number,
             );
+        }
+    }
+}
+
+/// Writes the bans of each rule that has a penalty, or had one.
+fn put_bans(page: &mut MetricsPage, counts: &[(Rule, RuleCounts)]) {
+    let of_penalty = |rule: &Rule, [bans, banned]: [u64; 2]| {
+        (rule.penalty().is_some() || bans + banned > 0).then_some(("", [bans, banned]))
+    };
+    let obeyed = rows(counts, |_, rule, own| {
+        obeyed(rule, own)?;
+        let RuleCounts { bans, banned, shadow, .. } = own;
+        of_penalty(rule, [bans - shadow.bans, banned - shadow.banned])
+    });
+    let measured = rows(counts, |_, rule, own| {
+        measured(rule, own)?;
+        let is_candidate = rule.candidate_for().is_some();
+        let ShadowCounts { bans, banned, .. } = own.shadow;
+        of_penalty(rule, if is_candidate { [own.bans, own.banned] } else { [bans, banned] })
+    });
+    for (nth, name, help, rows) in [
+        (0, "tidegate_bans_total", "Bans that penalties of enforced rules began.", &obeyed),
+        (1, "tidegate_banned_total", "Requests that were denied while their key was banned.", &obeyed),
+        (
+            0,
+            "tidegate_shadow_bans_total",
+            "Bans that rules in shadow mode and candidates would begin.",
+            &measured,
+        ),
+        (1, "tidegate_shadow_banned_total", "Requests that such bans would deny.", &measured),
+    ] {
+        page.family(name, help);
+        for MetricRow { rule, numbers, .. } in rows {
+            page.labelled(name, &[("rule", rule)], numbers[nth]);
         }
     }
 }
