@@ -4,7 +4,7 @@
 //! Rounding up keeps the promise of a retry: a client that waits as long as it reads never comes too early. The
 //! clock and the store count in ticks, which are finer than milliseconds.
 
-use tidegate::{Adjusted, DecidedBy, Decision, Ticks, Verdict};
+use tidegate::{Adjusted, Ban, DecidedBy, Decision, Ticks, Verdict};
 use tidegate_rules::{Admission, Binding};
 use tidegate_support::{in_ms, retry_after};
 
@@ -30,6 +30,8 @@ pub(crate) struct DecisionFields<'a> {
     pub(crate) rule: Option<&'a str>,
     /// The source of the decision: memory, the remote store, or the fallback.
     pub(crate) decided_by: DecidedBy,
+    /// The ban by which the request was denied. A reply contains it only if there is one.
+    pub(crate) ban: Option<Ban>,
     /// The decision of rules, whose limits the reply lists; `None` for a limit that came with the request.
     pub(crate) by_rules: Option<&'a Admission>,
 }
@@ -47,6 +49,8 @@ pub(crate) struct LimitFields<'a> {
     pub(crate) retry_after_ms: Option<u64>,
     /// Milliseconds until the quota is full again.
     pub(crate) reset_after_ms: u64,
+    /// The ban by which this limit denied.
+    pub(crate) ban: Option<Ban>,
 }
 
 impl<'a> LimitFields<'a> {
@@ -58,6 +62,7 @@ impl<'a> LimitFields<'a> {
             remaining: decision.remaining(),
             retry_after_ms: retry_after(decision).map(in_ms),
             reset_after_ms: in_ms(decision.reset_after_in_ticks()),
+            ban: decision.ban(),
         })
     }
 }
@@ -89,6 +94,7 @@ impl From<Decision> for DecisionFields<'static> {
             },
             rule: None,
             decided_by: DecidedBy::Memory,
+            ban: decision.ban(),
             by_rules: None,
         }
     }
@@ -121,6 +127,7 @@ impl<'a> From<&'a Admission> for DecisionFields<'a> {
                 },
                 rule,
                 decided_by: admission.decided_by(),
+                ban: None,
                 by_rules: Some(admission),
             },
         }
@@ -136,6 +143,14 @@ pub(crate) fn adjusted(adjusted: Adjusted) -> &'static str {
         Adjusted::Whole => "whole",
         Adjusted::Capped => "capped",
         Adjusted::NeedsPermit => "needs-permit",
+    }
+}
+
+/// Returns the word for a ban: `begun` if this denial began it, `in_force` if it was in force.
+pub(crate) fn ban(ban: Ban) -> &'static str {
+    match ban {
+        Ban::Begun => "begun",
+        Ban::InForce => "in_force",
     }
 }
 

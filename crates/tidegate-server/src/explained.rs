@@ -11,6 +11,8 @@ use tidegate_rules::{Explanation, LimitSource, Match, Mode, RuleExplained, Stati
 use tidegate_support::{in_ms, retry_after};
 
 use crate::date;
+use crate::decision_fields;
+use crate::penalty::PenaltyFields;
 
 /// The explanation of a decision: the verdict, and the part of every rule.
 ///
@@ -60,6 +62,8 @@ struct RulePart<'a> {
     limit_from: Option<&'static str>,
     /// True if an override of this key replaces the limit or the decision.
     overridden: bool,
+    /// The penalty of the rule; `None` if it has none.
+    penalty: Option<PenaltyFields>,
     /// The units that the request costs under this rule: the cost of the rule, multiplied by that of the request.
     cost: u64,
     /// The largest cost that would pass now; `None` without a limit.
@@ -70,6 +74,8 @@ struct RulePart<'a> {
     reset_after_ms: Option<u64>,
     /// The verdict of this rule alone; `None` if it does not apply.
     allowed: Option<bool>,
+    /// `in_force` if the key is banned, `begun` if the request would begin a ban; `None` otherwise.
+    ban: Option<&'static str>,
     /// The rule that this one is measured beside, for a candidate.
     candidate_for: Option<&'a str>,
     /// The worst case of the limit, for capacity planning.
@@ -141,11 +147,13 @@ impl<'a> RulePart<'a> {
             changes_at: explained.changes_at.map(date::written),
             limit_from: explained.limit_from.map(limit_from),
             overridden: explained.is_overridden,
+            penalty: explained.rule.penalty().map(PenaltyFields::from),
             cost: explained.cost,
             remaining: explained.decision.map(|decision| decision.remaining()),
             retry_after_ms: explained.decision.as_ref().and_then(retry_after).map(in_ms),
             reset_after_ms: explained.decision.map(|decision| in_ms(decision.reset_after_in_ticks())),
             allowed: allowed(explained),
+            ban: explained.decision.and_then(|decision| decision.ban()).map(decision_fields::ban),
             candidate_for: explained.candidate_for.as_deref(),
             worst_case: explained.limit.as_ref().map(|limit| {
                 let disk = is_in_file.then(|| disk_bytes_per_key(explained.rule.name(), limit)).flatten();

@@ -18,7 +18,7 @@ const UNITS: [(&str, u128); 7] = [
 /// Formats a time with its two largest units, rounded up: `1m30s`.
 ///
 /// A time of less than one microsecond is shown as one microsecond, and zero as `0s`.
-pub(super) fn span(time: Duration) -> String {
+pub(crate) fn span(time: Duration) -> String {
     let micros = time.as_nanos().div_ceil(1000);
     let Some(first) = UNITS.iter().position(|(_, unit)| micros >= *unit) else { return "0s".to_owned() };
     let least = UNITS[(first + 1).min(UNITS.len() - 1)].1;
@@ -34,7 +34,7 @@ pub(super) fn span(time: Duration) -> String {
 }
 
 /// Formats a number with a comma after every three digits.
-pub(super) fn number(number: u64) -> String {
+pub(crate) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

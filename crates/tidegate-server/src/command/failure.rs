@@ -3,6 +3,7 @@
 //! A failure is printed as `error: ` and its message, on standard error. Causes of the operating system follow on a
 //! line of their own.
 
+use std::fmt;
 use std::io::ErrorKind::{AddrInUse, PermissionDenied};
 use std::process::ExitCode;
 
@@ -26,6 +27,12 @@ pub(super) struct Failure {
     code: u8,
     /// The messages, each with a remedy.
     messages: Vec<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.messages.join("; "))
+    }
 }
 
 impl Failure {

@@ -14,7 +14,7 @@ const ABOUT: &str = "\
 Give a key its whole limit back under a rule of a running server
 
 Removes everything that the rule has counted for the key, also under the limits of its schedule, of overrides, and under those that it \
-had before. The server needs a token for it, which is read from TIDEGATE_TOKEN, or from the file of --token-file. Exits with 0, also \
+had before, and lifts a ban. The server needs a token for it, which is read from TIDEGATE_TOKEN, or from the file of --token-file. Exits with 0, also \
 if there was nothing to remove, with 1 if the server denies it or does not reply, with 2 if the call is invalid.";
 
 /// The examples at the end of the help text.

@@ -46,7 +46,14 @@ impl fmt::Display for RuledDecision<'_> {
                 write!(out, "allowed{when}{}, {left} of {limit} left", of_rule("under"))?;
             }
             (true, None, _) => write!(out, "allowed{}, no limit counts it", of_rule("by"))?,
-            (false, _, Some(ms)) => write!(out, "denied{}, try again in {}", of_rule("by"), Span(ms))?,
+            (false, _, Some(ms)) => {
+                let verdict = match decision["ban"].as_str() {
+                    Some("begun") => "denied and banned",
+                    Some(_) => "banned",
+                    None => "denied",
+                };
+                write!(out, "{verdict}{}, try again in {}", of_rule("by"), Span(ms))?;
+            }
             (false, Some(limit), None) => write!(
                 out,
                 "denied{}, and no wait would help: at most {limit} can pass at once",
@@ -99,6 +106,14 @@ mod tests {
             (
                 json!({"allowed": false, "limit": 3, "retry_after_ms": 2000, "rule": "login"}),
                 "denied by rule \"login\", try again in 2 s",
+            ),
+            (
+                json!({"allowed": false, "limit": 3, "retry_after_ms": 60_000, "rule": "login", "ban": "begun"}),
+                "denied and banned by rule \"login\", try again in 60 s",
+            ),
+            (
+                json!({"allowed": false, "limit": 3, "retry_after_ms": 2000, "rule": "login", "ban": "in_force"}),
+                "banned by rule \"login\", try again in 2 s",
             ),
             (
                 json!({"allowed": false, "limit": 3, "retry_after_ms": null, "rule": "login"}),

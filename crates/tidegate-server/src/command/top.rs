@@ -1,4 +1,4 @@
-//! `tidegate top`: the heaviest keys of a running server, once or live.
+//! `tidegate top`: the heaviest keys of a running server and the banned ones, once or live.
 //!
 //! On a terminal the list is refreshed until the command is interrupted. Anywhere else, and with `--once` or `--json`,
 //! it is printed once.
@@ -13,7 +13,8 @@ use tidegate_support::positive;
 
 use super::failure::Failure;
 use super::output::{print, print_line};
-use super::server::{CalledServer, ServerRequest};
+use super::server::{CalledServer, ServerReply, ServerRequest};
+use super::span::Span;
 use super::table::Table;
 
 /// The long help text.
@@ -21,8 +22,8 @@ const ABOUT: &str = "\
 Show the heaviest keys of a running server
 
 Lists the keys with the most denials, or with the most requests, in the last one to two minutes: keys of rules, and of limits that \
-came with requests, which have no rule. The counts are estimates, and can be too high by the number in the last column. On a terminal \
-the list is refreshed until it is interrupted.";
+came with requests, which have no rule. The counts are estimates, and can be too high by the number in the last column. Keys that a \
+penalty bans are listed below them, if there are any. On a terminal the list is refreshed until it is interrupted.";
 
 /// The examples at the end of the help text.
 const EXAMPLES: &str = "\
@@ -54,7 +55,7 @@ pub(super) struct Top {
     /// Print the list once
     #[arg(long)]
     once: bool,
-    /// Print the list once as JSON, like `GET /v1/top`
+    /// Print the list once as JSON, like `GET /v1/top` and `GET /v1/bans`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -75,27 +76,34 @@ impl Top {
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let every = positive(&self.every)
             .map_err(|what| Failure::misused(format!("--every {:?}: {what}", self.every)))?;
-        let path = self.path();
         if self.once || self.json || !stdout().is_terminal() {
-            let reply = self.server.call(ServerRequest::get(&path))?;
-            print_line(if self.json { reply.text } else { shown(&reply.json) });
+            print_line(self.list()?);
             return Ok(ExitCode::SUCCESS);
         }
         loop {
-            let reply = self.server.call(ServerRequest::get(&path))?;
-            print(format!("{CLEAR}{}\n", shown(&reply.json)).as_bytes());
+            print(format!("{CLEAR}{}\n", self.list()?).as_bytes());
             pause(every);
         }
     }
 
-    /// Returns the path with its query.
-    fn path(&self) -> String {
+    /// Returns the lists as text.
+    fn list(&self) -> Result<String, Failure> {
+        let (top, bans) = self.paths();
+        let keys = self.server.call(ServerRequest::get(&top))?;
+        // The keys are in the memory of the server. They are listed as well if Redis, which knows the bans, is down.
+        let bans = self.server.call(ServerRequest::get(&bans));
+        Ok(if self.json { joined(&keys.text, bans.ok().as_ref()) } else { shown(&keys.json) + &banned(bans) })
+    }
+
+    /// Returns the paths of the heaviest keys and of the bans, each with its query.
+    fn paths(&self) -> (String, String) {
         let by = match self.by {
             SortBy::Denied => "denied",
             SortBy::Asked => "asked",
         };
+        let n = self.n;
         let rule = self.rule.as_deref().map_or(String::new(), |rule| format!("&rule={}", encoded(rule)));
-        format!("/v1/top?n={}&by={by}{rule}", self.n)
+        (format!("/v1/top?n={n}&by={by}{rule}"), format!("/v1/bans?n={n}{rule}"))
     }
 }
 
@@ -113,7 +121,47 @@ fn pause(every: Duration) {
     std::thread::sleep(every);
 }
 
-/// Returns the list as a table.
+/// Returns one object with the members of both replies. `bans` is null if the server cannot list them.
+fn joined(keys: &str, bans: Option<&ServerReply>) -> String {
+    let bans = bans.and_then(|reply| reply.text.trim().strip_prefix('{')).unwrap_or("\"bans\":null}");
+    format!("{},{bans}", keys.trim().strip_suffix('}').unwrap_or(keys))
+}
+
+/// Returns the bans as a table below that of the keys; empty if there are none.
+fn banned(reply: Result<ServerReply, Failure>) -> String {
+    match reply {
+        Ok(reply) => bans_shown(&reply.json),
+        Err(failure) => format!("\n\nno list of bans: {failure}"),
+    }
+}
+
+/// Returns the bans of a reply.
+fn bans_shown(reply: &Value) -> String {
+    let bans = reply["bans"].as_array().map_or(&[][..], Vec::as_slice);
+    if bans.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["RULE", "BANNED KEY", "ENDS IN"]);
+    for ban in bans {
+        let ends_in = Span(ban["ends_in_ms"].as_u64().unwrap_or_default()).to_string();
+        table.row([dash(ban["rule"].as_str().unwrap_or_default()), parts(ban), ends_in]);
+    }
+    format!("\n\n{table}")
+}
+
+/// Returns the parts of a key as text.
+fn parts(of: &Value) -> String {
+    let parts = of["key"].as_array().map_or(&[][..], Vec::as_slice).iter();
+    let parts: Vec<_> = parts.filter_map(Value::as_str).collect();
+    dash(&parts.join(" "))
+}
+
+/// Returns the text, or a dash if it is empty.
+fn dash(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { text.to_owned() }
+}
+
+/// Returns the heaviest keys as a table.
 fn shown(reply: &Value) -> String {
     let keys = reply["keys"].as_array().map_or(&[][..], Vec::as_slice);
     if keys.is_empty() {
@@ -121,12 +169,9 @@ fn shown(reply: &Value) -> String {
     }
     let mut table = Table::new(["RULE", "KEY", "ASKED", "DENIED", "ERROR"]);
     for key in keys {
-        let parts = key["key"].as_array().map_or(&[][..], Vec::as_slice).iter();
-        let parts: Vec<_> = parts.filter_map(Value::as_str).collect();
-        let dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
         table.row([
             dash(key["rule"].as_str().unwrap_or_default()),
-            dash(&parts.join(" ")),
+            parts(key),
             key["asked"].to_string(),
             key["denied"].to_string(),
             key["error"].to_string(),
@@ -156,6 +201,36 @@ mod tests {
              site   -              1      1       0"
         );
         assert_eq!(shown(&json!({"keys": []})), "no requests in the last minute");
+    }
+
+    #[test]
+    fn bans_are_a_table_below_that_of_the_keys() {
+        let reply = json!({"bans": [
+            {"rule": "login", "key": ["ana", "192.0.2.7"], "ends_in_ms": 599_000},
+            {"rule": "site", "key": [], "ends_in_ms": 1500},
+        ]});
+        assert_eq!(
+            bans_shown(&reply),
+            "\n\nRULE   BANNED KEY     ENDS IN\n\
+             login  ana 192.0.2.7  9 min 59 s\n\
+             site   -              1.5 s"
+        );
+        assert_eq!(bans_shown(&json!({"bans": []})), "");
+        let failure = banned(Err(Failure::failed("it says no")));
+        assert_eq!(failure, "\n\nno list of bans: it says no");
+    }
+
+    #[test]
+    fn both_lists_are_one_object() {
+        let text = "{\"bans\":[{\"rule\":\"a\"}]}".to_owned();
+        let bans = ServerReply { json: serde_json::from_str(&text).unwrap(), text };
+        let keys = "{\"keys\":[{\"rule\":\"b\"}]}";
+        for (bans, expected) in [
+            (Some(&bans), "{\"keys\":[{\"rule\":\"b\"}],\"bans\":[{\"rule\":\"a\"}]}"),
+            (None, "{\"keys\":[{\"rule\":\"b\"}],\"bans\":null}"),
+        ] {
+            assert_eq!(joined(keys, bans), expected);
+        }
     }
 
     #[test]

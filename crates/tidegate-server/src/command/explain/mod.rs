@@ -4,7 +4,6 @@
 //! affected.
 
 mod request;
-mod spans;
 mod text;
 mod worst_case;
 

@@ -17,15 +17,16 @@
 
 use std::fmt;
 
-use tidegate::{Decision, Limit, Verdict};
+use tidegate::{Ban, Decision, Limit, Verdict};
 use tidegate_rules::{
     Admission, Explanation, LimitSource, Match, Mode, OnMissing, OnRepeated, RuleExplained, StaticVerdict,
 };
 
-use super::spans::{number, span};
 use super::worst_case::WorstCaseRow;
 use crate::date;
 use crate::explained::disk_bytes_per_key;
+use crate::penalty::Strikes;
+use crate::spans::{number, span};
 
 /// The length at which a condition is truncated.
 const MAX_CONDITION: usize = 100;
@@ -122,29 +123,35 @@ fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -
 /// A rule with a static decision has no key and no limit, so only its verdict follows its conditions.
 fn whole(out: &mut fmt::Formatter<'_>, explained: &RuleExplained, is_in_file: bool) -> fmt::Result {
     write!(out, "\n\n  {}", explained.rule.name())?;
+    let penalty = explained.rule.penalty();
+    let wide = if penalty.is_some() { "penalty".len() } else { "memory".len() };
+    let mut field = |name: &str, value: &str| write!(out, "\n    {name:<wide$}  {value}");
     for (index, line) in conditions(explained).iter().enumerate() {
-        field(out, if index == 0 { "when" } else { "" }, line)?;
+        field(if index == 0 { "when" } else { "" }, line)?;
     }
     if let Some(base) = &explained.candidate_for {
-        field(out, "mode", &format!("candidate for {base:?}: measured and never enforced"))?;
+        field("mode", &format!("candidate for {base:?}: measured and never enforced"))?;
     } else if explained.mode == Mode::Shadow {
-        field(out, "mode", "shadow: decides and counts, and is not enforced")?;
+        field("mode", "shadow: decides and counts, and is not enforced")?;
     }
     if let Some(fixed) = explained.rule.decision() {
         let says =
             if fixed == StaticVerdict::Allow { "allowed, and no limit is checked" } else { "denied, always" };
-        return field(out, "says", says);
+        return field("says", says);
     }
     let Some(limit) = &explained.limit else { return Ok(()) };
-    field(out, "key", &key(explained))?;
-    field(out, "limit", &format!("{limit}{}", schedule(explained)))?;
-    if explained.cost != 1 {
-        field(out, "cost", &number(explained.cost))?;
+    field("key", &key(explained))?;
+    field("limit", &format!("{limit}{}", schedule(explained)))?;
+    if let Some(penalty) = penalty {
+        field("penalty", &format!("after {}, banned for {}", Strikes(&penalty), span(penalty.lasts)))?;
     }
-    field(out, "says", &says(explained))?;
-    field(out, "most", &WorstCaseRow(limit).to_string())?;
-    field(out, "memory", &format!("{} bytes per key", number(limit.bytes_per_key() as u64)))?;
-    if is_in_file { field(out, "disk", &on_disk(explained.rule.name(), limit)) } else { Ok(()) }
+    if explained.cost != 1 {
+        field("cost", &number(explained.cost))?;
+    }
+    field("says", &says(explained))?;
+    field("most", &WorstCaseRow(limit).to_string())?;
+    field("memory", &format!("{} bytes per key", number(limit.bytes_per_key() as u64)))?;
+    if is_in_file { field("disk", &on_disk(explained.rule.name(), limit)) } else { Ok(()) }
 }
 
 /// Returns the bytes of a key on disk, as text.
@@ -269,12 +276,14 @@ fn says(explained: &RuleExplained) -> String {
             format!("allowed, {} of {limit} are free", number(decision.remaining()))
         }
         Verdict::Allowed { delay } => format!("allowed after a wait of {}", span(delay)),
-        Verdict::Denied { retry_after } => format!("denied, would pass in {}", span(retry_after)),
+        Verdict::Denied { retry_after } => {
+            let why = match decision.ban() {
+                Some(Ban::InForce) => "the key is banned and ",
+                Some(Ban::Begun) => "begins a ban and ",
+                None => "",
+            };
+            format!("denied, {why}would pass in {}", span(retry_after))
+        }
         Verdict::Impossible => format!("denied, at most {limit} can pass at once"),
     }
-}
-
-/// Prints a name and a value in aligned columns.
-fn field(out: &mut fmt::Formatter<'_>, name: &str, value: &str) -> fmt::Result {
-    write!(out, "\n    {name:<6}  {value}")
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tidegate::{Algorithm, Limit, SECOND, WorstCase};
 use tidegate_rules::{Mode, Policy, Rule, StaticVerdict};
 
-use super::spans::{number, span};
 use crate::explained::disk_bytes_per_key;
+use crate::spans::{number, span};
 
 /// The second length of an interval, after one second.
 const MINUTE: Duration = Duration::from_secs(60);

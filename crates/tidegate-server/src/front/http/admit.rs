@@ -63,7 +63,7 @@ pub(super) fn reply_to(
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let code = match admission.binding() {
             Some(binding) => {
-                let denial = DenialFields { status: of_denial, ..denial(binding, admission) };
+                let denial = DenialFields { status: of_denial, ..denial(binding, admission, engine) };
                 fields::put_denial(out, denial, admission.into());
                 of_denial
             }
@@ -101,11 +101,13 @@ pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Probl
 /// Returns the denial of a rule's limit.
 ///
 /// The verdict is that of the binding rule, the one with the longest wait.
-pub(super) fn denial<'a>(binding: &'a Binding, admission: &Admission) -> DenialFields<'a> {
+pub(super) fn denial<'a>(binding: &'a Binding, admission: &Admission, engine: &Engine) -> DenialFields<'a> {
+    let penalty = || engine.gate().with_policy(|policy| policy.named(&binding.rule)?.penalty());
     DenialFields {
         rule: Some(&binding.rule),
         decision: binding.decision,
         limit: &binding.limit,
+        penalty: binding.decision.ban().and_then(|_| penalty()),
         cost: binding.cost,
         decided_by: admission.decided_by(),
         status: StatusCode::TOO_MANY_REQUESTS,

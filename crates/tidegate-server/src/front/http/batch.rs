@@ -170,7 +170,7 @@ async fn together(
         Some(own) => {
             // The body contains the remaining quota of each request; the only header field is `Retry-After`.
             put_fields_on(out, headers, Dialect::None, status(own), &[]);
-            fields::begin_denial(out, denial(own, &admissions[index]));
+            fields::begin_denial(out, denial(own, &admissions[index], engine));
             StatusCode::TOO_MANY_REQUESTS
         }
         None => {

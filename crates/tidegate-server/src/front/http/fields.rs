@@ -8,23 +8,25 @@
 //!  "limits":[{"name":"api","limit":20,"remaining":19,"retry_after_ms":null,"reset_after_ms":100}]}
 //! ```
 //!
-//! `limits` exists in answers of rules only.
+//! `limits` exists in answers of rules only, and `ban` only if a key is banned.
 
 use std::fmt::{self, Write as _};
 
 use bytes::BytesMut;
 use hyper::StatusCode;
-use tidegate::{Algorithm, DecidedBy, Decision, Limit, Verdict};
-use tidegate_rules::Admission;
+use tidegate::{Algorithm, Ban, DecidedBy, Decision, Limit, Verdict};
+use tidegate_rules::{Admission, Penalty};
 use tidegate_support::{Problem, ProblemKind, in_ms, put_json, put_number, put_violated};
 
 use super::limits::ADHOC;
-use crate::decision_fields::{DecisionFields, LimitFields};
+use crate::decision_fields::{self, DecisionFields, LimitFields};
+use crate::penalty::Strikes;
 use crate::permit::Permits;
+use crate::spans::span;
 
 /// Writes the fields of every answer, without the braces around them.
 ///
-/// The order of the members is fixed, and every member is always present, with `null` for no value.
+/// The order of the members is fixed. Every member but `limits` and `ban` is always present, with `null` for no value.
 #[inline]
 pub(super) fn put(out: &mut BytesMut, fields: DecisionFields<'_>) {
     let allowed: &[u8] = if fields.is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
@@ -50,6 +52,7 @@ pub(super) fn put(out: &mut BytesMut, fields: DecisionFields<'_>) {
     if let Some(admission) = fields.by_rules {
         put_limits(out, admission);
     }
+    put_ban(out, fields.ban);
 }
 
 /// Writes the limits that decided as the member `limits`, the binding one first; an empty array if none did.
@@ -66,9 +69,20 @@ fn put_limits(out: &mut BytesMut, admission: &Admission) {
         put_or_null(out, limit.retry_after_ms);
         out.extend_from_slice(b",\"reset_after_ms\":");
         put_number(out, limit.reset_after_ms);
+        put_ban(out, limit.ban);
         out.extend_from_slice(b"}");
     }
     out.extend_from_slice(b"]");
+}
+
+/// Writes a ban as the member `ban`; nothing if there is none.
+#[inline]
+fn put_ban(out: &mut BytesMut, ban: Option<Ban>) {
+    if let Some(ban) = ban {
+        out.extend_from_slice(b",\"ban\":\"");
+        out.extend_from_slice(decision_fields::ban(ban).as_bytes());
+        out.extend_from_slice(b"\"");
+    }
 }
 
 /// Writes a number, or `null`.
@@ -99,6 +113,8 @@ pub(super) struct DenialFields<'a> {
     pub(super) decision: Decision,
     /// The limit that denied.
     pub(super) limit: &'a Limit,
+    /// The penalty of the rule, if the key is banned.
+    pub(super) penalty: Option<Penalty>,
     /// The cost that was denied, in units.
     pub(super) cost: u64,
     /// The source of the decision.
@@ -111,7 +127,9 @@ impl DenialFields<'_> {
     /// Returns true if the request was denied because the remote store is down: the store might have allowed it.
     fn is_for_want_of_the_store(&self) -> bool {
         let is_denied = matches!(self.decision.verdict_in_ticks(), Verdict::Denied { .. });
-        is_denied && (self.decided_by == DecidedBy::Closed || self.is_above_the_share())
+        is_denied
+            && self.decision.ban().is_none()
+            && (self.decided_by == DecidedBy::Closed || self.is_above_the_share())
     }
 
     /// Returns true if the cost is more than this server's share of the limit, by which the fallback decides. A pacer's
@@ -164,13 +182,13 @@ pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
 
 /// The text of a denial: when to retry, or why a retry is useless.
 ///
-/// Exactly one of these: no room in the store, the store is down, a time to retry, a wait that is longer than the
-/// maximum wait, or a cost that can never pass.
+/// Exactly one of these: no room in the store, the store is down, a ban, a time to retry, a wait that is longer than
+/// the maximum wait, or a cost that can never pass.
 struct Detail<'a>(DenialFields<'a>);
 
 impl fmt::Display for Detail<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DenialFields { rule, decision, limit, cost, .. } = self.0;
+        let DenialFields { rule, decision, limit, penalty, cost, .. } = self.0;
         let named = |other: &str| rule.map_or(other.to_owned(), |rule| format!("rule \"{rule}\""));
         match decision.verdict_in_ticks() {
             Verdict::Denied { .. } if decision.is_store_full() => {
@@ -191,9 +209,12 @@ impl fmt::Display for Detail<'_> {
                 out.write_str("; try again in a while.")
             }
             Verdict::Denied { retry_after } => {
-                out.write_str("Denied")?;
+                out.write_str(if decision.ban().is_some() { "The key is banned" } else { "Denied" })?;
                 if let Some(rule) = rule {
                     write!(out, " by rule \"{rule}\"")?;
+                }
+                if let Some(penalty) = &penalty {
+                    write!(out, ", for {} after {}", span(penalty.lasts), Strikes(penalty))?;
                 }
                 let ms = in_ms(retry_after);
                 write!(out, "; the same request passes in {ms} ms if no other request spends meanwhile.")
@@ -236,6 +257,7 @@ mod tests {
                 rule: None,
                 decision,
                 limit: &limit,
+                penalty: None,
                 cost: ask.cost.get(),
                 decided_by: DecidedBy::Memory,
                 status: StatusCode::TOO_MANY_REQUESTS,

@@ -12,7 +12,7 @@ use tidegate::{ManualClock, Zone};
 use tidegate_rules::Policy;
 use tokio::sync::watch;
 
-use super::{admit, batch, overrides, top, verbs};
+use super::{admit, bans, batch, overrides, top, verbs};
 use crate::engine::Engine;
 use crate::permit::Lease;
 use crate::precondition::Precondition;
@@ -62,6 +62,7 @@ pub fn http_body(bytes: &[u8]) {
         overrides::put(bytes, &Precondition::default(), headers, engine),
         overrides::delete(bytes, &Precondition::default(), engine),
         top::top(bytes, engine),
+        to_the_end(bans::bans(bytes, engine)),
     ];
     for reply in replies {
         let reply = reply.unwrap_or_else(|problem| problem.reply(headers));

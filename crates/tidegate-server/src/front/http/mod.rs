@@ -22,7 +22,7 @@
 //! POST   /v1/release      releases a permit            POST /v1/renew  renews its lease
 //! POST   /v1/admit        decides by the rules         POST /v1/admit/batch  many requests at once
 //! POST   /v1/explain      explains a decision of the rules
-//! GET    /v1/top          the keys with the most denials
+//! GET    /v1/top          the keys with the most denials    GET /v1/bans  the banned keys
 //! GET    /v1/rules        the rules with their counts  PUT replaces them
 //! GET    /v1/overrides    the overrides                PUT and DELETE change one
 //! GET    /livez /readyz   health checks, without a token
@@ -32,6 +32,7 @@
 
 mod admit;
 mod auth;
+mod bans;
 mod batch;
 mod body;
 mod end;

@@ -35,6 +35,8 @@ pub(super) enum Route {
     Explain,
     /// Lists the keys with the most denials.
     Top,
+    /// Lists the banned keys.
+    Bans,
     /// Lists the rules with their counts.
     Rules,
     /// The rules as the text of the file.
@@ -72,7 +74,7 @@ pub(super) enum Content {
 
 impl Route {
     /// All paths; the `OpenAPI` document lists them as well.
-    const ALL: [(Route, &str); 18] = [
+    const ALL: [(Route, &str); 19] = [
         (Route::Take, "/v1/take"),
         (Route::Throttle, "/throttle"),
         (Route::Peek, "/v1/peek"),
@@ -85,6 +87,7 @@ impl Route {
         (Route::Auth, "/v1/auth"),
         (Route::Explain, "/v1/explain"),
         (Route::Top, "/v1/top"),
+        (Route::Bans, "/v1/bans"),
         (Route::Rules, "/v1/rules"),
         (Route::Overrides, "/v1/overrides"),
         (Route::Live, "/livez"),
@@ -128,17 +131,18 @@ impl Route {
         match self {
             Route::Live | Route::Ready | Route::ReadyInDetail | Route::Auth => Content::None,
             Route::Metrics | Route::OpenApi => Content::None,
-            Route::Top | Route::Rules | Route::RulesText | Route::Overrides => Content::None,
+            Route::Top | Route::Bans | Route::Rules | Route::RulesText | Route::Overrides => Content::None,
             Route::PutRules => Content::Toml,
             _ => Content::Json,
         }
     }
 
-    /// Returns true if its reply may take a while. Routes with a JSON body ask the store, which may be remote. A batch
-    /// yields to other connections.
+    /// Returns true if its reply may take a while. Routes with a JSON body and the list of bans ask the store, which may
+    /// be remote. A batch yields to other connections.
     #[inline]
     pub(super) fn is_awaited(self, engine: &Engine) -> bool {
-        self == Route::AdmitBatch || (self.content() == Content::Json && !engine.answers_at_once())
+        let asks_store = self.content() == Content::Json || self == Route::Bans;
+        self == Route::AdmitBatch || (asks_store && !engine.answers_at_once())
     }
 
     /// Returns the longest body that the route takes, in bytes.

@@ -25,6 +25,7 @@ use super::problem::Problem;
 use super::reply::{Reply, TOML};
 use crate::engine::Engine;
 use crate::explained::{decision, mode};
+use crate::penalty::PenaltyFields;
 use crate::rules::Status;
 
 /// The page as JSON.
@@ -60,6 +61,8 @@ struct RuleFields<'a> {
     /// The cost of a request, multiplied by the cost that the request states.
     cost: Option<u64>,
     max_wait_ms: Option<u64>,
+    /// The penalty for keys that the rule denies too often.
+    penalty: Option<PenaltyFields>,
     on_missing: Option<&'static str>,
     on_repeated: Option<&'static str>,
     on_store_failure: Option<&'static str>,
@@ -95,6 +98,10 @@ struct Counts {
     store_full: u64,
     /// Allowed requests that left at most a fifth of the limit.
     near: u64,
+    /// Bans that its penalty began.
+    bans: u64,
+    /// Requests that were denied while their key was banned; a part of `denied`.
+    banned: u64,
     /// For a candidate: requests that it would allow and its rule denied.
     looser: u64,
     /// For a candidate: requests that it would deny and its rule allowed.
@@ -129,6 +136,8 @@ struct ShadowFields {
     impossible: u64,
     store_full: u64,
     near: u64,
+    bans: u64,
+    banned: u64,
 }
 
 /// One named zone.
@@ -185,6 +194,7 @@ impl<'a> RuleFields<'a> {
             candidate_for,
             cost: limit.map(|_| rule.cost()),
             max_wait_ms: rule.max_wait().map(ceil_ms),
+            penalty: rule.penalty().map(PenaltyFields::from),
             on_missing: counting(match rule.on_missing() {
                 OnMissing::Share => "share",
                 OnMissing::Skip => "skip",

@@ -22,8 +22,8 @@ use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
 use super::{
-    TOO_MANY_DETAIL, admit, auth, batch, body, host, metrics, operator, overrides, ready, rules, throttle,
-    top, verbs,
+    TOO_MANY_DETAIL, admit, auth, bans, batch, body, host, metrics, operator, overrides, ready, rules,
+    throttle, top, verbs,
 };
 use crate::engine::Engine;
 use crate::front::Scope;
@@ -282,6 +282,7 @@ async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Lin
         Route::AdmitBatch => batch::admit(body, headers, engine).await,
         Route::Explain => admit::explain(body, engine).await,
         Route::Top => top::top(body, engine),
+        Route::Bans => bans::bans(body, engine).await,
         Route::Rules => Ok(rules::list(headers, engine)),
         Route::RulesText => rules::text(headers, engine),
         Route::Overrides => Ok(overrides::list(engine)),

@@ -32,31 +32,44 @@ struct TopKey {
 /// Returns the keys, those with the most denials or requests first.
 pub(super) fn top(query: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked = read(query).map_err(Problem::bad_request)?;
-    let keys = asked.run(engine).map_err(|NoSuchRule(rule)| {
-        let detail = format!("rule {rule:?}: there is no rule of this name; /v1/rules lists those in force");
-        Problem::new(StatusCode::NOT_FOUND, detail)
-    })?;
-    let keys = keys.into_iter();
+    let keys = asked.run(engine).map_err(no_such_rule)?.into_iter();
     let keys =
         keys.map(|HotKey { rule, key, asked, denied, error, .. }| TopKey { rule, key, asked, denied, error });
     Ok(Reply::of(&BTreeMap::from([("keys", keys.collect::<Vec<_>>())])))
 }
 
+/// Returns the problem of a query for a rule that is not in force.
+#[cold]
+pub(super) fn no_such_rule(NoSuchRule(rule): NoSuchRule) -> Problem {
+    let detail = format!("rule {rule:?}: there is no rule of this name; /v1/rules lists those in force");
+    Problem::new(StatusCode::NOT_FOUND, detail)
+}
+
 /// Parses the query of the URI. An unknown parameter is an error.
 fn read(query: &[u8]) -> Result<TopQuery<Cow<'_, str>>, String> {
-    let query = std::str::from_utf8(query).map_err(|_| "the query is no text".to_owned())?;
     let mut asked = TopQuery::default();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = decoded(value).ok_or_else(|| format!("{name}: this is no percent-encoded text"))?;
-        match name {
-            "rule" => asked.rule = Some(value),
-            "n" => asked.set_keys(&value).map_err(|what| format!("n {what}"))?,
-            "by" => asked.set_by(&value).map_err(|what| format!("by {what}"))?,
-            other => return Err(format!("{other:?} is no parameter; there are rule, n and by")),
+    for parameter in parameters(query)? {
+        match parameter? {
+            ("rule", value) => asked.rule = Some(value),
+            ("n", value) => asked.set_keys(&value).map_err(|what| format!("n {what}"))?,
+            ("by", value) => asked.set_by(&value).map_err(|what| format!("by {what}"))?,
+            (other, _) => return Err(format!("{other:?} is no parameter; there are rule, n and by")),
         }
     }
     Ok(asked)
+}
+
+/// A parameter of a query: its name, and its decoded value.
+type Parameter<'q> = Result<(&'q str, Cow<'q, str>), String>;
+
+/// Returns the parameters of a query.
+pub(super) fn parameters(query: &[u8]) -> Result<impl Iterator<Item = Parameter<'_>>, String> {
+    let query = std::str::from_utf8(query).map_err(|_| "the query is no text".to_owned())?;
+    Ok(query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = decoded(value).ok_or_else(|| format!("{name}: this is no percent-encoded text"))?;
+        Ok((name, value))
+    }))
 }
 
 /// Decodes a value of a query; `None` if it is not percent-encoded UTF-8.

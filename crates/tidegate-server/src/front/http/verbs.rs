@@ -49,7 +49,8 @@ pub(super) async fn take(
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let cost = ask.cost.get();
         let status = StatusCode::TOO_MANY_REQUESTS;
-        let denial = DenialFields { rule: None, decision, limit, cost, decided_by: by, status };
+        let denial =
+            DenialFields { rule: None, decision, limit, penalty: None, cost, decided_by: by, status };
         fields::put_denial(out, denial, decided.into());
         Reply::new(status, PROBLEM, out.split().freeze())
     }))

@@ -68,7 +68,7 @@ pub(super) enum Keys {
 }
 
 /// All commands, the most frequent first.
-pub(super) const COMMANDS: [Spec; 27] = [
+pub(super) const COMMANDS: [Spec; 28] = [
     spec(
         Run::Throttle(ThrottleDialect::RedisCell),
         "cl.throttle",
@@ -128,6 +128,8 @@ pub(super) const COMMANDS: [Spec; 27] = [
         .usage("key [LIMIT text], or RULE name attribute value ..."),
     spec(Run::Connection(lists::top), "tg.top", -1, Keys::None, "Lists the heaviest keys")
         .usage("[RULE name] [COUNT n] [BY denied|asked]"),
+    spec(Run::Alone(lists::bans), "tg.bans", -1, Keys::None, "Lists the banned keys")
+        .usage("[RULE name] [COUNT n]"),
     spec(Run::Connection(lists::overrides), "tg.overrides", -1, Keys::None, "Lists the overrides in force")
         .usage("[RULE name]"),
     spec(Run::Alone(ask::delete), "del", -2, Keys::All, "Resets keys under all limits"),

@@ -1,15 +1,16 @@
 //! A decision as a RESP reply: five integers as in redis-cell or throttlecrab, or named fields.
 //!
 //! In version 3 of the protocol named fields are a map, in version 2 a flat array of names and values. Times are
-//! milliseconds in named fields, and seconds in the five integers. -1 stands for no value.
+//! milliseconds in named fields, and seconds in the five integers. -1 stands for no value. The field `ban` is there
+//! only if a key is banned.
 
-use tidegate::{Adjusted, Limit};
+use tidegate::{Adjusted, Ban, Limit};
 use tidegate_rules::Admission;
 use tidegate_support::{in_seconds, retry_after};
 
 use super::reply::{Replies, or_none, saturated};
 use super::throttle::ThrottleDialect;
-use crate::decision_fields::{DecisionFields, LimitFields};
+use crate::decision_fields::{self, DecisionFields, LimitFields};
 use crate::engine::Decided;
 use crate::permit::Permits;
 
@@ -99,7 +100,8 @@ fn with_permit(
     decision: DecisionFields<'_>,
     permit: Option<Permits>,
 ) -> Option<Permits> {
-    replies.map(FIELDS + usize::from(decision.by_rules.is_some()) + usize::from(permit.is_some()));
+    let more = [decision.by_rules.is_some(), permit.is_some(), decision.ban.is_some()];
+    replies.map(FIELDS + more.into_iter().map(usize::from).sum::<usize>());
     fields(replies, decision);
     if let Some(admission) = decision.by_rules {
         put_limits(replies, admission);
@@ -108,7 +110,17 @@ fn with_permit(
         replies.bulk(b"permit");
         replies.bulk(permit.to_string().as_bytes());
     }
+    put_ban(replies, decision.ban);
     permit
+}
+
+/// Writes the ban as the last field; nothing if there is none.
+#[inline]
+fn put_ban(replies: &mut Replies<'_>, ban: Option<Ban>) {
+    if let Some(ban) = ban {
+        replies.bulk(b"ban");
+        replies.bulk(decision_fields::ban(ban).as_bytes());
+    }
 }
 
 /// Writes the limits that decided as an array of maps, the binding one first.
@@ -118,7 +130,7 @@ fn put_limits(replies: &mut Replies<'_>, admission: &Admission) {
     replies.bulk(b"limits");
     replies.array(each.len());
     for limit in each {
-        replies.map(5);
+        replies.map(5 + usize::from(limit.ban.is_some()));
         replies.bulk(b"name");
         replies.bulk(limit.name.as_bytes());
         replies.bulk(b"limit");
@@ -129,6 +141,7 @@ fn put_limits(replies: &mut Replies<'_>, admission: &Admission) {
         replies.integer_or_none(limit.retry_after_ms);
         replies.bulk(b"reset_after");
         replies.integer(saturated(limit.reset_after_ms));
+        put_ban(replies, limit.ban);
     }
 }
 
@@ -136,10 +149,11 @@ fn put_limits(replies: &mut Replies<'_>, admission: &Admission) {
 ///
 /// `allowed` and the times describe an ask of cost 1 after the adjustment.
 pub(super) fn adjusted(replies: &mut Replies<'_>, decision: DecisionFields<'_>, adjusted: Adjusted) {
-    replies.map(FIELDS + 1);
+    replies.map(FIELDS + 1 + usize::from(decision.ban.is_some()));
     fields(replies, decision);
     replies.bulk(b"adjusted");
-    replies.bulk(crate::decision_fields::adjusted(adjusted).as_bytes());
+    replies.bulk(decision_fields::adjusted(adjusted).as_bytes());
+    put_ban(replies, decision.ban);
 }
 
 /// Writes all fields of the binding decision, and its index.

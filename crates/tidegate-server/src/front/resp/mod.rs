@@ -18,7 +18,7 @@
 //! TG.RELEASE  permit        TG.RENEW permit                permits of a concurrency limit
 //! TG.RESET    key [LIMIT text]        DEL key ...          removes state
 //! TG.PEEK, TG.ADJUST, TG.RESET  RULE name attribute value  one key of a rule
-//! TG.TOP      TG.OVERRIDES                                 the heaviest keys, the overrides in force
+//! TG.TOP      TG.BANS      TG.OVERRIDES                    the heaviest keys, the bans and the overrides in force
 //! ```
 //!
 //! The other commands are those that stock clients send: `AUTH`, `HELLO`, `PING`, `CLIENT`, `MULTI` and so on.

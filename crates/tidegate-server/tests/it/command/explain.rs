@@ -66,6 +66,29 @@ fn a_repeated_part_of_the_key_is_explained_with_its_effect() {
 }
 
 #[test]
+fn a_penalty_is_explained_and_aligned() {
+    let text = "[[rule]]\nname = 'login'\nkey = ['user']\nlimit = '5/m'\n\
+        penalty = { after = 3, within = '1m', for = '10m' }";
+    let call = Call::from("explain_penalty").file("tidegate.toml", text);
+    let text = call.run(&["explain", "user=ana"]).out;
+    let lines: Vec<_> = of_rule(&text, "login").lines().take(5).collect();
+    assert_eq!(
+        lines,
+        [
+            "  login",
+            "    when     ✓ always",
+            "    key      user = ana",
+            "    limit    5/m",
+            "    penalty  after 3 denials within 1m, banned for 10m",
+        ]
+    );
+    let json: Value = serde_json::from_str(&call.run(&["explain", "user=ana", "--json"]).out).unwrap();
+    let rule = &json["rules"][0];
+    assert_eq!(rule["penalty"], json!({"after": 3, "within_ms": 60_000, "for_ms": 600_000}));
+    assert_eq!(rule["ban"], Value::Null);
+}
+
+#[test]
 fn the_answer_comes_first_and_then_why() {
     let (code, text, talk) = explain("explain_api", &["ip=192.0.2.7", "path=/api//x", "method=GET"]);
     assert_eq!((code, talk.as_str()), (Some(0), ""));

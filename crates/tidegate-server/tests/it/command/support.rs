@@ -7,6 +7,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::call::Call;
+use crate::http::bans;
 use crate::http::rule_key::RULES;
 use crate::process::{Ended, Process};
 
@@ -19,8 +20,11 @@ struct Desk {
 impl Desk {
     fn new(name: &str) -> Desk {
         // No unit is regained while a test runs.
-        let rules = RULES.replace("/60s", "/d").replace("/h", "/d");
-        let call = Call::from(name).file("tidegate.toml", &rules).variable("TIDEGATE_TOKEN", "sesame");
+        Desk::under(name, &RULES.replace("/60s", "/d").replace("/h", "/d"))
+    }
+
+    fn under(name: &str, rules: &str) -> Desk {
+        let call = Call::from(name).file("tidegate.toml", rules).variable("TIDEGATE_TOKEN", "sesame");
         let (server, ready) = call.serve(&["--config", "tidegate.toml"]);
         let http = ready["http"].as_str().expect("it speaks HTTP").to_owned();
         Desk { call: call.variable("TIDEGATE_HTTP", &http), _server: server }
@@ -123,6 +127,45 @@ fn the_heaviest_keys_are_listed_once_without_a_terminal() {
     let asked = desk.json("top --by asked --json -n 1");
     assert_eq!(asked["keys"].as_array().map(Vec::len), Some(1));
     assert_eq!(asked["keys"][0]["asked"], 5);
+}
+
+#[test]
+fn banned_keys_are_listed_below_the_heaviest_and_a_reset_lifts_a_ban() {
+    // No ban ends while a test runs.
+    let rules = bans::RULES.replace("\"10h\"", "\"10d\"").replace("\"1h\"", "\"1d\"").replace("/h", "/d");
+    let desk = Desk::under("support_bans", &rules);
+    let login = "admit path=/login user=ana";
+    assert_eq!(desk.run(login).0, Some(0));
+    assert!(!desk.run("top").1.contains("BANNED"), "no ban, no list");
+    assert_eq!(desk.json("top --json")["bans"], json!([]));
+    for begins in ["denied by", "denied by", "denied and banned by", "banned by"] {
+        let (code, line) = desk.run(login);
+        assert!(
+            code == Some(3) && line.starts_with(&format!("{begins} rule \"login\", try again")),
+            "{line}"
+        );
+    }
+    let (code, list) = desk.run("top --rule login");
+    assert_eq!(code, Some(0), "{list}");
+    let lines: Vec<_> = list.lines().collect();
+    assert_eq!(
+        lines[..4],
+        [
+            "RULE   KEY  ASKED  DENIED  ERROR",
+            "login  ana  5      4       0",
+            "",
+            "RULE   BANNED KEY  ENDS IN"
+        ]
+    );
+    assert!(lines.len() == 5 && lines[4].starts_with("login  ana         "), "{list}");
+    let both = desk.json("top --json");
+    assert_eq!((&both["bans"][0]["rule"], &both["bans"][0]["key"]), (&json!("login"), &json!(["ana"])));
+    assert!(both["keys"].is_array() && both["bans"][0]["ends_in_ms"].is_u64(), "{both}");
+    assert_eq!(desk.json("top --json --rule day")["bans"], json!([]));
+    assert!(desk.run("peek login user=ana").1.starts_with("banned by rule \"login\", try again in "));
+    assert_eq!(desk.run("reset login user=ana"), ended(0, "reset: the key has its whole limit again"));
+    assert_eq!(desk.json("top --json")["bans"], json!([]));
+    assert_eq!(desk.run(login).0, Some(0));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod admit;
 mod admit_wrong;
 mod auth;
+pub(crate) mod bans;
 mod batch;
 mod bounds;
 mod calendars;

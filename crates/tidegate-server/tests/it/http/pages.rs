@@ -150,7 +150,9 @@ fn the_examples_of_the_document_do_what_it_says() {
 fn replies_have_the_members_of_the_document() {
     let running = Running::under(
         "[[rule]]\nname = 'up'\nwhen = { path = '/up' }\nlimit = '1/30s concurrency'\n\
-         [[rule]]\nname = 'never'\nwhen = { path = '/never' }\ndecision = 'deny'",
+         [[rule]]\nname = 'never'\nwhen = { path = '/never' }\ndecision = 'deny'\n\
+         [[rule]]\nname = 'bans'\nwhen = { path = '/banned' }\nlimit = '1/h'\n\
+         penalty = { after = 1, within = '1h', for = '1h' }",
     );
     let mut talk = Talk::to(&running);
     let document = talk.get("/openapi.json").json();
@@ -181,6 +183,11 @@ fn replies_have_the_members_of_the_document() {
         ("Rules", get("/v1/rules")),
         ("Overrides", get("/v1/overrides")),
         ("Top", get("/v1/top")),
+        ("AdmitRefusal", post("/v1/admit", r#"{"attributes":{"path":"/banned"},"cost":2}"#)),
+        ("Explanation", post("/v1/explain", r#"{"attributes":{"path":"/banned"}}"#)),
+        ("Admission", post("/v1/peek", r#"{"rule":"bans","key":{}}"#)),
+        ("Rules", get("/v1/rules")),
+        ("Bans", get("/v1/bans")),
         ("Ready", get("/readyz")),
     ] {
         let said = talk.ask(message).json();

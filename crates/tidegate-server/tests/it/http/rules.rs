@@ -52,9 +52,9 @@ fn every_rule_is_listed_with_all_its_fields() {
     assert_eq!(listed["file"], Value::Null);
     assert_eq!(listed["zones"], json!([{"name": "logins", "bytes": 131_072, "bytes_in_use": 131_072}]));
     assert_eq!(listed["status"], json!({"replaced": 0, "rejected": 0, "wrong": null}));
-    let shadow = json!({"allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0});
+    let shadow = json!({"allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0, "bans": 0, "banned": 0});
     let counts = json!({
-        "allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0, "looser": 0, "stricter": 0,
+        "allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0, "bans": 0, "banned": 0, "looser": 0, "stricter": 0,
         "unmeasured": 0, "without_store": {"local_allowed": 0, "local_denied": 0, "open": 0, "open_denied": 0, "closed": 0},
         "shadow": shadow,
     });
@@ -62,7 +62,7 @@ fn every_rule_is_listed_with_all_its_fields() {
         listed["rules"][0],
         json!({
             "name": "office", "when": ["ip = \"10.0.0.0/8\""], "unless": [], "group": null, "key": [], "limit": null, "mode": "enforce",
-            "decision": "allow", "candidate_for": null, "cost": null, "max_wait_ms": null, "on_missing": null, "on_repeated": null,
+            "decision": "allow", "candidate_for": null, "cost": null, "max_wait_ms": null, "penalty": null, "on_missing": null, "on_repeated": null,
             "on_store_failure": null, "when_full": null, "zone": null, "ipv4_prefix": null, "ipv6_prefix": null,
             "schedule": [], "counts": counts,
         })
@@ -71,7 +71,7 @@ fn every_rule_is_listed_with_all_its_fields() {
         "name": "login", "when": ["path = \"/login\"", "method = [\"POST\", \"PUT\"]"], "unless": [], "group": null,
         "key": ["ip", "user"],
         "limit": "5/m fixed-window", "mode": "enforce", "decision": null, "candidate_for": null, "cost": 2,
-        "max_wait_ms": 500, "on_missing": "skip", "on_repeated": "share", "on_store_failure": "closed", "when_full": "forget",
+        "max_wait_ms": 500, "penalty": null, "on_missing": "skip", "on_repeated": "share", "on_store_failure": "closed", "when_full": "forget",
         "zone": "logins", "ipv4_prefix": 24, "ipv6_prefix": 56, "schedule": [], "counts": counts,
     });
     let mut listed_login = listed["rules"][1].clone();
@@ -105,9 +105,9 @@ fn a_rule_is_listed_with_its_counts() {
     assert_eq!(
         *counts,
         json!({
-            "allowed": 3, "denied": 1, "impossible": 1, "store_full": 0, "near": 2, "looser": 0, "stricter": 0,
+            "allowed": 3, "denied": 1, "impossible": 1, "store_full": 0, "near": 2, "bans": 0, "banned": 0, "looser": 0, "stricter": 0,
         "unmeasured": 0, "without_store": {"local_allowed": 0, "local_denied": 0, "open": 0, "open_denied": 0, "closed": 0},
-            "shadow": {"allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0},
+            "shadow": {"allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0, "bans": 0, "banned": 0},
         })
     );
 }
@@ -146,7 +146,7 @@ fn every_window_is_listed_with_all_its_fields_and_shadow_decisions_are_counted_a
             "window": "00:00 to 24:00 UTC", "limit": "1/h", "mode": "shadow", "cost": 1, "max_wait_ms": 1000,
         })
     );
-    let shadow = json!({"allowed": 1, "denied": 1, "impossible": 0, "store_full": 0, "near": 1});
+    let shadow = json!({"allowed": 1, "denied": 1, "impossible": 0, "store_full": 0, "near": 1, "bans": 0, "banned": 0});
     assert_eq!((&api["counts"]["denied"], &api["counts"]["shadow"]), (&json!(1), &shadow));
 }
 

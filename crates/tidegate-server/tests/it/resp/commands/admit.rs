@@ -72,6 +72,41 @@ fn the_binding_rule_is_named_and_all_or_none_is_charged() {
 }
 
 #[test]
+fn a_ban_is_the_last_field_and_is_there_only_if_there_is_one() {
+    let (_running, mut talk) = Running::under(
+        "[[rule]]\nname = 'login'\nkey = ['user']\nlimit = '1/h'\npenalty = { after = 2, within = '1h', for = '10h' }",
+    )
+    .with_raw();
+    let mut login = |all: &[&str]| talk.ask(&[&["TG.ADMIT"], all, &["user", "ana"]].concat());
+    assert_eq!(login(&[]), fields([1, 1, 0, -1, 3_600_000, 0], Some("login")));
+    assert_eq!(login(&[]), fields([0, 1, 0, 3_600_000, 3_600_000, -1], Some("login")));
+    let banned = |word: &str, figures| {
+        fields(figures, Some("login")).replacen("*16", "*18", 1) + &bulk("ban") + &bulk(word)
+    };
+    let figures = [0, 1, 0, 36_000_000, 36_000_000, -1];
+    assert_eq!(login(&[]), banned("begun", figures));
+    assert_eq!(login(&[]), banned("in_force", figures));
+    let limit = format!(
+        "*1\r\n*12\r\n{}{}{}:1\r\n{}:0\r\n{}:36000000\r\n{}:36000000\r\n{ban}",
+        bulk("name"),
+        bulk("login"),
+        bulk("limit"),
+        bulk("remaining"),
+        bulk("retry_after"),
+        bulk("reset_after"),
+        ban = bulk("ban") + &bulk("in_force")
+    );
+    let all = fields(figures, Some("login")).replacen("*16", "*20", 1) + &bulk("limits") + &limit;
+    assert_eq!(login(&["ALL"]), all + &bulk("ban") + &bulk("in_force"));
+    let peek = talk.ask(&["TG.PEEK", "RULE", "login", "user", "ana"]);
+    assert_eq!(peek, banned("in_force", figures));
+    assert_eq!(
+        talk.ask(&["TG.PEEK", "RULE", "login", "user", "bob"]),
+        fields([1, 1, 1, -1, 0, 0], Some("login"))
+    );
+}
+
+#[test]
 fn decisions_come_first_and_what_no_rule_is_for_is_allowed() {
     let (_running, mut talk) = running().with_raw();
     let none = [-1, -1, -1, -1];

@@ -1,7 +1,8 @@
-//! Tests of `TG.TOP` and `TG.OVERRIDES`: the same lists as over HTTP.
+//! Tests of `TG.TOP`, `TG.BANS` and `TG.OVERRIDES`: the same lists as over HTTP.
 
 use serde_json::json;
 
+use crate::http::bans;
 use crate::http::rule_key::{Desk, ana};
 use crate::wire::http::{by, get, with_json};
 use crate::wire::resp::{Client, Value};
@@ -41,6 +42,34 @@ fn the_heaviest_keys_are_those_over_http() {
     client.say("TG.TAKE ana LIMIT 1/h");
     let top = client.say("TG.TOP");
     assert_eq!(rows(&top)[2].field("rule"), Some(&Value::Null), "{top:?}");
+}
+
+#[test]
+fn the_bans_are_those_over_http() {
+    let mut desk = bans::Desk::new();
+    desk.logins("ana", 4);
+    desk.logins("bob", 4);
+    for version in ["2", "3"] {
+        let mut client = desk.running.resp();
+        client.say(&format!("HELLO {version} AUTH default sesame"));
+        let list = client.say("TG.BANS");
+        let http = desk.get("/v1/bans").json();
+        let shown: Vec<_> = rows(&list)
+            .iter()
+            .zip(["ana", "bob"])
+            .map(|(row, user)| {
+                assert_eq!(row.field("key"), Some(&Value::Array(vec![Value::bulk(user)])));
+                json!({"rule": row.text("rule"), "key": [user], "ends_in_ms": row.number("ends_in")})
+            })
+            .collect();
+        assert_eq!(json!({ "bans": shown }), http);
+        assert_eq!(rows(&client.say("TG.BANS COUNT 1")).len(), 1);
+        assert_eq!(rows(&client.say("tg.bans rule day count 9")).len(), 0);
+        // It asks the store, as a peek does, so a transaction may contain it.
+        assert_eq!(client.say("MULTI"), Value::Simple("OK".to_owned()));
+        assert_eq!(client.say("TG.BANS"), Value::Simple("QUEUED".to_owned()));
+        assert_eq!(rows(&client.say("EXEC"))[0], list);
+    }
 }
 
 #[test]
@@ -89,6 +118,13 @@ fn an_option_that_is_unknown_or_has_no_value_is_an_error() {
         ("TG.TOP BY allowed", "ERR BY \"allowed\": is unknown; write denied or asked"),
         (
             "TG.TOP RULE nothing",
+            "ERR rule \"nothing\": there is no rule of this name; name one that is in force",
+        ),
+        ("TG.BANS login", "ERR 'login' has no value"),
+        ("TG.BANS BY denied", "ERR unexpected 'BY'; write [RULE name] [COUNT n]"),
+        ("TG.BANS COUNT 0", "ERR COUNT \"0\": has to be a number from 1 to 100"),
+        (
+            "TG.BANS RULE nothing",
             "ERR rule \"nothing\": there is no rule of this name; name one that is in force",
         ),
         ("TG.OVERRIDES login", "ERR unexpected 'login'; write [RULE name]"),
