@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde::ser::{Serialize, Serializer};
 use tidegate::{Limit, WorstCase};
-use tidegate_rules::{Explanation, LimitSource, Match, Mode, RuleExplained, StaticVerdict};
+use tidegate_rules::{Explanation, LimitSource, Match, Mode, Rule, RuleExplained, StaticVerdict};
 use tidegate_support::{in_ms, retry_after};
 
 use crate::date;
 use crate::decision_fields;
-use crate::penalty::PenaltyFields;
+use crate::penalty::{self, PenaltyFields};
 
 /// The explanation of a decision: the verdict, and the part of every rule.
 ///
@@ -110,7 +110,7 @@ struct WorstCaseFields {
     minute: Option<u64>,
     /// The most in the time after which the quota is full again.
     period: Option<u64>,
-    /// The most bytes of memory that one key takes.
+    /// The most bytes of memory that one key takes, with its strikes and its ban.
     bytes_per_key: usize,
     /// The bytes of a key in the files of the store; `None` without a file.
     disk_bytes_per_key: Option<usize>,
@@ -156,8 +156,8 @@ impl<'a> RulePart<'a> {
             ban: explained.decision.and_then(|decision| decision.ban()).map(decision_fields::ban),
             candidate_for: explained.candidate_for.as_deref(),
             worst_case: explained.limit.as_ref().map(|limit| {
-                let disk = is_in_file.then(|| disk_bytes_per_key(explained.rule.name(), limit)).flatten();
-                WorstCaseFields::new(limit, disk)
+                let disk = is_in_file.then(|| disk_bytes_per_key(&explained.rule, limit)).flatten();
+                WorstCaseFields::new(limit, bytes_per_key(&explained.rule, limit), disk)
             }),
         }
     }
@@ -188,7 +188,7 @@ fn condition(matched: &Match) -> Condition<'_> {
 
 impl WorstCaseFields {
     /// Computes the worst case of a limit.
-    fn new(limit: &Limit, disk_bytes_per_key: Option<usize>) -> WorstCaseFields {
+    fn new(limit: &Limit, bytes_per_key: usize, disk_bytes_per_key: Option<usize>) -> WorstCaseFields {
         WorstCaseFields {
             instant: match limit.worst_case(Duration::ZERO) {
                 WorstCase::InFlight(most) => Some(most),
@@ -197,7 +197,7 @@ impl WorstCaseFields {
             second: units(limit.worst_case_trailing(tidegate::SECOND)),
             minute: units(limit.worst_case_trailing(tidegate::MINUTE)),
             period: units(limit.worst_case_trailing(limit.time_to_full())),
-            bytes_per_key: limit.bytes_per_key(),
+            bytes_per_key,
             disk_bytes_per_key,
         }
     }
@@ -228,12 +228,20 @@ pub(crate) fn decision(fixed: StaticVerdict) -> &'static str {
 /// The assumed length of a key where none is known: an IPv6 address or a UUID with its framing.
 const USUAL_KEY_BYTES: usize = 24;
 
+/// Returns the most bytes that one key of a rule takes in the store under this limit, with its strikes and its ban.
+pub(crate) fn bytes_per_key(rule: &Rule, limit: &Limit) -> usize {
+    limit.bytes_per_key() + penalty::states(rule).map(|(_, state)| state.bytes_per_key()).sum::<usize>()
+}
+
 /// Returns the most bytes that one key of a rule takes in the files of the store. Returns `None` if that exceeds a
 /// state file.
 ///
 /// The length of the rule's name counts, since it is a part of the stored key.
-pub(crate) fn disk_bytes_per_key(rule: &str, limit: &Limit) -> Option<usize> {
-    limit.file_bytes_per_key(rule.len() + USUAL_KEY_BYTES)
+pub(crate) fn disk_bytes_per_key(rule: &Rule, limit: &Limit) -> Option<usize> {
+    let on_disk = |name: usize, limit: &Limit| limit.file_bytes_per_key(name + USUAL_KEY_BYTES);
+    penalty::states(rule)
+        .map(|(suffix, state)| on_disk(rule.name().len() + suffix.len(), &state))
+        .try_fold(on_disk(rule.name().len(), limit)?, |sum, bytes| Some(sum + bytes?))
 }
 
 /// Returns the number of units, if it does not depend on the cost of requests.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use tidegate_rules::Penalty;
+use tidegate::{Limit, PreparedPenalty};
+use tidegate_rules::{Penalty, Rule};
 use tidegate_support::ceil_ms;
 
 use crate::spans::{number, span};
@@ -36,11 +37,21 @@ impl fmt::Display for Strikes<'_> {
     }
 }
 
+/// Returns the limits of the states that a penalty adds to a key, each with the suffix of its namespace: its ban, and its
+/// strikes. The last strike removes the others only after the ban has begun, so both count.
+pub(crate) fn states(rule: &Rule) -> impl Iterator<Item = (&'static str, Limit)> {
+    let prepared = rule.penalty().and_then(|Penalty { after, within, lasts, .. }| {
+        PreparedPenalty::of_rule(rule.name(), after, within, lasts).ok()
+    });
+    let limits = prepared.map(|prepared| prepared.limits().map(|limit| *limit));
+    limits.into_iter().flat_map(|limits| ["!ban", "!strikes"].into_iter().zip(limits))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use tidegate_rules::{Policy, Rule};
+    use tidegate_rules::Policy;
 
     use super::*;
 

@@ -19,12 +19,13 @@ use std::fmt;
 
 use tidegate::{Ban, Decision, Limit, Verdict};
 use tidegate_rules::{
-    Admission, Explanation, LimitSource, Match, Mode, OnMissing, OnRepeated, RuleExplained, StaticVerdict,
+    Admission, Explanation, LimitSource, Match, Mode, OnMissing, OnRepeated, Rule, RuleExplained,
+    StaticVerdict,
 };
 
 use super::worst_case::WorstCaseRow;
 use crate::date;
-use crate::explained::disk_bytes_per_key;
+use crate::explained::{bytes_per_key, disk_bytes_per_key};
 use crate::penalty::Strikes;
 use crate::spans::{number, span};
 
@@ -150,12 +151,12 @@ fn whole(out: &mut fmt::Formatter<'_>, explained: &RuleExplained, is_in_file: bo
     }
     field("says", &says(explained))?;
     field("most", &WorstCaseRow(limit).to_string())?;
-    field("memory", &format!("{} bytes per key", number(limit.bytes_per_key() as u64)))?;
-    if is_in_file { field("disk", &on_disk(explained.rule.name(), limit)) } else { Ok(()) }
+    field("memory", &format!("{} bytes per key", number(bytes_per_key(&explained.rule, limit) as u64)))?;
+    if is_in_file { field("disk", &on_disk(&explained.rule, limit)) } else { Ok(()) }
 }
 
 /// Returns the bytes of a key on disk, as text.
-fn on_disk(rule: &str, limit: &Limit) -> String {
+fn on_disk(rule: &Rule, limit: &Limit) -> String {
     match disk_bytes_per_key(rule, limit) {
         Some(bytes) => format!("{} bytes per key", number(bytes as u64)),
         None => "more bytes per key than a state file can have; write a smaller limit".to_owned(),

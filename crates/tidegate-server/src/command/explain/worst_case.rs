@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidegate::{Algorithm, Limit, SECOND, WorstCase};
 use tidegate_rules::{Mode, Policy, Rule, StaticVerdict};
 
-use crate::explained::disk_bytes_per_key;
+use crate::explained::{bytes_per_key, disk_bytes_per_key};
 use crate::spans::{number, span};
 
 /// The second length of an interval, after one second.
@@ -119,10 +119,10 @@ fn of_rule(rule: &Rule, rows: &mut Vec<[String; HEAD.len()]>) {
     match rule.decision() {
         Some(StaticVerdict::Allow) => rows.push(words(name, "always allows")),
         Some(StaticVerdict::Deny) => rows.push(words(name, "always denies")),
-        None => rows.extend(rule.limit().map(|limit| of_limit(name, rule.name(), limit))),
+        None => rows.extend(rule.limit().map(|limit| of_limit(name, rule, limit))),
     }
     let scheduled = rule.schedule();
-    rows.extend(scheduled.map(|then| of_limit(format!("  {}", then.window), rule.name(), then.limit)));
+    rows.extend(scheduled.map(|then| of_limit(format!("  {}", then.window), rule, then.limit)));
 }
 
 /// Returns the row of a rule without a limit.
@@ -135,7 +135,7 @@ fn words(name: String, says: &str) -> [String; HEAD.len()] {
 /// Returns the row of a limit.
 ///
 /// A dash stands for a number that does not exist, such as the rate of a concurrency limit.
-fn of_limit(name: String, rule: &str, limit: &Limit) -> [String; HEAD.len()] {
+fn of_limit(name: String, rule: &Rule, limit: &Limit) -> [String; HEAD.len()] {
     let period = limit.time_to_full();
     let in_period = match limit.worst_case_trailing(period) {
         WorstCase::Units(_) | WorstCase::UnitsAndOneGrant(_) => {
@@ -153,7 +153,7 @@ fn of_limit(name: String, rule: &str, limit: &Limit) -> [String; HEAD.len()] {
         cell(limit.worst_case_trailing(SECOND)),
         cell(limit.worst_case_trailing(MINUTE)),
         in_period,
-        number(limit.bytes_per_key() as u64),
+        number(bytes_per_key(rule, limit) as u64),
         disk_bytes_per_key(rule, limit).map_or_else(|| "-".to_owned(), |bytes| number(bytes as u64)),
     ]
 }

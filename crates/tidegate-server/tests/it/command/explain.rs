@@ -82,6 +82,10 @@ fn a_penalty_is_explained_and_aligned() {
             "    penalty  after 3 denials within 1m, banned for 10m",
         ]
     );
+    // The limit has a cell; the strikes and the ban are logs.
+    let bytes = |limit: &str| limit.parse::<tidegate::Limit>().unwrap().bytes_per_key();
+    let sum: usize = ["5/m", "3/m sliding-log", "1/10m sliding-log"].into_iter().map(bytes).sum();
+    assert!(text.replace(',', "").contains(&format!("memory   {sum} bytes per key")), "{sum} in {text}");
     let json: Value = serde_json::from_str(&call.run(&["explain", "user=ana", "--json"]).out).unwrap();
     let rule = &json["rules"][0];
     assert_eq!(rule["penalty"], json!({"after": 3, "within_ms": 60_000, "for_ms": 600_000}));
