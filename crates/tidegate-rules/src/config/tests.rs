@@ -332,3 +332,46 @@ fn thousands_of_members_are_compared_for_a_moment_only() {
     });
     assert_eq!(warnings(&many), [""; 0]);
 }
+
+#[test]
+fn a_penalty_of_a_rule_for_all_callers_bans_all_of_them() {
+    let banning = |more: &str| {
+        let penalty = "limit = '5/s'\npenalty = { after = 3, within = '1m', for = '10m' }\n";
+        let reported = warnings(&format!("[[rule]]\nname = 'a'\n{penalty}{more}"));
+        reported.iter().filter(|what| what.contains("bans all callers")).count()
+    };
+    for (more, count) in [
+        ("", 1),
+        ("when = { path = '/login', method = 'POST', host = 'x.example' }", 1),
+        ("when = { path = '/login' }\nunless = { user = 'ana' }", 1),
+        ("schedule = [{ from = '01:00', to = '02:00', mode = 'shadow' }]", 1),
+        ("key = ['ip']", 0),
+        ("when = { user = 'ana' }", 0),
+        ("when = { ip = '192.0.2.7' }", 0),
+        ("mode = 'shadow'", 0),
+        ("[[rule]]\nname = 'b'\ncandidate_for = 'a'\nlimit = '6/s'", 1),
+    ] {
+        assert_eq!(banning(more), count, "{more}");
+    }
+}
+
+#[test]
+fn a_penalty_of_a_limit_that_denies_nothing_never_bans() {
+    let never = |limit: &str, more: &str| {
+        let penalty = "penalty = { after = 3, within = '1m', for = '10m' }\n";
+        let reported =
+            warnings(&format!("[[rule]]\nname = 'a'\nkey = ['ip']\nlimit = '{limit}'\n{penalty}{more}"));
+        assert!(reported.len() <= 1, "{reported:?}");
+        reported
+            == [
+                "rule \"a\": never bans, as an unlimited pacer denies nothing; leave the penalty out, or write a rate",
+            ]
+    };
+    assert!(never("unlimited pacer", ""));
+    assert!(never("unlimited pacer", "mode = 'shadow'"));
+    assert!(!never("unlimited pacer", "limit_for = { '192.0.2.7' = '5/s pacer' }"));
+    assert!(!never("unlimited pacer", "schedule = [{ from = '01:00', to = '02:00', limit = '5/s pacer' }]"));
+    for limit in ["5/s pacer", "5/s", "9/m concurrency", "5/day calendar", "5/s queue 1000000 leaky-bucket"] {
+        assert!(!never(limit, ""), "{limit}");
+    }
+}

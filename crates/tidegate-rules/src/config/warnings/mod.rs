@@ -13,6 +13,8 @@
 //! | never denies anything | a stricter limit applies to the same requests |
 //! | counts the same | a copied rule |
 //! | lets nothing pass | a cost above the burst |
+//! | bans all callers | a penalty of a rule without a key |
+//! | never bans | a penalty of a limit that denies nothing |
 //! | counts by a header | a key that the client chooses |
 //! | allows, excepts, is chosen or applies by a header | a condition that the client chooses |
 //! | is no header field | `X-Api-Key` without the prefix `header.` |
@@ -27,6 +29,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use tidegate_support::{Complaint, Complaints};
+use tidegate_core::{Limit, Rate};
 
 use super::written::RuleText;
 use crate::condition::Condition;
@@ -101,6 +104,7 @@ pub(super) fn warnings(rules: &[Rule], texts: &[RuleText], now: i64) -> Complain
         }
         missing_parts(rule, limited).for_each(|what| found.push(about(what)));
         too_dear(rule, limited, text).into_iter().for_each(|complaint| found.push(complaint));
+        odd_penalty(rule, limited, text).into_iter().for_each(|complaint| found.push(complaint));
         other_algorithms(rule, limited, text).for_each(|complaint| found.push(complaint));
         ended(rule, limited, text, now).for_each(|complaint| found.push(complaint));
     }
@@ -188,6 +192,28 @@ fn too_dear(rule: &Rule, limited: &Limited, text: &RuleText) -> Vec<Complaint> {
 }
 
 /// Returns warnings about zones whose limits have very different periods.
+/// Returns a warning about a penalty that bans no caller, or all callers because of the denials of any of them.
+///
+/// A rule without a key whose conditions are not only about the resource may be for one caller, so it is not reported.
+fn odd_penalty(rule: &Rule, limited: &Limited, text: &RuleText) -> Option<Complaint> {
+    let penalty = text.penalty.as_ref()?;
+    let is_unlimited = |limit: &Limit| limit.rate().is_some_and(|rate| rate == Rate::UNLIMITED);
+    let is_about_resource =
+        |condition: &Condition| ["path", "host", "method"].contains(&condition.attribute());
+    let what = if limited.all_terms().all(|terms| is_unlimited(&terms.limit)) {
+        "never bans, as an unlimited pacer denies nothing; leave the penalty out, or write a rate"
+    } else if limited.key.parts.is_empty()
+        && limited.all_terms().any(|terms| terms.mode == Mode::Enforce)
+        && rule.conditions.iter().all(is_about_resource)
+    {
+        "bans all callers once any of them is denied too often, as it has no key; add one, as in key = [\"ip\"], or leave \
+         the penalty out"
+    } else {
+        return None;
+    };
+    Some(Complaint::at(penalty.span.clone(), format!("rule {:?}: {what}", rule.name())))
+}
+
 ///
 /// At most one warning for each zone, about the longest and the shortest period in it.
 fn periods_apart(rules: &[Rule], texts: &[RuleText]) -> Vec<Complaint> {

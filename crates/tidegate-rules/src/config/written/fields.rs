@@ -72,10 +72,13 @@ pub(super) const RULES: [Field; 1] = [field("unmatched", "\"deny\"")];
 /// The fields of the table `[attributes]`. The names are required.
 pub(super) const ATTRIBUTES: [Field; 1] = [field("names", "[\"user\", \"plan\"]")];
 
+/// Names that are no fields of a table, each with the same remedy.
+pub(super) type Misplaced = (&'static [&'static str], &'static str);
+
 /// Fields that are often written in the wrong table, with the correct location.
 ///
 /// Other rate limiters have these as separate fields. A similar name of a field would be a misleading suggestion.
-pub(super) const MISPLACED: [(&[&str], &str); 6] = [
+pub(super) const MISPLACED: [Misplaced; 6] = [
     (
         &["burst", "queue", "slots", "delay_after", "delay-after", "max_debt", "max-debt"],
         "is part of the limit; write it there, as in limit = \"10/s burst 20\"",
@@ -101,3 +104,54 @@ pub(super) const MISPLACED: [(&[&str], &str); 6] = [
         "is a condition; write it in braces, as in when = { path = \"/api/{*rest}\" }",
     ),
 ];
+
+/// Fields of a penalty that are written beside it, by their names or by those of other tools.
+pub(super) const BESIDE_PENALTY: [Misplaced; 1] = [(
+    &[
+        "after", "within", "for", "strikes", "ban", "bans", "ban_for", "ban_time", "bantime", "findtime",
+        "maxretry", "block", "jail", "lockout", "cooldown", "fail2ban",
+    ],
+    "is part of a penalty; write it there, as in penalty = { after = 3, within = \"1m\", for = \"10m\" }",
+)];
+
+/// Fields of a rule that are written in a window of its schedule, where they have no effect.
+pub(super) const BESIDE_SCHEDULE: [Misplaced; 1] = [(
+    &["penalty"],
+    "belongs to the rule, at all times; write it beside the schedule, as in penalty = { after = 3, within = \"1m\", \
+     for = \"10m\" }",
+)];
+
+/// Names of other tools for the fields of a penalty.
+pub(super) const IN_PENALTY: [Misplaced; 6] = [
+    (
+        &[
+            "strikes", "strike", "count", "denials", "denied", "failures", "attempts", "tries", "times",
+            "max", "most", "maxretry", "amount", "requests", "number",
+        ],
+        NUMBER_OF_DENIALS,
+    ),
+    (&["max_retry", "max_strikes", "max_attempts", "threshold"], NUMBER_OF_DENIALS),
+    (
+        &[
+            "window", "period", "per", "in", "interval", "during", "span", "every", "findtime", "rate",
+            "unit", "from",
+        ],
+        "is no field of a penalty; write the span within which denials count as within = \"1m\"",
+    ),
+    (
+        &[
+            "ban", "bans", "banned", "ban_for", "bantime", "ban_time", "duration", "length", "lasts", "time",
+            "timeout", "ttl", "expires", "until", "to", "block", "blocked", "jail", "lockout", "cooldown",
+            "penalty",
+        ],
+        LENGTH_OF_BAN,
+    ),
+    (&["ban_duration", "ban_length", "block_for", "block_duration"], LENGTH_OF_BAN),
+    (
+        &["seconds", "secs", "minutes", "mins", "hours", "days"],
+        "is no field of a penalty; a span has its unit, as in within = \"60s\" and for = \"10m\"",
+    ),
+];
+
+const NUMBER_OF_DENIALS: &str = "is no field of a penalty; write the number of denials as after = 3";
+const LENGTH_OF_BAN: &str = "is no field of a penalty; write the length of the ban as for = \"10m\"";

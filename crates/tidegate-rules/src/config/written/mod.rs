@@ -144,6 +144,8 @@ pub(crate) struct PenaltyText {
     pub(crate) lasts: Option<Written<String>>,
     /// The names of all fields that are present.
     pub(crate) fields: Vec<&'static str>,
+    /// True if there is another field, which has been reported and may be one of the three.
+    pub(crate) has_unknown: bool,
 }
 
 /// A window of a schedule as written.

@@ -15,7 +15,10 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 use super::super::OtherTables;
 use super::super::valid::{MAX_COST, MAX_RULES, too_many_rules};
 use super::conditions::Namespace;
-use super::fields::{ATTRIBUTES, Field, MISPLACED, PENALTY, RULE, RULES, TABLES, WINDOW, ZONE};
+use super::fields::{
+    ATTRIBUTES, BESIDE_PENALTY, BESIDE_SCHEDULE, Field, IN_PENALTY, MISPLACED, Misplaced, PENALTY, RULE,
+    RULES, TABLES, WINDOW, ZONE,
+};
 use super::{
     ConditionText, MAX_LIST, PenaltyText, PolicyText, RuleText, WindowText, Written, ZoneText, empty_unless,
     too_long_list,
@@ -86,7 +89,7 @@ impl Reader {
         let table = self.table(rule, "rule", "begin each rule with [[rule]], in two brackets")?;
         let mut text = RuleText { span: rule.span(), ..RuleText::default() };
         for (name, value) in table {
-            let Some(field) = self.field(name, &RULE) else { continue };
+            let Some(field) = self.field(name, &RULE, &[&MISPLACED, &BESIDE_PENALTY]) else { continue };
             text.fields.push(Written { value: field.name, span: name.span() });
             match field.name {
                 "name" => text.name = self.text(field, value),
@@ -140,7 +143,7 @@ impl Reader {
         let table = self.table(value, "rules", remedy)?;
         let mut unmatched = None;
         for (name, value) in table {
-            if let Some(field) = self.field(name, &RULES) {
+            if let Some(field) = self.field(name, &RULES, &[]) {
                 unmatched = self.text(field, value);
             }
         }
@@ -156,7 +159,7 @@ impl Reader {
         }
         let mut names = None;
         for (name, value) in table {
-            if let Some(field) = self.field(name, &ATTRIBUTES) {
+            if let Some(field) = self.field(name, &ATTRIBUTES, &[]) {
                 names = self.texts(field, value);
             }
         }
@@ -200,7 +203,10 @@ impl Reader {
         let table = self.table(value, field.name, &remedy)?;
         let mut text = PenaltyText { span: value.span(), ..PenaltyText::default() };
         for (name, value) in table {
-            let Some(field) = self.field(name, &PENALTY) else { continue };
+            let Some(field) = self.field(name, &PENALTY, &[&IN_PENALTY]) else {
+                text.has_unknown = true;
+                continue;
+            };
             text.fields.push(field.name);
             match field.name {
                 "after" => text.after = self.number(field, value),
@@ -225,7 +231,7 @@ impl Reader {
         let table = self.table(window, "schedule", "write each window in braces, as in { from = \"11-11T00:00\", to = \"11-12T00:00\", limit = \"50/s\" }")?;
         let mut text = WindowText { span: window.span(), ..WindowText::default() };
         for (name, value) in table {
-            let Some(field) = self.field(name, &WINDOW) else { continue };
+            let Some(field) = self.field(name, &WINDOW, &[&MISPLACED, &BESIDE_SCHEDULE]) else { continue };
             text.fields.push(field.name);
             match field.name {
                 "from" => text.from = self.moment(field, value),
@@ -260,7 +266,7 @@ impl Reader {
             let Some(fields) = self.table(value, &format!("zone {:?}", of.value), &remedy) else { continue };
             let mut zone = ZoneText { name: of, has_fields: !fields.is_empty(), size: None };
             for (name, value) in fields {
-                if let Some(field) = self.field(name, &ZONE) {
+                if let Some(field) = self.field(name, &ZONE, &[]) {
                     zone.size = self.text(field, value);
                 }
             }
@@ -289,12 +295,12 @@ impl Reader {
     ///
     /// A name that belongs into another table, or into the text of the limit, is reported with the correct place. For
     /// any other name a similar field is suggested.
-    fn field(&mut self, name: &Name<'_>, known: &[Field]) -> Option<Field> {
+    fn field(&mut self, name: &Name<'_>, known: &[Field], misplaced: &[&[Misplaced]]) -> Option<Field> {
         let found = known.iter().find(|field| field.name == name.get_ref());
         if found.is_none() {
             let names = known.iter().map(|field| field.name);
-            let misplaced = MISPLACED.iter().find(|(of, _)| of.contains(&name.get_ref().as_ref()));
-            let what = match misplaced.filter(|_| known.len() > ZONE.len()) {
+            let mut misplaced = misplaced.iter().copied().flatten();
+            let what = match misplaced.find(|(of, _)| of.contains(&name.get_ref().as_ref())) {
                 Some((_, remedy)) => format!("{}: {remedy}", name.get_ref()),
                 None => unknown("field", name.get_ref(), names),
             };
