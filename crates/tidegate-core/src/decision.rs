@@ -287,8 +287,8 @@ impl Decision {
         self.store_full
     }
 
-    /// Returns the denial of a key that is banned for this span. The longer wait counts; an impossible ask stays
-    /// impossible.
+    /// Returns the denial of a key that is banned for this span, for which nothing remains. The longer wait counts; an
+    /// impossible ask stays impossible.
     #[must_use]
     pub(crate) fn banned_for(self, span: Ticks, ban: Ban) -> Decision {
         let wait = match self.verdict {
@@ -296,7 +296,8 @@ impl Decision {
             Verdict::Allowed { .. } | Verdict::Impossible => span,
         };
         let denied = self.denied_for(wait);
-        Decision { ban: Some(ban), store_full: false, reset_after: self.reset_after.max(span), ..denied }
+        let (room, reset_after) = (Remaining::of_units(0), self.reset_after.max(span));
+        Decision { ban: Some(ban), store_full: false, room, reset_after, ..denied }
     }
 
     /// Returns the decision with this ban.

@@ -161,7 +161,10 @@ pub(super) trait Strike {
     /// Decides, and spends if allowed.
     fn spend(&self, subject: Subject<'_>) -> Decision;
 
-    /// Removes the state of a key under this limit.
+    /// Decides, and spends nothing.
+    fn look(&self, subject: Subject<'_>) -> Decision;
+
+    /// Removes the states of a key under this limit and under those before it, which would be carried over again.
     fn forget(&self, subject: Subject<'_>);
 }
 
@@ -175,7 +178,7 @@ pub(super) fn settle(asks: &[(Subject<'_>, Ask)], mut taken: Decisions, store: &
         let (own, of_ban) = (taken.each()[place], bans.next().expect("every penalty has a peek at its ban"));
         let banned = match in_force(of_ban) {
             Some(span) => Some((span, Ban::InForce)),
-            None if is_strike(&own) => strike(ban, strikes, store).map(|span| (span, Ban::Begun)),
+            None if is_strike(&own) => strike(ban, strikes, store),
             None => None,
         };
         if let Some((span, ban)) = banned {
@@ -185,22 +188,23 @@ pub(super) fn settle(asks: &[(Subject<'_>, Ask)], mut taken: Decisions, store: &
     taken
 }
 
-/// Records a strike. Returns the length of the ban if it was the last one.
-fn strike(ban: Subject<'_>, strikes: Subject<'_>, store: &impl Strike) -> Option<Ticks> {
+/// Records a strike. Returns the ban that is in force then, with its rest: the strike was the last one, or another thread
+/// or an earlier ask of the request has begun the ban meanwhile.
+fn strike(ban: Subject<'_>, strikes: Subject<'_>, store: &impl Strike) -> Option<(Ticks, Ban)> {
     let noted = store.spend(strikes);
-    // A store without room for the strike counts none, which its own counters report.
-    let is_last = !noted.is_store_full() && (!noted.is_allowed() || noted.remaining() == 0);
-    if !is_last {
+    if noted.is_store_full() {
+        // A store without room for the strike counts none, which its own counters report.
         return None;
     }
-    let begun = store.spend(ban);
+    let is_last = !noted.is_allowed() || noted.remaining() == 0;
+    let decision = if is_last { store.spend(ban) } else { store.look(ban) };
+    let banned = match in_force(&decision).filter(|_| !decision.is_store_full()) {
+        Some(rest) => (rest, Ban::InForce),
+        None if is_last && decision.is_allowed() => (decision.reset_after_in_ticks(), Ban::Begun),
+        None => return None,
+    };
     store.forget(strikes);
-    match begun.verdict_in_ticks() {
-        Verdict::Allowed { .. } => Some(begun.reset_after_in_ticks()),
-        _ if begun.is_store_full() => None,
-        // Another thread has begun it.
-        _ => in_force(&begun),
-    }
+    Some(banned)
 }
 
 #[cfg(all(test, not(tidegate_models)))]
@@ -392,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_without_room_for_strikes_bans_nobody() {
+    fn a_map_without_room_for_strikes_bans_no_key() {
         let map = Map::new().max_keys(1);
         let (login, other, ana) = (limit("login", "1/h"), limit("other", "1/h"), Key::new("ana"));
         let penalty = penalty("login");

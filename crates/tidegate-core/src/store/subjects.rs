@@ -164,9 +164,16 @@ impl<S: Holding> penalty::Strike for Strikes<'_, S> {
         }
     }
 
+    fn look(&self, subject: Subject<'_>) -> Decision {
+        self.store.on(&subject, |holder, account| holder.look(account, Ask::ONE))
+    }
+
     fn forget(&self, subject: Subject<'_>) {
-        let account = self.store.account(&subject, self.at);
-        self.store.store_of(&subject).forget_state(account.name(), account.limit().name());
+        let (account, store) = (self.store.account(&subject, self.at), self.store.store_of(&subject));
+        if store.forget(account.limit().namespace(), account.name()).is_err() {
+            // While not all limits are listed, the state under this one is removed.
+            store.forget_state(account.name(), account.limit().name());
+        }
     }
 }
 

@@ -103,6 +103,11 @@ impl StoredLimit {
         self.carries.load(Ordering::Relaxed)
     }
 
+    /// Returns true if a key may have states under previous limits, whether they matter now or not.
+    pub(crate) fn has_predecessors(&self) -> bool {
+        self.history.get().is_some_and(|known| !known.history.is_empty())
+    }
+
     /// Records the time of a reply. Once previous counts no longer matter, takes use the faster scripts again.
     pub(crate) fn saw(&self, now: Timestamp) {
         if let Some(LimitHistory { history, .. }) =

@@ -77,7 +77,7 @@ impl Bid {
     }
 
     /// Returns the bid with this part.
-    pub(crate) fn as_role(self, role: Role) -> Bid {
+    pub(crate) fn in_role(self, role: Role) -> Bid {
         Bid { role, ..self }
     }
 

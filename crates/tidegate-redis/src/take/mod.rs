@@ -100,7 +100,12 @@ impl Inner {
             let reported = self.take_there(&request, is_tracked).await?;
             self.remember(&request, &reported, &eras);
             let decisions = reported.bids.into_iter().map(|(decision, _)| decision).collect();
-            let decisions: Decisions = request.spread(decisions).into();
+            let decisions = request.spread(decisions);
+            for strikes in request.earlier_strikes(&decisions) {
+                // The ban has begun, whatever becomes of this call.
+                let _ = Box::pin(self.reset(strikes)).await;
+            }
+            let decisions: Decisions = decisions.into();
             if !is_tracked {
                 return Ok(decisions);
             }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tidegate_core::{Algorithm, Ask, Cost, Decision, Key, Subject};
+use tidegate_core::{Algorithm, Ask, Ban, Cost, Decision, Key, Subject};
 
 use crate::limits::StoredLimit;
 use crate::script::{Bid, Role, StateName, TakeRecord, Unsupported};
@@ -69,7 +69,7 @@ impl<'a> Request<'a> {
             let of_penalty = of_penalty.map(|(subject, role)| (subject, Ask::ONE, role));
             for (subject, ask, role) in own.chain(of_penalty) {
                 let limit = inner.stored(&subject)?;
-                bids.push(Bid::new(limit.target(inner.prefix(), subject.key()), ask).as_role(role));
+                bids.push(Bid::new(limit.target(inner.prefix(), subject.key()), ask).in_role(role));
                 limits.push(limit);
             }
         }
@@ -110,6 +110,19 @@ impl<'a> Request<'a> {
         let is_of_bid = |(of, _): &(usize, Cost)| *of == own;
         let first = self.united.as_ref().and_then(|asks| asks.iter().position(is_of_bid));
         self.asks[first.unwrap_or(place)].0.key()
+    }
+
+    /// Returns the strikes that began a ban, by these decisions, where there may be more of them under earlier numbers. The
+    /// script knows and deletes only those under the current numbers.
+    pub(super) fn earlier_strikes<'d>(
+        &'d self,
+        decisions: &'d [Decision],
+    ) -> impl Iterator<Item = Subject<'a>> + 'd {
+        let places = self.united.iter().filter(|_| self.has_penalties).flatten();
+        places.zip(self.asks).zip(decisions).filter_map(|(((place, _), (subject, _)), decision)| {
+            let [_, strikes] = subject.ban_and_strikes().filter(|_| decision.ban() == Some(Ban::Begun))?;
+            self.limits.get(place + 2)?.has_predecessors().then_some(strikes)
+        })
     }
 
     /// Returns the decision about each ask. Merged asks get the same decision, as in the library. A limit with a penalty

@@ -179,3 +179,22 @@ fn asks_that_share_a_call_see_the_strikes_of_those_before_them() {
     let bans: Vec<_> = taken.into_iter().map(|taken| taken.expect("an answer").each()[0].ban()).collect();
     assert_eq!(bans, [None, None, Some(Ban::Begun), Some(Ban::InForce), Some(Ban::InForce)]);
 }
+
+/// Regression: the strikes under the numbers before a change were carried over again after the ban that they began.
+#[test]
+fn strikes_under_earlier_numbers_are_removed_by_the_ban_that_they_begin() {
+    let redis = redis();
+    let (store, clock) = given_time(&redis.url());
+    clock.advance(1000 * HOUR);
+    let (old, new) =
+        (Ruled::new("login", "1/d", Some([5, 7200, 600])), Ruled::new("login", "1/d", Some([3, 7200, 600])));
+    let ana = Key::new("ana");
+    let ban = |rule: &Ruled| {
+        wait(store.take(&[(rule.subject(&ana), Ask::ONE)])).expect("an answer").each()[0].ban()
+    };
+    assert_eq!([ban(&old), ban(&old), ban(&old)], [None; 3]);
+    clock.advance(SECOND);
+    assert_eq!([ban(&new), ban(&new)], [Some(Ban::Begun), Some(Ban::InForce)]);
+    clock.advance(600 * SECOND);
+    assert_eq!([ban(&new), ban(&new), ban(&new)], [None, None, Some(Ban::Begun)]);
+}

@@ -219,7 +219,7 @@ impl Gate {
         }
         let (mut own, mut denied) = (OwnDecisions::new(), 0);
         for decision in decisions.each() {
-            own.push(Decided { decision, by: DecidedBy::Memory });
+            own.push(Decided { decision, by: DecidedBy::Memory, is_repeated: false });
             denied += usize::from(!decision.is_allowed());
         }
         let request = Request { attributes, visit: &visit, own: &own, denied, now: &now, at: moment.at };
@@ -439,7 +439,7 @@ impl Gate {
             // No limit has counted the request, so neither the key nor the remaining quota is recorded.
             return meter.fixed(asked.mode, true);
         }
-        meter.decided(asked.mode, decided.decision);
+        meter.decided(asked.mode, decided.decision, decided.is_repeated);
         if matches!(decided.by, DecidedBy::Open | DecidedBy::Closed) {
             return;
         }
@@ -490,7 +490,7 @@ fn binding<'v, 'p, 'd>(
 /// Returns the limit of a rule with its decision, as an admission reports it.
 #[inline]
 fn report(
-    Decided { decision, by }: Decided<'_>,
+    Decided { decision, by, .. }: Decided<'_>,
     asked: &Asked<'_>,
     delay: Ticks,
     is_allowed: bool,

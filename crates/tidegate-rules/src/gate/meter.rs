@@ -92,7 +92,8 @@ pub struct ShadowCounts {
 const NEAR: u64 = 5;
 
 impl RuleMeter {
-    pub(crate) fn decided(&self, mode: Mode, decision: &Decision) {
+    /// Counts a decision. A ban that begins with several requests of a unit begins with the first of them.
+    pub(crate) fn decided(&self, mode: Mode, decision: &Decision, is_repeated: bool) {
         let counts = self.of(mode);
         let count = match decision.verdict_in_ticks() {
             Verdict::Allowed { .. } => {
@@ -102,7 +103,8 @@ impl RuleMeter {
                 &counts.allowed
             }
             Verdict::Denied { .. } | Verdict::Impossible if decision.ban().is_some() => {
-                add(if decision.ban() == Some(Ban::Begun) { &counts.bans } else { &counts.banned });
+                let begins = decision.ban() == Some(Ban::Begun) && !is_repeated;
+                add(if begins { &counts.bans } else { &counts.banned });
                 &counts.denied
             }
             Verdict::Denied { .. } if decision.is_store_full() => &counts.store_full,

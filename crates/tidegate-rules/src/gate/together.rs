@@ -15,12 +15,14 @@ use super::matched_rules::{Asked, MatchedRules};
 pub(super) struct Decided<'d> {
     pub(super) decision: &'d Decision,
     pub(super) by: DecidedBy,
+    /// True if it is also the decision about an earlier request of the unit, which has the same key.
+    pub(super) is_repeated: bool,
 }
 
 impl<'d> Decided<'d> {
     /// Returns the decision about the ask at this index.
     pub(super) fn at(place: usize, decisions: &'d Decisions) -> Decided<'d> {
-        Decided { decision: &decisions.each()[place], by: decisions.decided_by(place) }
+        Decided { decision: &decisions.each()[place], by: decisions.decided_by(place), is_repeated: false }
     }
 
     pub(super) fn is_allowed(&self) -> bool {
@@ -44,8 +46,9 @@ pub(super) type OwnDecisions<'d> = SmallVec<[Decided<'d>; FEW]>;
 #[derive(Debug)]
 pub(super) struct Together<'v> {
     pub(super) asks: Asks<'v>,
-    /// The index of the ask of each rule of each request; `None` if each has its own.
-    places: Option<Vec<usize>>,
+    /// The index of the ask of each rule of each request, and true if an earlier request has the same one; `None` if each
+    /// has its own.
+    places: Option<Vec<(usize, bool)>>,
 }
 
 /// The asks of rules, in their order.
@@ -76,7 +79,7 @@ impl<'v> Together<'v> {
                 Entry::Occupied(_) => next,
                 Entry::Vacant(free) => *free.insert(next),
             };
-            places.push(place);
+            places.push((place, place < next));
             match asks.get_mut(place) {
                 Some((_, both)) => *both = join(*both, asked.ask),
                 None => asks.push((subject, asked.ask)),
@@ -87,8 +90,9 @@ impl<'v> Together<'v> {
 
     /// Returns the decisions about these rules, numbered over all requests.
     pub(super) fn own<'d>(&self, decisions: &'d Decisions, rules: Range<usize>) -> OwnDecisions<'d> {
-        let place = |rule| self.places.as_ref().map_or(rule, |places| places[rule]);
-        rules.map(|rule| Decided::at(place(rule), decisions)).collect()
+        let place = |rule| self.places.as_ref().map_or((rule, false), |places| places[rule]);
+        let of_place = |(place, is_repeated)| Decided { is_repeated, ..Decided::at(place, decisions) };
+        rules.map(|rule| of_place(place(rule))).collect()
     }
 }
 

@@ -21,6 +21,7 @@ mod in_code;
 mod keys;
 mod limit_for;
 mod matching;
+mod penalties;
 mod permits;
 mod random;
 mod reload;

@@ -33,7 +33,7 @@ use super::{
     Fallback, MemoryStore, OpenReceipt, PreparedLimit, Store, StoreError, StoreFuture, Subject, Zones,
 };
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::decision::{Decision, PermitId};
+use crate::decision::{Ban, Decision, PermitId};
 use crate::decisions::{DecidedBy, Decisions};
 use crate::few::Few;
 use crate::limit::Limit;
@@ -142,6 +142,13 @@ impl FallbackStore {
         }
     }
 
+    /// Returns the decision of the local store about an ask that is not taken. A denial is then no strike, so it begins
+    /// no ban.
+    fn look(&self, subject: Subject<'_>, ask: Ask) -> Decision {
+        let seen = self.local.peek(subject, ask);
+        if seen.ban() == Some(Ban::Begun) { self.local.peek(subject.penalty(None), ask) } else { seen }
+    }
+
     /// Returns the decisions in place of the remote store. Asks that count nothing are decided first: if one of them is
     /// denied, the local asks are only peeked. The local store decides its asks all or none.
     #[cold]
@@ -155,9 +162,7 @@ impl FallbackStore {
         let local: Vec<_> =
             local().zip(&shares).map(|((subject, ask), share)| (subject.under(share), *ask)).collect();
         let mut taken = if is_denied {
-            Decisions::new(
-                local.iter().map(|(subject, ask)| self.local.peek(*subject, *ask)).collect::<Few<_>>(),
-            )
+            Decisions::new(local.iter().map(|(subject, ask)| self.look(*subject, *ask)).collect::<Few<_>>())
         } else {
             self.local.take_all(&local)
         };
