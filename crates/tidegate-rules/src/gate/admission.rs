@@ -25,8 +25,8 @@ pub(crate) enum Outcome {
     Free,
     /// No enforced rule applies, and the policy denies such requests.
     Unmatched,
-    /// A rule with a fixed decision applied.
-    Fixed { rule: Arc<str>, is_allowed: bool },
+    /// A rule with a fixed decision applied, or an override of the key decided in place of its limit.
+    Fixed { rule: Arc<str>, is_allowed: bool, is_overridden: bool },
     /// The store failed and this rule is fail-open. It allows as it would for a key with full quota.
     Open { rule: Arc<str>, delay: Ticks },
     /// Limits decided, and this one binds.
@@ -159,6 +159,12 @@ impl Admission {
     /// [`unmatched`](crate::Policy::unmatched) is a denial.
     pub fn is_unmatched(&self) -> bool {
         matches!(self.outcome, Outcome::Unmatched)
+    }
+
+    /// Returns true if an override of the key decided in place of the limit of the [rule](Self::rule): it denied the
+    /// request or, in a [peek](crate::RuleKey::peek), exempts the key.
+    pub fn is_overridden(&self) -> bool {
+        matches!(self.outcome, Outcome::Fixed { is_overridden: true, .. })
     }
 
     /// Returns the permits that the request holds, including those of shadow rules and candidates. Release them when

@@ -369,7 +369,15 @@ impl Gate {
                 if is_counted {
                     force.meter(id).fixed(Mode::Enforce, is_allowed);
                 }
-                Outcome::Fixed { rule: force.policy.rule(id).name.clone(), is_allowed }
+                let rule = force.policy.rule(id).name.clone();
+                Outcome::Fixed { rule, is_allowed, is_overridden: false }
+            }
+            Some(FixedVerdict::Override(id)) => {
+                if is_counted {
+                    force.meter(id).fixed(Mode::Enforce, false);
+                }
+                let rule = force.policy.rule(id).name.clone();
+                Outcome::Fixed { rule, is_allowed: false, is_overridden: true }
             }
             Some(FixedVerdict::Unmatched) => {
                 if is_counted {

@@ -10,6 +10,7 @@ use tidegate_core::{Ask, Decision, Limit, StoreError, StoreFuture};
 
 use super::matched_rules::{MatchedRule, Matching, part};
 use super::overridden::Overridden;
+use super::overrides::Override;
 use super::{Gate, InForce};
 use crate::attributes::Attributes;
 use crate::condition::{Condition, Spellings};
@@ -61,6 +62,8 @@ pub struct RuleExplained {
     pub changes_at: Option<i64>,
     /// True if an override is in force for this key.
     pub is_overridden: bool,
+    /// The override that is in force for this key.
+    pub overridden_by: Option<Override>,
     /// The source of the limit in force for this key; `None` without a limit.
     pub limit_from: Option<LimitSource>,
     /// The cost of the request under this rule.
@@ -163,6 +166,7 @@ impl Gate {
             window: None,
             changes_at: None,
             is_overridden: false,
+            overridden_by: None,
             limit_from: None,
             cost: attributes.cost.get(),
             decision: None,
@@ -184,13 +188,12 @@ impl Gate {
             Keyed::By(key) => (overrides.of(rule, &key, || date), overrides.of_value(rule, &key, || date)),
             Keyed::Skip | Keyed::Deny => (None, None),
         };
-        let is_in_force = |found: Option<Arc<Overridden>>| {
-            base.is_none() && found.is_some_and(|found| found.instead(date).is_some())
-        };
-        explained.is_overridden = is_in_force(overridden);
+        let is_in_force = |found: &Arc<Overridden>| base.is_none() && found.instead(date).is_some();
+        explained.overridden_by = overridden.filter(is_in_force).map(|found| found.one().clone());
+        explained.is_overridden = explained.overridden_by.is_some();
         explained.limit_from = Some(match &explained.window {
             _ if explained.is_overridden => LimitSource::Override,
-            _ if is_in_force(valued) => LimitSource::LimitFor,
+            _ if valued.as_ref().is_some_and(is_in_force) => LimitSource::LimitFor,
             Some(_) if terms.limit != limited.usual.limit => LimitSource::Schedule,
             _ => LimitSource::Limit,
         });
@@ -212,7 +215,7 @@ impl Gate {
                 explained.limit = Some(*asked.limit());
                 explained.decision = Some(force.store.store().peek(subject, ask).await?);
             }
-            Some(MatchedRule::Denied(_)) => explained.decision = None,
+            Some(MatchedRule::Denied(..)) => explained.decision = None,
             Some(MatchedRule::NotChosen) => {
                 let first = group.and_then(|group| progress.chosen.get(&group.id));
                 explained.chosen_first = first.map(|first| first.name().to_owned());

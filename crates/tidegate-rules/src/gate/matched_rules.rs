@@ -27,6 +27,8 @@ use crate::rule::{Action, Group, Limited, Mode, Rule, StaticVerdict};
 pub(super) enum FixedVerdict {
     /// This rule always decides so.
     Rule(RuleId, StaticVerdict),
+    /// An override denies the key of this rule.
+    Override(RuleId),
     /// The policy denies requests to which no enforced rule applies.
     Unmatched,
 }
@@ -115,6 +117,15 @@ impl<'s, 'v, 'p> Matching<'s, 'v, 'p> {
     }
 }
 
+/// The reason why a rule with a limit denies a request without counting it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DenialCause {
+    /// An override of the key, or of one of the values of a repeated part.
+    Override,
+    /// A repeated part of the key.
+    Repeated,
+}
+
 /// The effect of a rule with a limit on a request.
 pub(super) enum MatchedRule<'p> {
     /// No effect: a part of the key is missing.
@@ -123,8 +134,8 @@ pub(super) enum MatchedRule<'p> {
     NotChosen,
     /// No effect, as an override exempts the key. In its group the rule was chosen, in this mode.
     Exempt(Mode),
-    /// The rule denies, because of an override or a repeated part of its key; in this mode.
-    Denied(Mode),
+    /// The rule denies for this reason, in this mode.
+    Denied(DenialCause, Mode),
     /// The rule counts the request, in this mode.
     Counts(Asked<'p>, Mode),
 }
@@ -169,11 +180,14 @@ impl<'p> MatchedRules<'p> {
         let (mut matching, mut is_exempt) = (Matching::of(&seen), false);
         for id in applying {
             match part(force, id, &mut matching, attributes, around) {
-                Some(MatchedRule::Denied(Mode::Enforce)) => {
-                    self.fixed = Some(FixedVerdict::Rule(id, StaticVerdict::Deny));
+                Some(MatchedRule::Denied(cause, Mode::Enforce)) => {
+                    self.fixed = Some(match cause {
+                        DenialCause::Override => FixedVerdict::Override(id),
+                        DenialCause::Repeated => FixedVerdict::Rule(id, StaticVerdict::Deny),
+                    });
                     return;
                 }
-                Some(MatchedRule::Denied(Mode::Shadow)) => self.refused_in_shadow.push(id),
+                Some(MatchedRule::Denied(_, Mode::Shadow)) => self.refused_in_shadow.push(id),
                 Some(MatchedRule::Counts(asked, Mode::Enforce)) => {
                     // The prefetch runs while the other rules are matched.
                     force.store.memory().inspect(|zones| zones.prefetch(&asked.subject(false)));
@@ -199,7 +213,8 @@ impl<'p> MatchedRules<'p> {
 
     /// Returns true if the request is denied without counting.
     pub(super) fn is_forbidden(&self) -> bool {
-        matches!(self.fixed, Some(FixedVerdict::Rule(_, StaticVerdict::Deny) | FixedVerdict::Unmatched))
+        let Some(fixed) = self.fixed else { return false };
+        !matches!(fixed, FixedVerdict::Rule(_, StaticVerdict::Allow))
     }
 
     /// Returns true if a shadow rule or a candidate has to be evaluated or counted.
@@ -237,12 +252,12 @@ pub(super) fn part<'p>(
     if let Some(group) = group {
         matching.chosen.choose(group);
     }
-    let Some(key) = key else { return Some(MatchedRule::Denied(terms.mode)) };
+    let Some(key) = key else { return Some(MatchedRule::Denied(DenialCause::Repeated, terms.mode)) };
     // A candidate decides nothing, so overrides do not apply to it.
     let found = match limited.candidate_for {
         _ if around.overrides.is_empty() => None,
         None if around.overrides.deny_a_value(rule, &limited.key, matching.seen, around.now) => {
-            return Some(MatchedRule::Denied(terms.mode));
+            return Some(MatchedRule::Denied(DenialCause::Override, terms.mode));
         }
         None => around.overrides.of(rule, &key, || (around.now)()),
         Some(_) => None,
@@ -256,7 +271,9 @@ pub(super) fn part<'p>(
         Some(found) => match found.instead((around.now)()) {
             None | Some(Instead::Limit(_)) => found.in_place_of(of_rule, (around.now)()),
             Some(Instead::Allow) => return Some(MatchedRule::Exempt(terms.mode)),
-            Some(Instead::Deny) => return Some(MatchedRule::Denied(terms.mode)),
+            Some(Instead::Deny) => {
+                return Some(MatchedRule::Denied(DenialCause::Override, terms.mode));
+            }
         },
     };
     let ask = terms.ask(limit.limit(), attributes);

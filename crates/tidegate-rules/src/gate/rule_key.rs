@@ -28,6 +28,7 @@ pub struct RuleKey {
     force: Arc<InForce>,
     rule: Arc<str>,
     key: Key,
+    parts: Vec<(String, String)>,
     cost: Cost,
     max_wait: Option<Duration>,
 }
@@ -154,12 +155,12 @@ impl Gate {
     #[doc(alias = "customer support")]
     pub fn rule_key(&self, rule: &str, attributes: &Attributes<'_>) -> Result<RuleKey, RuleKeyError> {
         let force = self.inner.force.load_full();
-        let NamedKey { rule, key, .. } = force.named_key(rule, attributes)?;
+        let NamedKey { rule, key, parts } = force.named_key(rule, attributes)?;
         if force.limited(&rule).is_some_and(|(_, of)| of.now(|| self.date()).0.mode == Mode::Shadow) {
             return Err(RuleKeyError::Shadow((*rule).to_owned()));
         }
         let Attributes { cost, max_wait, .. } = *attributes;
-        Ok(RuleKey { gate: self.clone(), force, rule, key, cost, max_wait })
+        Ok(RuleKey { gate: self.clone(), force, rule, key, parts, cost, max_wait })
     }
 }
 
@@ -167,6 +168,11 @@ impl RuleKey {
     /// Returns the name of the rule.
     pub fn rule(&self) -> &str {
         &self.rule
+    }
+
+    /// Returns the parts of the key by name, each in the spelling in which the rule counts it.
+    pub fn key(&self) -> &[(String, String)] {
+        &self.parts
     }
 
     /// Returns the decision that the rule alone would make about a request of this key, without spending.
@@ -192,7 +198,7 @@ impl RuleKey {
         match found.and_then(|found| found.instead(date)) {
             Some(fixed @ (Instead::Allow | Instead::Deny)) => {
                 let (rule, is_allowed) = (self.rule.clone(), fixed == Instead::Allow);
-                Ok(Admission::without_limits(Outcome::Fixed { rule, is_allowed }))
+                Ok(Admission::without_limits(Outcome::Fixed { rule, is_allowed, is_overridden: true }))
             }
             Some(Instead::Limit(_)) | None => {
                 let limit = self.limit()?;
