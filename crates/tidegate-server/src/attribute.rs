@@ -6,8 +6,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::IpAddr;
 
-use tidegate_rules::{Attributes, NotInserted, Value};
+use tidegate_rules::{Attributes, Gate, NotInserted, Rule, Value};
 
 /// The longest name of an attribute, in bytes. Rules accept no longer names.
 pub(crate) const MAX_NAME_BYTES: usize = 128;
@@ -25,6 +26,42 @@ pub(crate) enum Wrong {
     NoList,
     /// The value of `ip` is not an IP address. An address with a port is not one either.
     NoAddress,
+}
+
+/// A group of addresses in a key, as lists of keys show it: `2001:db8::/64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AddressPrefix {
+    /// An address of the group.
+    pub(crate) address: IpAddr,
+    /// The prefix length.
+    bits: u8,
+}
+
+impl AddressPrefix {
+    /// Parses an address with a prefix length. Returns `None` for any other text, also for an address.
+    pub(crate) fn parse(text: &str) -> Option<AddressPrefix> {
+        let (address, bits) = text.split_once('/')?;
+        let bits = Some(bits).filter(|bits| bits.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let address: IpAddr = address.parse().ok()?;
+        Some(AddressPrefix { address: address.to_canonical(), bits: bits.parse().ok()? })
+    }
+
+    /// Returns an error if the rule groups addresses by another prefix length: the text would mean other clients. An
+    /// unknown rule is not an error here.
+    pub(crate) fn check(self, rule: &str, gate: &Gate) -> Result<(), String> {
+        let Some(grouping) = gate.with_policy(|policy| policy.named(rule).map(Rule::grouping)) else {
+            return Ok(());
+        };
+        let of_rule = if self.address.is_ipv4() { grouping.ipv4_bits } else { grouping.ipv6_bits };
+        if self.bits == of_rule {
+            return Ok(());
+        }
+        Err(format!(
+            "key: \"ip\" has the prefix length /{}, and rule {rule:?} counts by /{of_rule}; send an address, or the key \
+             as it is listed",
+            self.bits
+        ))
+    }
 }
 
 /// Parses the name of an attribute from bytes.
@@ -94,6 +131,16 @@ impl fmt::Display for Wrong {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_of_addresses_is_an_address_with_a_prefix_length() {
+        let parsed = |text| AddressPrefix::parse(text).map(|group| (group.address.to_string(), group.bits));
+        assert_eq!(parsed("2001:db8::/64"), Some(("2001:db8::".to_owned(), 64)));
+        assert_eq!(parsed("192.0.2.0/24"), Some(("192.0.2.0".to_owned(), 24)));
+        for other in ["192.0.2.7", "192.0.2.7/", "192.0.2.7/+8", "192.0.2.7/256", "/24", "x/8", "::1/64/64"] {
+            assert_eq!(parsed(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn each_is_taken_once_under_a_name_that_rules_could_have() {

@@ -32,6 +32,8 @@ pub(crate) struct DecisionFields<'a> {
     pub(crate) decided_by: DecidedBy,
     /// The ban by which the request was denied. A reply contains it only if there is one.
     pub(crate) ban: Option<Ban>,
+    /// True if an override of the key decided in place of a limit. A reply contains it only then.
+    pub(crate) is_overridden: bool,
     /// The decision of rules, whose limits the reply lists; `None` for a limit that came with the request.
     pub(crate) by_rules: Option<&'a Admission>,
 }
@@ -95,6 +97,7 @@ impl From<Decision> for DecisionFields<'static> {
             rule: None,
             decided_by: DecidedBy::Memory,
             ban: decision.ban(),
+            is_overridden: false,
             by_rules: None,
         }
     }
@@ -128,6 +131,7 @@ impl<'a> From<&'a Admission> for DecisionFields<'a> {
                 rule,
                 decided_by: admission.decided_by(),
                 ban: None,
+                is_overridden: admission.is_overridden(),
                 by_rules: Some(admission),
             },
         }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde::ser::{Serialize, Serializer};
 use tidegate::{Limit, WorstCase};
-use tidegate_rules::{Explanation, LimitSource, Match, Mode, Rule, RuleExplained, StaticVerdict};
+use tidegate_rules::{
+    Explanation, Instead, LimitSource, Match, Mode, Override, Rule, RuleExplained, StaticVerdict,
+};
 use tidegate_support::{in_ms, retry_after};
 
 use crate::date;
@@ -62,6 +64,9 @@ struct RulePart<'a> {
     limit_from: Option<&'static str>,
     /// True if an override of this key replaces the limit or the decision.
     overridden: bool,
+    /// That override; `None` if there is none.
+    #[serde(rename = "override")]
+    overridden_by: Option<OverrideFields<'a>>,
     /// The penalty of the rule; `None` if it has none.
     penalty: Option<PenaltyFields>,
     /// The units that the request costs under this rule: the cost of the rule, multiplied by that of the request.
@@ -80,6 +85,30 @@ struct RulePart<'a> {
     candidate_for: Option<&'a str>,
     /// The worst case of the limit, for capacity planning.
     worst_case: Option<WorstCaseFields>,
+}
+
+/// The override that is in force for a key.
+#[derive(Debug, serde::Serialize)]
+struct OverrideFields<'a> {
+    /// The limit in place of that of the rule.
+    limit: Option<String>,
+    /// `allow` or `deny`, in place of the limit.
+    decision: Option<&'static str>,
+    /// The end; `None` if there is none.
+    until: Option<String>,
+    /// The author.
+    by: Option<&'a str>,
+}
+
+impl<'a> From<&'a Override> for OverrideFields<'a> {
+    fn from(one: &'a Override) -> OverrideFields<'a> {
+        let (limit, decision) = match one.instead {
+            Instead::Limit(limit) => (Some(limit.to_string()), None),
+            Instead::Allow => (None, Some("allow")),
+            Instead::Deny => (None, Some("deny")),
+        };
+        OverrideFields { limit, decision, until: one.until.map(date::written), by: one.by.as_deref() }
+    }
 }
 
 /// One condition of a rule, and its result for this request.
@@ -147,6 +176,7 @@ impl<'a> RulePart<'a> {
             changes_at: explained.changes_at.map(date::written),
             limit_from: explained.limit_from.map(limit_from),
             overridden: explained.is_overridden,
+            overridden_by: explained.overridden_by.as_ref().map(OverrideFields::from),
             penalty: explained.rule.penalty().map(PenaltyFields::from),
             cost: explained.cost,
             remaining: explained.decision.map(|decision| decision.remaining()),

@@ -6,6 +6,7 @@
 //! A command is a type with clap attributes and a function `run`. The doc line of the type is its help line, so
 //! such lines are in the imperative.
 
+mod adjust;
 mod admit;
 mod check;
 mod completions;
@@ -44,6 +45,7 @@ Examples:
   tidegate explain ip=192.0.2.7 path=/login           explain the rules for a request
   tidegate admit ip=192.0.2.7 path=/login             decide by the rules of a running server
   tidegate reset login ip=192.0.2.7                   give a key its whole limit back
+  tidegate adjust login ip=192.0.2.7 --give-back 2    give a key a part of it back
   tidegate top                                        show the heaviest keys
   tidegate doctor --store-url redis://10.0.0.5        check a Redis before limits depend on it";
 
@@ -63,6 +65,7 @@ enum Command {
     Take(take::Take),
     Admit(admit::Admit),
     Peek(peek::Peek),
+    Adjust(adjust::Adjust),
     Reset(reset::Reset),
     #[command(name = "override")]
     Overrides(overrides::Overrides),
@@ -90,6 +93,7 @@ pub fn run() -> ExitCode {
         Command::Take(take) => take.run(),
         Command::Admit(admit) => admit.run(),
         Command::Peek(peek) => peek.run(),
+        Command::Adjust(adjust) => adjust.run(),
         Command::Reset(reset) => reset.run(),
         Command::Overrides(overrides) => overrides.run(),
         Command::Top(top) => top.run(),

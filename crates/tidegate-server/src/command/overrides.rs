@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::failure::Failure;
 use super::output::{print_line, say};
-use super::server::{CalledServer, KeyOfRule, Method, ServerRequest};
+use super::server::{CalledServer, ChangeAuthor, KeyOfRule, Method, ServerRequest};
 use super::table::Table;
 
 /// The path of overrides.
@@ -26,7 +26,7 @@ Examples:
   tidegate override
   tidegate override put login user=ana --limit 50/m --for 2h
   tidegate override put api ip=192.0.2.7 --deny --for 1d
-  tidegate override put api ip=192.0.2.9 --deny --until never
+  tidegate override put api ip=192.0.2.9 --deny --until never --by ana
   tidegate override remove login user=ana";
 
 /// List and change overrides of a running server
@@ -60,6 +60,8 @@ enum Change {
         #[arg(long)]
         replace: bool,
         #[command(flatten)]
+        author: ChangeAuthor,
+        #[command(flatten)]
         server: CalledServer,
         /// Print the reply as JSON
         #[arg(long)]
@@ -69,6 +71,8 @@ enum Change {
     Remove {
         #[command(flatten)]
         key: KeyOfRule,
+        #[command(flatten)]
+        author: ChangeAuthor,
         #[command(flatten)]
         server: CalledServer,
         /// Print the reply as JSON
@@ -97,16 +101,25 @@ impl Overrides {
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         match &self.change {
             None => list(&self.server, self.json),
-            Some(Change::Put { key, instead, span, until, replace, server, json }) => {
+            Some(Change::Put { key, instead, span, until, replace, author, server, json }) => {
+                if span.as_deref() == Some("never") {
+                    return Err(Failure::misused("--for \"never\": is no length; write --until never"));
+                }
                 let mut body = key.body()?;
                 instead.add_to(&mut body);
                 let ends = [("for", span), ("until", until)];
                 body.extend(
                     ends.into_iter().filter_map(|(name, end)| Some((name.to_owned(), end.clone()?.into()))),
                 );
-                put(server, &Value::Object(body), *replace, *json)
+                let (body, by) = (Value::Object(body), author.name()?);
+                let request = ServerRequest::with(Method::Put, PATH, &body);
+                put(server, ServerRequest { replaces: *replace, by: by.as_deref(), ..request }, *json)
             }
-            Some(Change::Remove { key, server, json }) => remove(server, &Value::Object(key.body()?), *json),
+            Some(Change::Remove { key, author, server, json }) => {
+                let (body, by) = (Value::Object(key.body()?), author.name()?);
+                let request = ServerRequest::with(Method::Delete, PATH, &body);
+                remove(server, ServerRequest { by: by.as_deref(), ..request }, *json)
+            }
         }
         .map(|()| ExitCode::SUCCESS)
     }
@@ -136,18 +149,18 @@ fn list(server: &CalledServer, is_json: bool) -> Result<(), Failure> {
         print_line("no overrides");
         return Ok(());
     }
-    let mut table = Table::new(["RULE", "KEY", "INSTEAD", "UNTIL"]);
+    let mut table = Table::new(["RULE", "KEY", "INSTEAD", "UNTIL", "BY", "AT"]);
     for one in all {
-        table.row([text(&one["rule"]), key(&one["key"]), instead(one), end(one)]);
+        let by = one["by"].as_str().unwrap_or("-").escape_debug().to_string();
+        table.row([text(&one["rule"]), key(&one["key"]), instead(one), end(one), by, text(&one["at"])]);
     }
     print_line(table);
     Ok(())
 }
 
 /// Puts an override in force. Warnings of the server are messages.
-fn put(server: &CalledServer, body: &Value, replace: bool, is_json: bool) -> Result<(), Failure> {
-    let reply =
-        server.call(ServerRequest { replaces: replace, ..ServerRequest::with(Method::Put, PATH, body) })?;
+fn put(server: &CalledServer, request: ServerRequest<'_>, is_json: bool) -> Result<(), Failure> {
+    let reply = server.call(request)?;
     let warnings = reply.json["warnings"].as_array().map_or(&[][..], Vec::as_slice);
     warnings.iter().for_each(|warning| say(format_args!("warning: {}", text(warning))));
     let one = &reply.json;
@@ -159,8 +172,8 @@ fn put(server: &CalledServer, body: &Value, replace: bool, is_json: bool) -> Res
 }
 
 /// Removes an override.
-fn remove(server: &CalledServer, body: &Value, is_json: bool) -> Result<(), Failure> {
-    let reply = server.call(ServerRequest::with(Method::Delete, PATH, body))?;
+fn remove(server: &CalledServer, request: ServerRequest<'_>, is_json: bool) -> Result<(), Failure> {
+    let reply = server.call(request)?;
     print_line(match (is_json, reply.json["removed"] == true) {
         (true, _) => &reply.text,
         (false, true) => "removed: the rule applies to the key again",

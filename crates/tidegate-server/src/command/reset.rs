@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::output::print_line;
-use super::server::{CalledServer, KeyOfRule, Method, ServerRequest};
+use super::server::{CalledServer, ChangeAuthor, KeyOfRule, Method, ServerRequest};
 
 /// The long help text.
 const ABOUT: &str = "\
@@ -30,6 +30,8 @@ pub(super) struct Reset {
     #[command(flatten)]
     key: KeyOfRule,
     #[command(flatten)]
+    author: ChangeAuthor,
+    #[command(flatten)]
     server: CalledServer,
     /// Print the reply as JSON, like `POST /v1/reset`
     #[arg(long)]
@@ -39,8 +41,9 @@ pub(super) struct Reset {
 impl Reset {
     /// Runs the command.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
-        let body = Value::Object(self.key.body()?);
-        let reply = self.server.call(ServerRequest::with(Method::Post, "/v1/reset", &body))?;
+        let (body, by) = (Value::Object(self.key.body()?), self.author.name()?);
+        let request = ServerRequest::with(Method::Post, "/v1/reset", &body);
+        let reply = self.server.call(ServerRequest { by: by.as_deref(), ..request })?;
         print_line(match (self.json, reply.json["reset"] == true) {
             (true, _) => &reply.text,
             (false, true) => "reset: the key has its whole limit again",

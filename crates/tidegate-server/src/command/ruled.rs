@@ -45,6 +45,9 @@ impl fmt::Display for RuledDecision<'_> {
                 let left = number("remaining").unwrap_or_default();
                 write!(out, "allowed{when}{}, {left} of {limit} left", of_rule("under"))?;
             }
+            (true, None, _) if decision["overridden"] == true => {
+                write!(out, "allowed{}: an override of this key exempts it", of_rule("by"))?;
+            }
             (true, None, _) => write!(out, "allowed{}, no limit counts it", of_rule("by"))?,
             (false, _, Some(ms)) => {
                 let verdict = match decision["ban"].as_str() {
@@ -59,6 +62,12 @@ impl fmt::Display for RuledDecision<'_> {
                 "denied{}, and no wait would help: at most {limit} can pass at once",
                 of_rule("by")
             )?,
+            (false, None, None) if decision["overridden"] == true => {
+                write!(out, "denied{}: an override of this key denies it", of_rule("by"))?;
+            }
+            (false, None, None) if rule.is_none() => {
+                out.write_str("denied: no rule applies to the request, and [rules] unmatched is \"deny\"")?;
+            }
             (false, None, None) => write!(out, "denied{}, which always denies it", of_rule("by"))?,
         }
         let others = decision["limits"].as_array().map_or(&[][..], Vec::as_slice).iter().skip(1);
@@ -122,6 +131,18 @@ mod tests {
             (
                 json!({"allowed": false, "limit": null, "retry_after_ms": null, "rule": "robots"}),
                 "denied by rule \"robots\", which always denies it",
+            ),
+            (
+                json!({"allowed": false, "limit": null, "retry_after_ms": null, "rule": null, "limits": []}),
+                "denied: no rule applies to the request, and [rules] unmatched is \"deny\"",
+            ),
+            (
+                json!({"allowed": false, "limit": null, "retry_after_ms": null, "rule": "api", "overridden": true}),
+                "denied by rule \"api\": an override of this key denies it",
+            ),
+            (
+                json!({"allowed": true, "limit": null, "rule": "api", "overridden": true}),
+                "allowed by rule \"api\": an override of this key exempts it",
             ),
         ] {
             assert_eq!(RuledDecision(&decision).to_string(), expected);

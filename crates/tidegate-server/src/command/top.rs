@@ -92,7 +92,11 @@ impl Top {
         let keys = self.server.call(ServerRequest::get(&top))?;
         // The keys are in the memory of the server. They are listed as well if Redis, which knows the bans, is down.
         let bans = self.server.call(ServerRequest::get(&bans));
-        Ok(if self.json { joined(&keys.text, bans.ok().as_ref()) } else { shown(&keys.json) + &banned(bans) })
+        Ok(if self.json {
+            joined(&keys.text, bans.ok().as_ref())
+        } else {
+            shown(&keys.json, self.by) + &banned(bans)
+        })
     }
 
     /// Returns the paths of the heaviest keys and of the bans, each with its query.
@@ -162,10 +166,16 @@ fn dash(text: &str) -> String {
 }
 
 /// Returns the heaviest keys as a table.
-fn shown(reply: &Value) -> String {
+fn shown(reply: &Value, by: SortBy) -> String {
     let keys = reply["keys"].as_array().map_or(&[][..], Vec::as_slice);
     if keys.is_empty() {
-        return "no requests in the last minute".to_owned();
+        return match by {
+            SortBy::Denied => {
+                "no denials in the last minute; --by asked lists the keys with the most requests"
+            }
+            SortBy::Asked => "no requests in the last minute",
+        }
+        .to_owned();
     }
     let mut table = Table::new(["RULE", "KEY", "ASKED", "DENIED", "ERROR"]);
     for key in keys {
@@ -194,13 +204,15 @@ mod tests {
             {"rule": "site", "key": [], "asked": 1, "denied": 1, "error": 0},
         ]});
         assert_eq!(
-            shown(&reply),
+            shown(&reply, SortBy::Denied),
             "RULE   KEY            ASKED  DENIED  ERROR\n\
              login  ana 192.0.2.7  12     9       0\n\
              -      user123        3      1       1\n\
              site   -              1      1       0"
         );
-        assert_eq!(shown(&json!({"keys": []})), "no requests in the last minute");
+        let none = json!({"keys": []});
+        assert_eq!(shown(&none, SortBy::Asked), "no requests in the last minute");
+        assert!(shown(&none, SortBy::Denied).starts_with("no denials in the last minute; --by asked lists"));
     }
 
     #[test]

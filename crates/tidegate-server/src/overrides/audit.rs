@@ -1,4 +1,4 @@
-//! The audit log: who changed what and when, one line of JSON for each change by HTTP.
+//! The audit log: the author, the time and the content of each change by an operator, one line of JSON for each.
 //!
 //! ```text
 //! {"at":"2026-11-15T12:00:00Z","by":"ana","from":"192.0.2.9:40112","do":"put_override","rule":"api",
@@ -17,9 +17,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::geteuid;
 use serde::Serialize;
+use tidegate::{Adjustment, StoreError};
+use tidegate_rules::{OverrideId, RuleKey};
+use tokio::task::spawn_blocking;
 
 use super::{NotKept, OverrideRecord};
 use crate::date;
+use crate::engine::not_available;
 
 /// The audit log of a server; it may be off.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +60,9 @@ pub(crate) struct AuditRecord {
     /// The entity tag of its new text.
     #[serde(skip_serializing_if = "Option::is_none")]
     etag: Option<String>,
+    /// The units of an adjustment: positive for a charge, negative for a refund.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    amount: Option<i128>,
     /// The reason why the change was not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
@@ -78,6 +85,7 @@ impl AuditRecord {
             one: None,
             file: None,
             etag: None,
+            amount: None,
             failed: None,
         }
     }
@@ -99,7 +107,54 @@ impl AuditRecord {
     }
 }
 
+impl AuditRecord {
+    /// Creates the record of a key of a rule that is reset.
+    pub(crate) fn reset(key: &RuleKey, author: &Author, now: i64) -> AuditRecord {
+        let one = Some(OverrideRecord::of_key(&OverrideId::new(key.rule(), key.key().to_vec())));
+        AuditRecord { one, ..AuditRecord::new("reset", author, now) }
+    }
+
+    /// Creates the record of a key of a rule that is adjusted.
+    pub(crate) fn adjust(key: &RuleKey, by: Adjustment, author: &Author, now: i64) -> AuditRecord {
+        let amount = match by {
+            Adjustment::Charge(cost) => i128::from(cost.get()),
+            Adjustment::Refund(cost) => -i128::from(cost.get()),
+        };
+        AuditRecord { what: "adjust", amount: Some(amount), ..AuditRecord::reset(key, author, now) }
+    }
+}
+
+/// Makes a change of a key after its line is in the log, and logs if it failed. The file is written on a thread that may
+/// block.
+///
+/// # Errors
+/// [`NotKept`] if the line cannot be written: the change is not made.
+pub(crate) async fn audited<T>(
+    log: &AuditLog,
+    record: AuditRecord,
+    change: impl Future<Output = Result<T, StoreError>>,
+) -> Result<Result<T, StoreError>, NotKept> {
+    if !log.is_on() {
+        return Ok(change.await);
+    }
+    let (to, line) = (log.clone(), record.clone());
+    let appended = spawn_blocking(move || to.append(&line)).await;
+    appended.unwrap_or_else(|ended| Err(NotKept(ended.to_string())))?;
+    let changed = change.await;
+    if let Err(error) = &changed {
+        let (to, why) = (log.clone(), NotKept(not_available(error)));
+        // The caller reports the failure of the change.
+        let _ = spawn_blocking(move || to.append_failure(&record, &why)).await;
+    }
+    Ok(changed)
+}
+
 impl AuditLog {
+    /// Returns true if changes are logged.
+    pub(crate) fn is_on(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Opens the log of these settings; `None` turns it off. Returns an error if the file cannot be appended to.
     pub(crate) fn open(file: Option<&Path>) -> Result<AuditLog, NotKept> {
         let log = AuditLog { file: file.map(Path::to_owned) };

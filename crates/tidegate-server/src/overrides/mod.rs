@@ -25,7 +25,7 @@ use tokio::sync::Mutex as TurnMutex;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-pub(crate) use audit::{AuditLog, AuditRecord, Author};
+pub(crate) use audit::{AuditLog, AuditRecord, Author, audited};
 pub(crate) use record::{AllowOrDeny, OverrideRecord};
 
 use crate::engine::Engine;

@@ -134,7 +134,7 @@ pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
                 Ok(())
             }),
         server("audit_log", "FILE")
-            .help("File to which each change of rules or overrides by HTTP is appended, as a line of JSON with its author and time")
+            .help("File to which each change of rules, overrides or keys of rules is appended, as a line of JSON with its author and time")
             .example("audit.log")
             .set(|draft, said| said.path().map(|path| draft.settings.audit_log = Some(path))),
         server("threads", "N")

@@ -24,7 +24,7 @@ use super::output::{print_line, say};
 use crate::date;
 use crate::explained::Explained;
 use crate::settings::{names_store_file, text_of};
-pub(super) use request::object;
+pub(super) use request::{key_object, object};
 
 /// The exit code of an invalid file.
 /// The exit code of an invalid rules file.

@@ -11,7 +11,7 @@ use tidegate_rules::{Attributes, Policy};
 use tidegate_support::nearest;
 
 use super::Failure;
-use crate::attribute;
+use crate::attribute::{self, AddressPrefix};
 
 /// Parses arguments like `ip=192.0.2.7`. A request may have several values of one header field, cookie or query
 /// parameter.
@@ -26,6 +26,24 @@ pub(super) fn read(words: &[OsString]) -> Result<Attributes<'_>, Failure> {
 /// Values have to be UTF-8 there. A name with several values is a list.
 pub(in crate::command) fn object(words: &[OsString]) -> Result<Map<String, Value>, Failure> {
     read(words)?;
+    members(words)
+}
+
+/// Parses the parts of a key to the members of a JSON object. `ip` may be a group of addresses, as lists show it.
+pub(in crate::command) fn key_object(words: &[OsString]) -> Result<Map<String, Value>, Failure> {
+    let addresses: Vec<OsString> = words.iter().map(with_an_address).collect();
+    read(&addresses)?;
+    members(words)
+}
+
+/// Returns the argument with an address in place of a group of addresses.
+fn with_an_address(word: &OsString) -> OsString {
+    let group = word.to_str().and_then(|text| AddressPrefix::parse(text.strip_prefix("ip=")?));
+    group.map_or_else(|| word.clone(), |group| format!("ip={}", group.address).into())
+}
+
+/// Returns the members of arguments that were checked.
+fn members(words: &[OsString]) -> Result<Map<String, Value>, Failure> {
     let mut object = Map::new();
     for word in words {
         let text = word.to_str().ok_or_else(|| {

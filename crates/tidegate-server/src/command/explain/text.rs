@@ -19,8 +19,8 @@ use std::fmt;
 
 use tidegate::{Ban, Decision, Limit, Verdict};
 use tidegate_rules::{
-    Admission, Explanation, LimitSource, Match, Mode, OnMissing, OnRepeated, Rule, RuleExplained,
-    StaticVerdict,
+    Admission, Explanation, Instead, LimitSource, Match, Mode, OnMissing, OnRepeated, Override, Rule,
+    RuleExplained, StaticVerdict,
 };
 
 use super::worst_case::WorstCaseRow;
@@ -97,6 +97,9 @@ fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -
         return write!(out, "allowed: {why}");
     };
     let Some(binding) = answer.binding() else {
+        if answer.is_overridden() {
+            return write!(out, "denied by rule {rule:?}: an override of this key denies it");
+        }
         let (says, does) = if answer.is_forbidden() { ("denied", "denies") } else { ("allowed", "allows") };
         return write!(out, "{says}: rule {rule:?} always {does}");
     };
@@ -186,6 +189,10 @@ fn conditions(explained: &RuleExplained) -> Vec<String> {
     if let (true, Some((part, _))) = (skips, missing) {
         lines.push(format!("✗ {part} is a part of the key and missing, and on_missing is \"skip\""));
     }
+    let exempts = |one: &&Override| one.instead == Instead::Allow;
+    if let Some(one) = explained.overridden_by.as_ref().filter(exempts) {
+        lines.push(format!("✗ an override exempts the key{}", end_and_author(one)));
+    }
     if lines.is_empty() {
         lines.push("✓ always".to_owned());
     }
@@ -254,11 +261,24 @@ fn schedule(explained: &RuleExplained) -> String {
     let until = explained.changes_at.map(|date| format!(" until {}", date::written(date)));
     let until = until.unwrap_or_default();
     match &explained.window {
-        _ if explained.limit_from == Some(LimitSource::Override) => ", by an override".to_owned(),
+        _ if explained.limit_from == Some(LimitSource::Override) => {
+            let one = explained.overridden_by.as_ref().filter(|one| matches!(one.instead, Instead::Limit(_)));
+            one.map_or(", by an override".to_owned(), |one| {
+                format!(", by an override{}", end_and_author(one))
+            })
+        }
         _ if explained.limit_from == Some(LimitSource::LimitFor) => ", by limit_for".to_owned(),
         Some(window) => format!("{until}, by the schedule: {window}"),
         None => until,
     }
+}
+
+/// Returns the end of an override and its author.
+fn end_and_author(one: &Override) -> String {
+    let until =
+        one.until.map_or(" without an end".to_owned(), |until| format!(" until {}", date::written(until)));
+    let by = one.by.as_ref().map(|by| format!(", put by {by:?}")).unwrap_or_default();
+    until + &by
 }
 
 /// Returns the verdict of one rule with its numbers.
@@ -268,7 +288,10 @@ fn says(explained: &RuleExplained) -> String {
             (Some(part), OnRepeated::Deny) => {
                 format!("denied, because {part} is repeated and on_repeated is \"deny\"")
             }
-            _ => "denied, by an override".to_owned(),
+            _ => {
+                let one = explained.overridden_by.as_ref().map(end_and_author).unwrap_or_default();
+                format!("denied, by an override{one}")
+            }
         };
     };
     let limit = number(decision.limit());
@@ -286,5 +309,36 @@ fn says(explained: &RuleExplained) -> String {
             format!("denied, {why}would pass in {}", span(retry_after))
         }
         Verdict::Impossible => format!("denied, at most {limit} can pass at once"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate::Zone;
+    use tidegate_rules::{Attributes, Gate, Policy};
+
+    use super::*;
+
+    /// Returns the explanation of a request of ana under this override.
+    fn explained(instead: Instead, until: Option<i64>) -> String {
+        let policy = Policy::from_toml("[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '5/h'").unwrap();
+        let gate = Gate::new(policy, Zone::new(1 << 20)).unwrap();
+        let ana = Attributes::new().set("user", "ana");
+        gate.put_override("a", &ana, instead, until).unwrap();
+        let explanation = gate.explain(&ana).now().unwrap();
+        let answer = gate.admit(&ana).now().unwrap();
+        Text { answer: &answer, explanation: &explanation, is_in_file: false }.to_string()
+    }
+
+    #[test]
+    fn an_override_is_shown_with_its_effect_and_its_end() {
+        let until = 4_102_444_800;
+        let text = explained(Instead::Deny, Some(until));
+        assert!(text.starts_with("denied by rule \"a\": an override of this key denies it\n"), "{text}");
+        assert!(text.contains("denied, by an override until 2100-01-01T00:00:00Z"), "{text}");
+        let text = explained(Instead::Allow, None);
+        assert!(text.contains("✗ an override exempts the key without an end"), "{text}");
+        let text = explained(Instead::Limit("50/h".parse().unwrap()), Some(until));
+        assert!(text.contains("50/h, by an override until 2100-01-01T00:00:00Z"), "{text}");
     }
 }

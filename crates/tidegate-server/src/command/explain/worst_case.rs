@@ -80,8 +80,12 @@ impl fmt::Display for WorstCaseTable<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rows = vec![HEAD.map(str::to_owned)];
         self.0.rules().iter().for_each(|rule| of_rule(rule, &mut rows));
+        let denies = self.0.unmatched() == StaticVerdict::Deny;
         if rows.len() == 1 {
-            return out.write_str("no rules: every request is allowed");
+            return out.write_str(match denies {
+                true => "no rules, and [rules] has unmatched = \"deny\": every request is denied",
+                false => "no rules: every request is allowed",
+            });
         }
         let widths: Vec<_> = (0..HEAD.len())
             .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
@@ -89,7 +93,15 @@ impl fmt::Display for WorstCaseTable<'_> {
         let lines: Vec<String> = rows.iter().map(|row| aligned(row, &widths)).collect();
         out.write_str(&lines.join("\n"))?;
         let has_grants = rows.iter().flatten().any(|cell| cell.contains(GRANT));
-        if has_grants { write!(out, "\n\n{GRANT} is one request of any cost") } else { Ok(()) }
+        if has_grants {
+            write!(out, "\n\n{GRANT} is one request of any cost")?;
+        }
+        if denies {
+            out.write_str(
+                "\n\n[rules] has unmatched = \"deny\": a request to which no rule applies is denied",
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -108,7 +120,10 @@ fn aligned(row: &[String; HEAD.len()], widths: &[usize]) -> String {
     line.trim_end().to_owned()
 }
 
-/// Appends the rows of one rule: its own limit, and one row per schedule window.
+/// The maximum number of single values of one rule in the table.
+const MAX_VALUES: usize = 20;
+
+/// Appends the rows of one rule: its own limit, and one row for each schedule window and each value of `limit_for`.
 fn of_rule(rule: &Rule, rows: &mut Vec<[String; HEAD.len()]>) {
     let kind = match (rule.candidate_for(), rule.mode()) {
         (Some(_), _) => " (candidate)",
@@ -123,6 +138,14 @@ fn of_rule(rule: &Rule, rows: &mut Vec<[String; HEAD.len()]>) {
     }
     let scheduled = rule.schedule();
     rows.extend(scheduled.map(|then| of_limit(format!("  {}", then.window), rule, then.limit)));
+    let part = rule.key().next().unwrap_or_default();
+    let mut values = rule.limit_for();
+    let shown = values.by_ref().take(MAX_VALUES);
+    rows.extend(shown.map(|(value, limit)| of_limit(format!("  {part} = {value:?}"), rule, limit)));
+    match values.count() {
+        0 => {}
+        more => rows.push(words(format!("  {more} more values of limit_for"), "")),
+    }
 }
 
 /// Returns the row of a rule without a limit.

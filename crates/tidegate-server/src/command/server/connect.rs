@@ -61,6 +61,13 @@ pub(in crate::command) fn no_answer(server: &str, front: &str, error: &io::Error
     ))
 }
 
+/// Returns the error about a server that has another token than the given one.
+pub(in crate::command) fn wrong_token(server: &str, origin: &str) -> Failure {
+    Failure::failed(format!(
+        "the token from {origin} is wrong: {server} has another one; correct TIDEGATE_TOKEN or --token-file"
+    ))
+}
+
 /// Returns the error about a server that requires a token, where none was given.
 pub(in crate::command) fn wants_token(server: &str) -> Failure {
     Failure::failed(format!("{server} wants a token; set TIDEGATE_TOKEN or --token-file"))

@@ -7,7 +7,8 @@ use std::io::{self, Read as _, Write as _};
 
 use serde_json::Value;
 
-use super::connect::{connect, no_answer, wants_token};
+use super::connect::{connect, no_answer, wants_token, wrong_token};
+use super::token::CallerToken;
 use crate::command::failure::Failure;
 
 /// The longest reply, in bytes: a list of all overrides is the longest one.
@@ -42,22 +43,24 @@ pub(in crate::command) struct ServerRequest<'a> {
     pub(in crate::command) body: Option<&'a Value>,
     /// True if the change replaces whatever is there: `If-Match: *`.
     pub(in crate::command) replaces: bool,
+    /// The author of a change: `X-Tidegate-By`.
+    pub(in crate::command) by: Option<&'a str>,
 }
 
 impl<'a> ServerRequest<'a> {
     /// Creates a request for a path.
     pub(in crate::command) fn get(path: &'a str) -> ServerRequest<'a> {
-        ServerRequest { method: Method::Get, path, body: None, replaces: false }
+        ServerRequest { method: Method::Get, path, body: None, replaces: false, by: None }
     }
 
     /// Creates a request with a body.
     pub(in crate::command) fn with(method: Method, path: &'a str, body: &'a Value) -> ServerRequest<'a> {
-        ServerRequest { method, path, body: Some(body), replaces: false }
+        ServerRequest { method, path, body: Some(body), replaces: false, by: None }
     }
 
     /// Returns the bytes of the request to this host.
     fn bytes(&self, host: &str, token: Option<&str>) -> Vec<u8> {
-        let ServerRequest { method, path, body, replaces } = self;
+        let ServerRequest { method, path, body, replaces, by } = self;
         let method = match method {
             Method::Get => "GET",
             Method::Post => "POST",
@@ -67,6 +70,9 @@ impl<'a> ServerRequest<'a> {
         let mut text = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n");
         if *replaces {
             text += "if-match: *\r\n";
+        }
+        if let Some(by) = by {
+            text += &format!("x-tidegate-by: {by}\r\n");
         }
         if let Some(token) = token {
             text += &format!("authorization: Bearer {token}\r\n");
@@ -84,12 +90,12 @@ impl<'a> ServerRequest<'a> {
 /// Decisions are replies, also denials. Any other problem is a [`Failure`] with the server's detail.
 pub(super) fn call(
     server: &str,
-    token: Option<&str>,
+    token: Option<&CallerToken>,
     request: ServerRequest<'_>,
 ) -> Result<ServerReply, Failure> {
     let mut stream = connect(server, 8380)?;
     let no_answer = |error| no_answer(server, "HTTP", &error);
-    stream.write_all(&request.bytes(server, token)).map_err(no_answer)?;
+    stream.write_all(&request.bytes(server, token.map(|token| &*token.secret))).map_err(no_answer)?;
     let mut bytes = Vec::new();
     stream.take(MAX_REPLY_BYTES).read_to_end(&mut bytes).map_err(no_answer)?;
     let (status, text) = read(&bytes).map_err(no_answer)?;
@@ -98,7 +104,14 @@ pub(super) fn call(
     match status {
         200..300 => Ok(ServerReply { text, json }),
         403 | 429 if is_decision => Ok(ServerReply { text, json }),
-        401 if token.is_none() => Err(wants_token(server)),
+        401 => Err(token.map_or_else(|| wants_token(server), |token| wrong_token(server, &token.origin))),
+        412 if request.replaces => Err(Failure::failed(format!(
+            "{server} says: there is no override of this key to replace, or it has ended; leave --replace out"
+        ))),
+        428 => Err(Failure::failed(format!(
+            "{server} says: the override of this key would be replaced; `tidegate override` shows it, and --replace \
+             replaces it"
+        ))),
         _ => {
             let detail = json["detail"].as_str().unwrap_or(&text);
             let message = format!("{server} says: {detail}");
@@ -145,12 +158,15 @@ mod tests {
     #[test]
     fn a_request_has_its_length_and_its_token() {
         let body = json!({"rule": "login"});
-        let put =
-            ServerRequest { replaces: true, ..ServerRequest::with(Method::Put, "/v1/overrides", &body) };
+        let put = ServerRequest {
+            replaces: true,
+            by: Some("ana"),
+            ..ServerRequest::with(Method::Put, "/v1/overrides", &body)
+        };
         assert_eq!(
             String::from_utf8(put.bytes("127.0.0.1:1", Some("sesame"))).unwrap(),
             "PUT /v1/overrides HTTP/1.1\r\nhost: 127.0.0.1:1\r\nconnection: close\r\nif-match: *\r\n\
-             authorization: Bearer sesame\r\ncontent-type: application/json\r\ncontent-length: 16\r\n\r\n\
+             x-tidegate-by: ana\r\nauthorization: Bearer sesame\r\ncontent-type: application/json\r\ncontent-length: 16\r\n\r\n\
              {\"rule\":\"login\"}"
         );
         let get = ServerRequest::get("/v1/top").bytes("h", None);

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::explain::object;
+use super::explain::key_object;
 use super::failure::Failure;
 pub(super) use http::{Method, ServerReply, ServerRequest};
 
@@ -33,7 +33,34 @@ impl CalledServer {
     pub(super) fn call(&self, request: ServerRequest<'_>) -> Result<ServerReply, Failure> {
         let token = token::read(self.token_file.clone())?;
         let address = if self.server.is_empty() { DEFAULT_SERVER } else { &self.server };
-        http::call(address, token.as_deref(), request)
+        http::call(address, token.as_ref(), request)
+    }
+}
+
+/// The author of a change in the arguments of a command.
+#[derive(Args)]
+pub(super) struct ChangeAuthor {
+    /// Name of the author, for lists and the audit log [default: USER or LOGNAME of the environment]
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+impl ChangeAuthor {
+    /// Returns the name of the author. A name of the environment is used only if the server accepts it.
+    pub(super) fn name(&self) -> Result<Option<String>, Failure> {
+        let is_name = |name: &String| (1..=256).contains(&name.len()) && !name.contains(char::is_control);
+        match &self.by {
+            Some(name) => {
+                let name = name.trim().to_owned();
+                let invalid =
+                    || Failure::misused("--by: is no name; write a text of 1 to 256 bytes".to_owned());
+                Some(name).filter(is_name).map(Some).ok_or_else(invalid)
+            }
+            None => {
+                let names = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+                Ok(names.map(|name| name.trim().to_owned()).find(is_name))
+            }
+        }
     }
 }
 
@@ -50,7 +77,7 @@ pub(super) struct KeyOfRule {
 impl KeyOfRule {
     /// Returns the members `rule` and `key` of a body.
     pub(super) fn body(&self) -> Result<Map<String, Value>, Failure> {
-        let key = object(&self.key)?;
+        let key = key_object(&self.key)?;
         let members = [("rule", Value::from(self.rule.as_str())), ("key", Value::Object(key))];
         Ok(members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
     }

@@ -72,7 +72,8 @@ impl Take {
         let take = self.request()?;
         let token = token::read(self.token_file.clone())?;
         let server = if self.server.is_empty() { DEFAULT_SERVER } else { &self.server };
-        let decision = DecisionReply::read(client::ask(server, token.as_deref(), &take)?)?;
+        let decision =
+            DecisionReply::read(client::ask(server, token.as_ref().map(|token| &*token.secret), &take)?)?;
         if self.json {
             print_line(serde_json::to_string(&decision).expect("numbers and text are JSON"));
         } else {

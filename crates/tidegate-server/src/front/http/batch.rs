@@ -174,7 +174,7 @@ async fn together(
             StatusCode::TOO_MANY_REQUESTS
         }
         None => {
-            fields::begin_forbidden(out, admissions[index].rule());
+            fields::begin_forbidden(out, &(&admissions[index]).into());
             StatusCode::FORBIDDEN
         }
     };

@@ -8,7 +8,8 @@
 //!  "limits":[{"name":"api","limit":20,"remaining":19,"retry_after_ms":null,"reset_after_ms":100}]}
 //! ```
 //!
-//! `limits` exists in answers of rules only, and `ban` only if a key is banned.
+//! `limits` exists in answers of rules only, `overridden` only if an override of the key decides, and `ban` only if a
+//! key is banned.
 
 use std::fmt::{self, Write as _};
 
@@ -26,7 +27,7 @@ use crate::spans::span;
 
 /// Writes the fields of every answer, without the braces around them.
 ///
-/// The order of the members is fixed. Every member but `limits` and `ban` is always present, with `null` for no value.
+/// The order of the members is fixed. Every member but `limits`, `overridden` and `ban` is always present, with `null` for no value.
 #[inline]
 pub(super) fn put(out: &mut BytesMut, fields: DecisionFields<'_>) {
     let allowed: &[u8] = if fields.is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
@@ -51,6 +52,9 @@ pub(super) fn put(out: &mut BytesMut, fields: DecisionFields<'_>) {
     out.extend_from_slice(b"\"");
     if let Some(admission) = fields.by_rules {
         put_limits(out, admission);
+    }
+    if fields.is_overridden {
+        out.extend_from_slice(b",\"overridden\":true");
     }
     put_ban(out, fields.ban);
 }
@@ -164,15 +168,18 @@ pub(super) fn begin_denial(out: &mut BytesMut, denial: DenialFields<'_>) {
 
 /// Writes a denial without a limit, as a problem with the fields of every answer.
 pub(super) fn put_forbidden(out: &mut BytesMut, fields: DecisionFields<'_>) {
-    begin_forbidden(out, fields.rule);
+    begin_forbidden(out, &fields);
     put(out, fields);
     out.extend_from_slice(b"}");
 }
 
 /// Writes the problem members of such a denial. Without a rule it is that of a request to which no rule applies.
-pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
+pub(super) fn begin_forbidden(out: &mut BytesMut, fields: &DecisionFields<'_>) {
     let explain = "POST /v1/explain with the same attributes reports why.";
-    let detail = match rule {
+    let detail = match fields.rule {
+        Some(rule) if fields.is_overridden => {
+            format!("An override of this key denies it under rule \"{rule}\"; {explain}")
+        }
         Some(rule) => format!("Rule \"{rule}\" always denies this request; {explain}"),
         None => format!("No rule applies to this request, and such requests are denied; {explain}"),
     };

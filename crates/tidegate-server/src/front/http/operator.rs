@@ -60,8 +60,13 @@ impl Conditions {
             if_match: tags(headers, &header::IF_MATCH)?,
             if_none_match: tags(headers, &header::IF_NONE_MATCH)?,
         };
-        Ok(Conditions { named, author: Author { name: name_of_author(headers)?, address } })
+        Ok(Conditions { named, author: author(headers, address)? })
     }
+}
+
+/// Returns the author of a change: the name in the request, if there is one, and the address of the client.
+pub(super) fn author(headers: &HeaderMap, address: Option<SocketAddr>) -> Result<Author, Problem> {
+    Ok(Author { name: name_of_author(headers)?, address })
 }
 
 /// Returns the name of the author, if the request has one: a text of at most [`MAX_AUTHOR_BYTES`] without control

@@ -27,7 +27,7 @@ use tidegate_support::{ceil_seconds, positive};
 use super::operator::{Conditions, tag_reply, unmet};
 use super::problem::Problem;
 use super::reply::Reply;
-use super::request::Named;
+use super::request::NamedParts;
 use super::{json, limits};
 use crate::date;
 use crate::engine::Engine;
@@ -41,6 +41,10 @@ const MAX_AHEAD_SECONDS: i64 = 366 * 24 * 3600;
 /// The example in errors about the body.
 const EXAMPLE: &str = r#"{"rule":"api","key":{"ip":"192.0.2.7"},"limit":"100/s","for":"2h"}"#;
 
+/// The warning about an override without an end that is kept in memory.
+const ENDS_WITH_THE_SERVER: &str = "until \"never\": this server keeps overrides in memory, so this one ends with the \
+    server; name a file with [server] overrides_file";
+
 /// The body that puts an override in force.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,7 +54,7 @@ struct Put<'a> {
     rule: Cow<'a, str>,
     /// The key parts by name.
     #[serde(borrow)]
-    key: Named<'a>,
+    key: NamedParts<'a>,
     /// The limit in place of the rule's; either this or `decision`.
     #[serde(default, borrow)]
     limit: Option<Cow<'a, str>>,
@@ -72,7 +76,7 @@ struct Delete<'a> {
     #[serde(borrow)]
     rule: Cow<'a, str>,
     #[serde(borrow)]
-    key: Named<'a>,
+    key: NamedParts<'a>,
 }
 
 /// The end of an override.
@@ -119,7 +123,7 @@ pub(super) async fn put(
     let until = asked.until(engine.gate().date()).map_err(Problem::bad_request)?;
     has_these_parts(&asked.rule, &asked.key, engine)?;
     let PutOverride { put: mut new, warnings, .. } =
-        engine.gate().new_override(&asked.rule, &asked.key.0, instead, until)?;
+        engine.gate().new_override(&asked.rule, &asked.key.parts.0, instead, until)?;
     let Conditions { named, author } = conditions;
     new.by = author.shown();
     let audit = AuditRecord::put(&new, &author, new.at);
@@ -136,7 +140,10 @@ pub(super) async fn put(
         Ok::<_, Refused>(new.clone())
     });
     let put = put.await.map_err(|refused| refused.problem(&place))?;
-    let warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+    let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+    if until.is_none() && place.overrides().kept_in() == "memory" {
+        warnings.push(ENDS_WITH_THE_SERVER.to_owned());
+    }
     engine.rules().tell_overridden(&put.rule, &warnings);
     tag_reply(headers, Some(tag(&put)));
     Ok(Reply::of(&Shown { warnings: Some(warnings), in_effect: Some(true), ..tagged(&put) }))
@@ -157,7 +164,7 @@ pub(super) async fn delete(
         None => {
             let asked: Delete<'_> = json::read_like(r#"{"rule":"api","key":{"ip":"192.0.2.7"}}"#, body)?;
             has_these_parts(&asked.rule, &asked.key, engine)?;
-            engine.gate().override_id(&asked.rule, &asked.key.0)?
+            engine.gate().override_id(&asked.rule, &asked.key.parts.0)?
         }
     };
     let Conditions { named, author } = conditions;
@@ -240,6 +247,9 @@ impl Put<'_> {
     fn until(&self, now: i64) -> Result<Option<i64>, String> {
         let until = match (&self.span, self.until) {
             (Some(span), None) => {
+                if span == "never" {
+                    return Err("for \"never\": is no length; send \"until\":\"never\" for no end".into());
+                }
                 let span = positive(span).map_err(|what| format!("for {span:?}: {what}"))?;
                 let seconds = ceil_seconds(span);
                 now.saturating_add_unsigned(seconds)
@@ -267,8 +277,13 @@ impl Put<'_> {
     }
 }
 
-/// Rejects a key with a part that is not in the rule's key, since it would have no effect.
-pub(super) fn has_these_parts(rule: &str, key: &Named<'_>, engine: &Engine) -> Result<(), Problem> {
+/// Rejects a key with a part that is not in the rule's key, since it would have no effect, and one with a group of
+/// addresses that the rule does not count.
+pub(super) fn has_these_parts(rule: &str, key: &NamedParts<'_>, engine: &Engine) -> Result<(), Problem> {
+    if let Some(group) = key.group {
+        group.check(rule, engine.gate()).map_err(Problem::bad_request)?;
+    }
+    let key = &key.parts;
     let odd = engine.gate().with_policy(|policy| {
         let rule = policy.rules().iter().find(|known| known.name() == rule)?;
         key.0.names().find(|name| rule.key().all(|part| part != *name)).map(str::to_owned)

@@ -1,10 +1,12 @@
 //! A request as a caller describes it: attributes by name, cost, and max wait.
 //!
 //! Attributes are `ip`, `path`, `method`, `host`, `user`, `header.NAME`, `cookie.NAME`, `query.NAME`, and any other
-//! name that a rule uses. A value is text, or a list of texts where a request has several.
+//! name that a rule uses. A value is text, a list of texts where a request has several, or null for a request without
+//! it.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -12,7 +14,7 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use tidegate_rules::Attributes;
 
 use super::json::{Milliseconds, Units};
-use crate::attribute::{self, Wrong};
+use crate::attribute::{self, AddressPrefix, Wrong};
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// An example of the body of `/v1/admit` and `/v1/explain`.
@@ -56,6 +58,15 @@ impl<'a> Request<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Named<'a>(pub(super) Attributes<'a>);
 
+/// A key of a rule by its parts. The value of `ip` may also be a group of addresses as lists show it: `2001:db8::/64`.
+#[derive(Debug, Default)]
+pub(super) struct NamedParts<'a> {
+    /// The parts, with an address in place of a group.
+    pub(super) parts: Named<'a>,
+    /// The group of addresses.
+    pub(super) group: Option<AddressPrefix>,
+}
+
 /// Text that is copied only if it contains escapes.
 #[derive(Deserialize)]
 struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -70,26 +81,83 @@ impl<'de> Visitor<'de> for Names {
         out.write_str("an object of texts such as {\"ip\":\"192.0.2.7\"}")
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Named<'de>, M::Error> {
-        let (mut attributes, mut bytes) = (Attributes::new(), 0);
-        for count in 1.. {
-            let Some(JsonText(name)) = map.next_key()? else { break };
-            if count > MAX_ATTRIBUTES {
-                return Err(M::Error::custom(format!(
-                    "a request has at most {MAX_ATTRIBUTES} attributes; leave out what no rule looks at"
-                )));
-            }
-            let values: Values<'_> = map.next_value()?;
-            bytes += name.len() + values.bytes();
-            if bytes > MAX_KEY_BYTES {
-                return Err(M::Error::custom(format!(
-                    "the attributes have more than {MAX_KEY_BYTES} bytes; send a hash of what is long"
-                )));
-            }
-            values.put(&mut attributes, &name).map_err(M::Error::custom)?;
-        }
-        Ok(Named(attributes))
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Named<'de>, M::Error> {
+        names(map, |_| None).map(Named)
     }
+}
+
+/// The visitor of an object of the parts of a key.
+struct KeyNames;
+
+impl<'de> Visitor<'de> for KeyNames {
+    type Value = NamedParts<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Names.expecting(out)
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<NamedParts<'de>, M::Error> {
+        let mut group = None;
+        let parts = names(map, |text| {
+            group = AddressPrefix::parse(text);
+            group.map(|group| group.address)
+        })?;
+        Ok(NamedParts { parts: Named(parts), group })
+    }
+}
+
+/// Reads attributes. `address_of` returns the address to use for a value of `ip` that is none.
+fn names<'de, M: MapAccess<'de>>(
+    mut map: M,
+    mut address_of: impl FnMut(&str) -> Option<IpAddr>,
+) -> Result<Attributes<'de>, M::Error> {
+    let (mut attributes, mut bytes, mut absent) = (Attributes::new(), 0, Vec::new());
+    for count in 1.. {
+        let Some(JsonText(name)) = map.next_key()? else { break };
+        if count > MAX_ATTRIBUTES {
+            return Err(M::Error::custom(format!(
+                "a request has at most {MAX_ATTRIBUTES} attributes; leave out what no rule looks at"
+            )));
+        }
+        let values: Option<Values<'_>> = map.next_value()?;
+        let Some(mut values) = values else {
+            // A second occurrence is an error also of an attribute that the request does not have.
+            check_once(&attributes, &absent, &name).map_err(M::Error::custom)?;
+            absent.push(name);
+            continue;
+        };
+        check_absent(&absent, &name).map_err(M::Error::custom)?;
+        if let ("ip", Values::One(text)) = (&*name, &values)
+            && let Some(address) = address_of(text)
+        {
+            values = Values::One(address.to_string().into());
+        }
+        bytes += name.len() + values.bytes();
+        if bytes > MAX_KEY_BYTES {
+            return Err(M::Error::custom(format!(
+                "the attributes have more than {MAX_KEY_BYTES} bytes; send a hash of what is long"
+            )));
+        }
+        values.put(&mut attributes, &name).map_err(M::Error::custom)?;
+    }
+    Ok(attributes)
+}
+
+/// Returns an error if a name occurred before, with a value or with null.
+fn check_once(attributes: &Attributes<'_>, absent: &[Cow<'_, str>], name: &str) -> Result<(), String> {
+    if attributes.has(name) { Err(at_attribute(name, Wrong::Twice)) } else { check_absent(absent, name) }
+}
+
+/// Returns an error if a name occurred before with null.
+fn check_absent(absent: &[Cow<'_, str>], name: &str) -> Result<(), String> {
+    if absent.iter().any(|other| other == name) { Err(at_attribute(name, Wrong::Twice)) } else { Ok(()) }
+}
+
+/// Returns the error about an attribute. It starts with its name.
+#[cold]
+fn at_attribute(name: &str, wrong: Wrong) -> String {
+    let shown: String = name.chars().take(MAX_SHOWN).collect();
+    format!("attribute {shown:?} {wrong}")
 }
 
 /// The maximum number of characters of a name that an error repeats.
@@ -126,10 +194,7 @@ impl<'a> Values<'a> {
                 .into_iter()
                 .try_for_each(|JsonText(value)| attribute::add(attributes, name.clone(), value)),
         };
-        put.map_err(|wrong| {
-            let shown: String = name.chars().take(MAX_SHOWN).collect();
-            format!("attribute {shown:?} {wrong}")
-        })
+        put.map_err(|wrong| at_attribute(name, wrong))
     }
 }
 
@@ -172,6 +237,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Values<'a> {
 impl<'de: 'a, 'a> Deserialize<'de> for Named<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Named<'a>, D::Error> {
         from.deserialize_map(Names)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for NamedParts<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<NamedParts<'a>, D::Error> {
+        from.deserialize_map(KeyNames)
     }
 }
 

@@ -16,18 +16,21 @@ use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use tidegate::StoreError;
 use tidegate_rules::{Admission, RuleKey, RuleKeyError};
 
 use super::fields;
 use super::json::{self, Amount, Milliseconds, Units};
-use super::overrides::has_these_parts;
+use super::overrides::{has_these_parts, not_kept};
 use super::problem::Problem;
 use super::reply::{self, Reply};
-use super::request::Named;
+use super::request::{Named, NamedParts};
+use super::route::Route;
 use super::{admit, verbs};
 use crate::decision_fields;
 use crate::engine::{Engine, not_available};
+use crate::overrides::{AuditRecord, Author, audited};
 
 /// The example in errors about the body.
 const EXAMPLE: &str = r#"{"rule":"login","key":{"user":"ana"}}"#;
@@ -47,7 +50,7 @@ struct RulePeekBody<'a> {
     #[serde(borrow, default)]
     attributes: Option<Named<'a>>,
     #[serde(borrow, default)]
-    key: Option<Named<'a>>,
+    key: Option<NamedParts<'a>>,
     /// The cost of the request, which the cost of the rule multiplies.
     #[serde(default)]
     cost: Units,
@@ -65,7 +68,7 @@ struct RuleAdjustBody<'a> {
     #[serde(borrow, default)]
     attributes: Option<Named<'a>>,
     #[serde(borrow, default)]
-    key: Option<Named<'a>>,
+    key: Option<NamedParts<'a>>,
     /// The units to charge, or to refund if negative, which the cost of the rule multiplies.
     amount: Amount,
 }
@@ -79,7 +82,7 @@ struct RuleResetBody<'a> {
     #[serde(borrow, default)]
     attributes: Option<Named<'a>>,
     #[serde(borrow, default)]
-    key: Option<Named<'a>>,
+    key: Option<NamedParts<'a>>,
 }
 
 /// Returns true if the body names a rule.
@@ -112,13 +115,45 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
     }))
 }
 
+/// Returns true for an adjustment and for a reset of a key of a rule.
+pub(super) fn is_change(route: Route, body: &[u8]) -> bool {
+    matches!(route, Route::Adjust | Route::Reset) && names_a_rule(body)
+}
+
+/// Returns the problem of a body that names a key by its parts without a rule, if it is one.
+#[cold]
+pub(super) fn without_rule(body: &[u8]) -> Option<Problem> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let is_of_rule = body["rule"].is_null() && (body["key"].is_object() || body["attributes"].is_object());
+    is_of_rule.then(|| {
+        Problem::bad_request(format!(
+            "body: \"rule\" is missing: a key by its parts belongs to a rule; send {EXAMPLE}"
+        ))
+    })
+}
+
+/// Adjusts or resets a key of a rule, after a line in the audit log.
+pub(super) async fn change(
+    route: Route,
+    body: &[u8],
+    author: Result<Author, Problem>,
+    engine: &Engine,
+) -> Result<Reply, Problem> {
+    match route {
+        Route::Adjust => adjust(body, author, engine).await,
+        _ => reset(body, author, engine).await,
+    }
+}
+
 /// Charges or refunds, and reports the remaining quota.
 ///
 /// The decision fields describe a request of cost 1 after the adjustment.
-pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+async fn adjust(body: &[u8], author: Result<Author, Problem>, engine: &Engine) -> Result<Reply, Problem> {
     let RuleAdjustBody { rule, attributes, key, amount } = json::read_like(EXAMPLE, body)?;
     let key = may_change(engine, OfKey { rule, attributes, key })?;
-    let (adjusted, left): (_, Admission) = engine.adjust_rule_key(&key, amount.0).await?;
+    let audit = AuditRecord::adjust(&key, amount.0, &author?, engine.gate().date());
+    let adjusted = audited(engine.audit(), audit, engine.adjust_rule_key(&key, amount.0)).await;
+    let (adjusted, left): (_, Admission) = adjusted.map_err(|why| not_kept(&why, engine))??;
     Ok(reply::written(|out| {
         out.extend_from_slice(b"{\"adjusted\":\"");
         out.extend_from_slice(decision_fields::adjusted(adjusted).as_bytes());
@@ -132,10 +167,12 @@ pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Proble
 /// Removes all counts of the key under the rule.
 ///
 /// The reply says if there were any.
-pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+async fn reset(body: &[u8], author: Result<Author, Problem>, engine: &Engine) -> Result<Reply, Problem> {
     let RuleResetBody { rule, attributes, key } = json::read_like(EXAMPLE, body)?;
     let key = may_change(engine, OfKey { rule, attributes, key })?;
-    key.reset().await.map(|reset| verbs::word("reset", reset)).map_err(not_reset)
+    let audit = AuditRecord::reset(&key, &author?, engine.gate().date());
+    let reset = audited(engine.audit(), audit, key.reset()).await.map_err(|why| not_kept(&why, engine))?;
+    reset.map(|reset| verbs::word("reset", reset)).map_err(not_reset)
 }
 
 /// Returns the problem of a failed reset: the store did not reply, or it cannot list all limits of the rules.
@@ -150,7 +187,7 @@ fn not_reset(error: StoreError) -> Problem {
 struct OfKey<'a> {
     rule: Cow<'a, str>,
     attributes: Option<Named<'a>>,
-    key: Option<Named<'a>>,
+    key: Option<NamedParts<'a>>,
 }
 
 impl<'a> OfKey<'a> {
@@ -164,7 +201,7 @@ impl<'a> OfKey<'a> {
             }
             (None, Some(key)) => {
                 has_these_parts(&self.rule, &key, engine)?;
-                key
+                key.parts
             }
             (attributes, None) => attributes.unwrap_or_default(),
         };

@@ -4,14 +4,14 @@
 //! entity tag.
 //!
 //! ```text
-//! {"file": "tidegate.toml",
+//! {"file": "tidegate.toml", "unmatched": "allow",
 //!  "rules": [{"name": "api", "when": ["path = \"/api/{*rest}\""], "key": ["ip"], "limit": "10/s burst 20",
 //!             "mode": "enforce", ..., "counts": {"allowed": 12, "denied": 3, ...}}],
 //!  "zones": [{"name": "logins", "bytes": 16777216, "bytes_in_use": 16777216}],
 //!  "status": {"replaced": 0, "rejected": 0, "wrong": null}}
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
@@ -33,6 +33,8 @@ use crate::rules::Status;
 struct RulesPage<'a> {
     /// The path of the file; `None` if the rules come from no file.
     file: Option<String>,
+    /// `allow` or `deny`: the verdict for requests to which no enforced rule applies.
+    unmatched: &'static str,
     /// The rules in the order of the file.
     rules: Vec<RuleFields<'a>>,
     /// The named zones of the file.
@@ -54,6 +56,8 @@ struct RuleFields<'a> {
     /// The names of the key parts; an empty key counts all requests together.
     key: Vec<&'a str>,
     limit: Option<String>,
+    /// The limits of single values of the key.
+    limit_for: BTreeMap<&'a str, String>,
     /// `enforce`, `shadow` or `candidate`. A schedule window can have another mode.
     mode: &'static str,
     decision: Option<&'static str>,
@@ -169,6 +173,7 @@ pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
         });
         Reply::of(&RulesPage {
             file: engine.rules().file(),
+            unmatched: decision(policy.unmatched()),
             rules: rules.collect(),
             zones: zones.collect(),
             status: engine.rules().status(),
@@ -189,6 +194,7 @@ impl<'a> RuleFields<'a> {
             group: rule.group(),
             key: rule.key().collect(),
             limit: limit.map(ToString::to_string),
+            limit_for: rule.limit_for().map(|(value, limit)| (value, limit.to_string())).collect(),
             mode: if candidate_for.is_some() { "candidate" } else { mode(rule.mode()) },
             decision: rule.decision().map(decision),
             candidate_for,

@@ -22,8 +22,8 @@ use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
 use super::{
-    TOO_MANY_DETAIL, admit, auth, bans, batch, body, host, metrics, operator, overrides, ready, rules,
-    throttle, top, verbs,
+    TOO_MANY_DETAIL, admit, auth, bans, batch, body, host, metrics, operator, overrides, ready, rule_key,
+    rules, throttle, top, verbs,
 };
 use crate::engine::Engine;
 use crate::front::Scope;
@@ -73,6 +73,12 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         Ok((route, _)) if route.needs_admin() => Conditions::read(&head.headers, link.peer()),
         _ => Ok(Conditions::default()),
     };
+    let author = match &asked {
+        Ok((route, body)) if rule_key::is_change(*route, body) => {
+            Some(operator::author(&head.headers, link.peer()))
+        }
+        _ => None,
+    };
     let decided = match &asked {
         Ok((Route::Auth, query)) => Some(auth::decide(&head.headers, query, &link.worker.engine)),
         _ => None,
@@ -81,6 +87,9 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     let mut headers = std::mem::take(&mut head.headers);
     headers.clear();
     let replied = match (asked, decided) {
+        (Ok((route, body)), _) if let Some(author) = author => {
+            Box::pin(rule_key::change(route, &body, author, &link.worker.engine)).await
+        }
         (_, Some(decided)) => Box::pin(auth::reply(decided, &mut headers, link)).await,
         (Ok((route, body)), _) if route.needs_admin() => {
             Box::pin(operator::change(route, body, named, &mut headers, &link.worker.engine)).await

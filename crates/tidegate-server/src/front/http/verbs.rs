@@ -5,6 +5,7 @@
 
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
+use serde::Deserialize;
 use tidegate::{DecidedBy, Decision, Key, StoreError};
 use tidegate_support::{LimitStatus, PolicyHeader, put_fields_on};
 
@@ -69,7 +70,7 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
     if rule_key::names_a_rule(body) {
         return rule_key::peek(body, headers, engine).await;
     }
-    let asked: TakeBody<'_> = json::read(body)?;
+    let asked: TakeBody<'_> = read(body)?;
     let key = Key::new(json::key(&asked.key)?);
     let known = limits::known(engine, &asked.limit)?;
     let decided = engine.peek(&key, &known.limit, asked.ask()).await?;
@@ -86,10 +87,7 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
 ///
 /// The decision fields describe an ask of cost 1 after the adjustment.
 pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    if rule_key::names_a_rule(body) {
-        return rule_key::adjust(body, engine).await;
-    }
-    let asked: AdjustBody<'_> = json::read(body)?;
+    let asked: AdjustBody<'_> = read(body)?;
     let key = Key::new(json::key(&asked.key)?);
     let known = limits::known(engine, &asked.limit)?;
     let (adjusted, left) = engine.adjust(&key, &known.limit, asked.amount.0).await?;
@@ -107,16 +105,19 @@ pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Proble
 ///
 /// The reply says if there was any state.
 pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    if rule_key::names_a_rule(body) {
-        return rule_key::reset(body, engine).await;
-    }
-    let asked: ResetBody<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
+    let asked: Result<ResetBody<'_>, _> = json::read_like(r#"{"key":"ana"}"#, body);
+    let asked = asked.map_err(|problem| rule_key::without_rule(body).unwrap_or(problem))?;
     let key = Key::new(json::key(&asked.key)?);
     let reset = match &asked.limit {
         Some(text) => engine.reset_limit(&key, &limits::known(engine, text)?.limit).await,
         None => engine.reset(&key).await,
     };
     reset.map(|reset| word("reset", reset)).map_err(not_reset)
+}
+
+/// Reads a body with a key and a limit, in a verb that also takes a key of a rule.
+fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
+    json::read(body).map_err(|problem| rule_key::without_rule(body).unwrap_or(problem))
 }
 
 /// Returns the problem of a failed reset: the store did not reply, or it cannot list all limits of a key.

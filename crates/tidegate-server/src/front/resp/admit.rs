@@ -4,6 +4,7 @@
 //! field, cookie or query parameter may be repeated.
 
 use std::mem;
+use std::str;
 use std::time::Duration;
 
 use tidegate::Cost;
@@ -15,8 +16,12 @@ use super::parse::Words;
 use super::pending::CommandOrder;
 use super::reply::echo;
 use super::session::{Call, CommandResult};
-use crate::attribute::{self, Wrong};
+use crate::attribute::{self, AddressPrefix, Wrong};
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
+
+/// The error of `ALL` in a peek.
+pub(super) const ALL_OF_PEEK: &str =
+    "ERR ALL is for TG.ADMIT: a peek under a rule has one limit; leave it out";
 
 /// `TG.ADMIT [ALL] [COST n] [MAXWAIT ms] attribute value …`: decides by the rules, and spends if allowed.
 ///
@@ -26,7 +31,7 @@ use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 /// copy of them; for a remote store they are copied.
 pub(super) fn admit(call: &mut Call<'_, '_>) -> CommandResult {
     let mut attributes: Attributes<'_> = mem::take(call.attributes);
-    let limits = read(call.words.from(1), &mut attributes)?;
+    let (limits, _) = read(call.words.from(1), AttributesOf::Request, &mut attributes)?;
     // If the reply is ready, the attributes need not outlive this call.
     if let Some(admission) = call.worker.engine.rules().admit_at_once(&attributes) {
         let permits = fields::admission(&mut call.replies, &admission, limits);
@@ -50,13 +55,27 @@ fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>, limits:
     );
 }
 
-/// Reads options and attributes.
+/// The meaning of a list of attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AttributesOf {
+    /// A request, behind the options of `TG.ADMIT`.
+    Request,
+    /// A key of a rule, behind the options of `TG.PEEK RULE`.
+    Peek,
+    /// A key of a rule, in a command without options.
+    Key,
+}
+
+/// Reads options and attributes. Returns the group of addresses as well, if a key has one in place of an address.
 ///
-/// An attribute whose name is `ALL`, `COST` or `MAXWAIT` can only follow another attribute. Names and values have at
-/// most [`MAX_KEY_BYTES`] bytes together.
-pub(super) fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Result<ReplyLimits, String> {
+/// Options are accepted in any case. Behind the first attribute, `ALL`, `COST` and `MAXWAIT` in capitals are errors, and
+/// in any other spelling names of attributes. Names and values have at most [`MAX_KEY_BYTES`] bytes together.
+pub(super) fn read<'a>(
+    words: Words<'a>,
+    of: AttributesOf,
+    attributes: &mut Attributes<'a>,
+) -> Result<(ReplyLimits, Option<AddressPrefix>), String> {
     let (mut at, mut limits) = (0, ReplyLimits::Binding);
-    // Options come first. After the first attribute the same words are names of attributes.
     while let Some(option) = words.get(at) {
         if option.eq_ignore_ascii_case(b"ALL") {
             *attributes = mem::take(attributes).all_limits();
@@ -78,17 +97,26 @@ pub(super) fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Res
         }
         at += 2;
     }
-    put_all(words.from(at), words.len() - at, attributes)?;
-    Ok(limits)
+    let group = put_all(words.from(at), words.len() - at, of, attributes)?;
+    Ok((limits, group))
 }
 
-/// Reads attributes from the first `count` words: names and values in turn.
-pub(super) fn put_all<'a>(words: Words<'a>, count: usize, attributes: &mut Attributes<'a>) -> CommandResult {
+/// Reads attributes from the first `count` words: names and values in turn. Returns the group of addresses that a key
+/// has in place of an address.
+pub(super) fn put_all<'a>(
+    words: Words<'a>,
+    count: usize,
+    of: AttributesOf,
+    attributes: &mut Attributes<'a>,
+) -> Result<Option<AddressPrefix>, String> {
     if count > 2 * MAX_ATTRIBUTES {
         return Err(format!("ERR a request has at most {MAX_ATTRIBUTES} attributes"));
     }
-    let (mut rest, mut bytes) = (words.iter().take(count), 0);
+    let (mut rest, mut bytes, mut group) = (words.iter().take(count), 0, None);
     while let Some(name) = rest.next() {
+        if bytes > 0 && of != AttributesOf::Key && matches!(name, b"ALL" | b"COST" | b"MAXWAIT") {
+            return Err(option_behind(name, of));
+        }
         let Some(value) = rest.next() else {
             return Err(format!(
                 "ERR attribute '{}' has no value; write attribute value, again and again",
@@ -101,10 +129,42 @@ pub(super) fn put_all<'a>(words: Words<'a>, count: usize, attributes: &mut Attri
                 "ERR the attributes of a request have at most {MAX_KEY_BYTES} bytes together"
             ));
         }
-        let put = attribute::name(name).and_then(|text| attribute::add(attributes, text, value));
+        let found = match (of, name) {
+            (AttributesOf::Peek | AttributesOf::Key, b"ip") => group_in(value),
+            _ => None,
+        };
+        let put = match found {
+            Some(found) => attribute::put(attributes, "ip".into(), found.address.to_string()),
+            None => attribute::name(name).and_then(|text| attribute::add(attributes, text, value)),
+        };
         put.map_err(|wrong| not_put(name, value, wrong))?;
+        group = group.or(found);
     }
-    Ok(())
+    Ok(group)
+}
+
+/// Returns the group of addresses that a value names.
+fn group_in(value: &[u8]) -> Option<AddressPrefix> {
+    AddressPrefix::parse(str::from_utf8(value).ok()?)
+}
+
+/// Returns the error about an option behind the first attribute.
+#[cold]
+fn option_behind(option: &[u8], of: AttributesOf) -> String {
+    let option = str::from_utf8(option).unwrap_or_default();
+    let (command, attributes) = match of {
+        AttributesOf::Request => ("TG.ADMIT", "path /login"),
+        AttributesOf::Peek | AttributesOf::Key => ("TG.PEEK RULE login", "user ana"),
+    };
+    let number = match option {
+        "ALL" if of != AttributesOf::Request => return ALL_OF_PEEK.to_owned(),
+        "COST" => " 2",
+        "MAXWAIT" => " 500",
+        _ => "",
+    };
+    format!(
+        "ERR attribute '{option}': {option} comes before the attributes; write {command} {option}{number} {attributes}"
+    )
 }
 
 /// Returns the error about an attribute. An invalid address is repeated, shortened and escaped.

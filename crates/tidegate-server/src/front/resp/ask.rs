@@ -58,7 +58,7 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
     if rule_key::names_a_rule(call.words) {
         return rule_key::peek(call);
     }
-    let asked = only(call)?;
+    let asked = only(call).map_err(|error| or_rule(error, call.words, 0))?;
     let limit = limit_of(call, asked.text)?;
     let (key, ask, of) = (asked.key.to_vec(), asked.ask, *limit.limit());
     let looked_at = Key::new(&key);
@@ -80,7 +80,7 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
     if rule_key::names_a_rule(call.words) {
         return rule_key::adjust(call);
     }
-    let (key, text) = under(call.words.from(1))?;
+    let (key, text) = under(call.words.from(1)).map_err(|error| or_rule(error, call.words, 1))?;
     let number = call.words.get(4).ok_or("ERR the number of units is missing; write key LIMIT text n")?;
     if let Some(word) = call.words.get(5) {
         return Err(format!("ERR unexpected '{}'; write key LIMIT text n", echo(word)));
@@ -134,7 +134,7 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     if rule_key::names_a_rule(call.words) {
         return rule_key::reset(call);
     }
-    let (key, text) = under(call.words.from(1))?;
+    let (key, text) = under(call.words.from(1)).map_err(|error| or_rule(error, call.words, 0))?;
     if let Some(word) = call.words.get(4) {
         return Err(format!("ERR unexpected '{}'; write key [LIMIT text]", echo(word)));
     }
@@ -259,6 +259,19 @@ fn under(words: Words<'_>) -> Result<(&[u8], &[u8]), String> {
         )),
         _ => Err("ERR a limit is missing; write key LIMIT \"30/60s burst 15\"".to_owned()),
     }
+}
+
+/// Adds the form with `RULE` to an error about a missing `LIMIT`, if the words fit it: a rule, then names and values in
+/// turn, then `last` words.
+#[cold]
+fn or_rule(error: String, words: Words<'_>, last: usize) -> String {
+    let is_limit = words.get(2).is_some_and(|word| word.eq_ignore_ascii_case(b"LIMIT"));
+    let pairs = words.len().saturating_sub(2 + last);
+    if is_limit || pairs == 0 || !pairs.is_multiple_of(2) {
+        return error;
+    }
+    let rule = words.get(1).unwrap_or_default();
+    format!("{error}, or RULE {} and the same words for a key of a rule", echo(rule))
 }
 
 /// Parses the permits of a command.

@@ -146,7 +146,10 @@ impl Connection {
     /// Creates a connection. The timeout of its first step starts now, and it allocates no buffers before the first
     /// incomplete request.
     pub(super) fn new(stream: TcpStream, worker: &Arc<WorkerContext>) -> Connection {
-        let session = Session::new(worker);
+        let mut session = Session::new(worker);
+        if worker.engine.audit().is_on() {
+            session.address = stream.peer_addr().ok();
+        }
         // A client of a server with a token has to authenticate within the request timeout.
         let first = if worker.engine.token().is_some() { ClientWait::Token } else { ClientWait::Request };
         Connection {

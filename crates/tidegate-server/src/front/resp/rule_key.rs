@@ -9,14 +9,18 @@
 //! An adjustment and a reset change what holds for others: they need a server with a token, as a change of the rules
 //! does.
 
+use tidegate::StoreError;
 use tidegate_rules::{Attributes, RuleKey};
 
+use super::admit::AttributesOf;
 use super::fields::{self, ReplyLimits};
 use super::parse::Words;
 use super::pending::CommandOrder;
 use super::reply::echo;
 use super::session::{Call, CommandResult};
 use super::{admit, ask};
+use crate::attribute::AddressPrefix;
+use crate::overrides::{AuditRecord, Author, NotKept, audited};
 
 /// Returns true if a command is about a rule: its first argument is `RULE`, and the second is not `LIMIT`, which follows
 /// a key of this name.
@@ -29,10 +33,11 @@ pub(super) fn names_a_rule(words: Words<'_>) -> bool {
 /// `TG.PEEK RULE name [COST n] [MAXWAIT ms] attribute value …`: the decision of the rule alone, without spending.
 pub(super) fn peek(call: &mut Call<'_, '_>) -> CommandResult {
     let mut attributes = Attributes::new();
-    if admit::read(call.words.from(3), &mut attributes)? == ReplyLimits::All {
-        return Err("ERR ALL is for TG.ADMIT: a peek under a rule has one limit; leave it out".to_owned());
+    let (limits, group) = admit::read(call.words.from(3), AttributesOf::Peek, &mut attributes)?;
+    if limits == ReplyLimits::All {
+        return Err(admit::ALL_OF_PEEK.to_owned());
     }
-    let key = key(call, &attributes)?;
+    let key = key(call, &attributes, group)?;
     call.ask(
         CommandOrder::Alone,
         |_| async move { key.peek().await },
@@ -47,11 +52,18 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
     let last = call.words.len() - 1;
     let adjustment = ask::adjustment(call.words.get(last).unwrap_or_default())?;
     let mut attributes = Attributes::new();
-    admit::put_all(call.words.from(3), last.saturating_sub(3), &mut attributes)?;
-    let key = key(call, &attributes)?;
+    let words = call.words.from(3);
+    let group = admit::put_all(words, last.saturating_sub(3), AttributesOf::Key, &mut attributes)?;
+    let key = key(call, &attributes, group)?;
+    let date = call.worker.engine.gate().date();
+    let audit = AuditRecord::adjust(&key, adjustment, &author(call), date);
     call.ask(
         CommandOrder::Alone,
-        |worker| async move { worker.engine.adjust_rule_key(&key, adjustment).await },
+        |worker| async move {
+            let engine = &worker.engine;
+            let adjusted = audited(engine.audit(), audit, engine.adjust_rule_key(&key, adjustment)).await;
+            adjusted.map_err(not_logged)?
+        },
         |replies, (went, left)| {
             fields::adjusted(replies, (&left).into(), went);
             None
@@ -64,19 +76,44 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> CommandResult {
 pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     may_change(call)?;
     let (words, mut attributes) = (call.words.from(3), Attributes::new());
-    admit::put_all(words, words.len(), &mut attributes)?;
-    let key = key(call, &attributes)?;
-    call.ask(CommandOrder::Alone, |_| async move { key.reset().await }, ask::integer);
+    let group = admit::put_all(words, words.len(), AttributesOf::Key, &mut attributes)?;
+    let key = key(call, &attributes, group)?;
+    let audit = AuditRecord::reset(&key, &author(call), call.worker.engine.gate().date());
+    call.ask(
+        CommandOrder::Alone,
+        |worker| async move { audited(worker.engine.audit(), audit, key.reset()).await.map_err(not_logged)? },
+        ask::integer,
+    );
     Ok(())
 }
 
-/// Returns the key of the rule in the second argument that these attributes name.
-fn key(call: &Call<'_, '_>, attributes: &Attributes<'_>) -> Result<RuleKey, String> {
+/// Returns the author of a change: the name of the connection, which `CLIENT SETNAME` sets, and its address.
+fn author(call: &Call<'_, '_>) -> Author {
+    let name = String::from_utf8_lossy(&call.session.name).into_owned();
+    Author { name: Some(name).filter(|name| !name.is_empty()), address: call.session.address }
+}
+
+/// Returns the error of a change that was not made because it could not be logged.
+fn not_logged(why: NotKept) -> StoreError {
+    StoreError::unfit(why.0)
+}
+
+/// Returns the key of the rule in the second argument that these attributes name, with this group of addresses in place
+/// of an address.
+fn key(
+    call: &Call<'_, '_>,
+    attributes: &Attributes<'_>,
+    group: Option<AddressPrefix>,
+) -> Result<RuleKey, String> {
     let name = call.words.get(2).unwrap_or_default();
     let rule = std::str::from_utf8(name).map_err(|_| {
         format!("ERR rule '{}': the name of a rule is text; name one that is in force", echo(name))
     })?;
-    call.worker.engine.gate().rule_key(rule, attributes).map_err(|error| format!("ERR {error}"))
+    let gate = call.worker.engine.gate();
+    if let Some(group) = group {
+        group.check(rule, gate).map_err(|error| format!("ERR {error}"))?;
+    }
+    gate.rule_key(rule, attributes).map_err(|error| format!("ERR {error}"))
 }
 
 /// Returns an error on a server without a token: any local process could change what holds for others.

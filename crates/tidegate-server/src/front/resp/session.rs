@@ -5,6 +5,7 @@
 //! remote store has to reply first.
 
 use std::mem;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -54,6 +55,8 @@ pub(super) struct Session {
     pub(super) caller: Caller,
     /// The name that `CLIENT SETNAME` set.
     pub(super) name: Vec<u8>,
+    /// The address of the client, for the audit log; `None` if there is no log.
+    pub(super) address: Option<SocketAddr>,
     /// Requests between `MULTI` and `EXEC`.
     pub(super) queue: Option<Queue>,
     /// Pending replies of a remote store.
@@ -140,6 +143,7 @@ impl Session {
             protocol: Protocol::default(),
             caller: caller(worker),
             name: Vec::new(),
+            address: None,
             queue: None,
             later: PendingReplies::default(),
             unsent: UnsentPermits::default(),

@@ -340,3 +340,19 @@ fn an_excepted_request_that_no_rule_is_left_for_is_denied_and_the_exception_is_n
     assert_eq!(text.lines().next(), Some("denied: no rule applies, and [rules] has unmatched = \"deny\""));
     assert!(text.contains("✗ unless method = \"GET\", path = \"/healthz\", and it is so"), "{text}");
 }
+
+#[test]
+fn the_table_shows_limits_of_single_values_and_the_verdict_without_a_rule() {
+    let rules = "[rules]\nunmatched = 'deny'\n\n[[rule]]\nname = 'exports'\nkey = ['user']\nlimit = '10/m'\n\
+                 limit_for = { 'ana' = '50/m' }\n";
+    let text = Call::from("explain_values").file("tidegate.toml", rules).run(&["explain"]).out;
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[1].starts_with("exports         10/m "), "{text}");
+    assert!(lines[2].starts_with("  user = \"ana\"  50/m "), "{text}");
+    let last = "[rules] has unmatched = \"deny\": a request to which no rule applies is denied";
+    assert_eq!(lines[3..], ["", last], "{text}");
+    let values: String = (0..23).map(|user| format!("'u{user}' = '1/m', ")).collect();
+    let rules = rules.replace("'ana' = '50/m'", values.trim_end_matches(", "));
+    let text = Call::from("explain_many_values").file("tidegate.toml", &rules).run(&["explain"]).out;
+    assert!(text.contains("\n  3 more values of limit_for\n"), "{text}");
+}

@@ -2,11 +2,12 @@
 
 use super::call::Call;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "serve",
     "take",
     "admit",
     "peek",
+    "adjust",
     "reset",
     "override",
     "top",

@@ -89,14 +89,16 @@ fn overrides_are_put_listed_replaced_and_removed() {
     assert!(line.contains("user=ana") && line.contains(": 50/m until ") && line.ends_with("Z\n"), "{line}");
     assert_eq!(desk.json("peek login user=ana ip=192.0.2.7 --json")["limit"], 50);
     let (code, refused) = desk.run(&format!("{put} --deny --for 2h"));
-    assert!(code == Some(1) && refused.contains("the override of this key would be replaced"), "{refused}");
+    let replace =
+        "the override of this key would be replaced; `tidegate override` shows it, and --replace replaces it";
+    assert!(code == Some(1) && refused.contains(replace), "{refused}");
     assert_eq!(
         desk.run(&format!("{put} --deny --until 2099-01-01T00:00:00Z --replace")).0,
         Some(2),
         "too far ahead"
     );
     assert_eq!(desk.run(&format!("{put} --deny --for 1d --replace")).0, Some(0));
-    let banned = "denied by rule \"login\", which always denies it";
+    let banned = "denied by rule \"login\": an override of this key denies it";
     assert_eq!(desk.run("peek login user=ana ip=192.0.2.7"), ended(3, banned));
     let (code, table) = desk.run("override");
     let lines: Vec<_> = table.lines().collect();
@@ -112,7 +114,9 @@ fn overrides_are_put_listed_replaced_and_removed() {
 #[test]
 fn the_heaviest_keys_are_listed_once_without_a_terminal() {
     let desk = Desk::new("support_top");
-    assert_eq!(desk.run("top"), ended(0, "no requests in the last minute"));
+    let none = "no denials in the last minute; --by asked lists the keys with the most requests";
+    assert_eq!(desk.run("top"), ended(0, none));
+    assert_eq!(desk.run("top --by asked"), ended(0, "no requests in the last minute"));
     for _ in 0..5 {
         desk.run(&format!("admit {LOGIN}"));
     }
@@ -184,6 +188,24 @@ fn what_a_server_denies_or_does_not_know_is_reported_with_its_remedy() {
         ("top -n 101", 2, "101"),
         ("override put login user=ana ip=::1 --for 2h", 2, "--limit"),
         ("override put login user=ana ip=::1 --deny", 2, "--for"),
+        (
+            "override put login user=ana ip=::1 --deny --for never",
+            2,
+            "--for \"never\": is no length; write --until never",
+        ),
+        (
+            "override put login user=ana ip=::1 --deny --for 2h --replace",
+            1,
+            "there is no override of this key to replace, or it has ended; leave --replace out",
+        ),
+        ("adjust login user=ana ip=::1", 2, "--give-back"),
+        ("adjust login user=ana ip=::1 --charge 0", 2, "--charge"),
+        ("adjust login user=ana ip=::1 --charge 1 --give-back 1", 2, "cannot be used with"),
+        (
+            "peek login user=ana ip=2001:db8::/48",
+            2,
+            "the prefix length /48, and rule \"login\" counts by /64",
+        ),
     ] {
         let (ended, line) = desk.run(words);
         assert!(ended == Some(code) && line.contains(said), "{words}: {ended:?} {line}");
@@ -195,6 +217,62 @@ fn what_a_server_denies_or_does_not_know_is_reported_with_its_remedy() {
         let wants = format!("error: {server} wants a token; set TIDEGATE_TOKEN or --token-file\n");
         assert_eq!((ended.code, ended.err), (Some(1), wants), "{words:?}");
     }
+    let wrong =
+        Call::from("support_wrong_token").file("token", "wrong-token\n").variable("TIDEGATE_HTTP", &server);
+    let is_wrong = |origin: &str| {
+        format!(
+            "error: the token from {origin} is wrong: {server} has another one; correct TIDEGATE_TOKEN or --token-file\n"
+        )
+    };
+    assert_eq!(wrong.run(&["override", "--token-file", "token"]).err, is_wrong("token"));
+    let wrong = wrong.variable("TIDEGATE_TOKEN", "wrong-token");
+    assert_eq!(wrong.run(&["override"]).err, is_wrong("TIDEGATE_TOKEN"));
+}
+
+#[test]
+fn a_key_is_named_as_it_is_listed() {
+    let desk = Desk::new("support_listed");
+    assert_eq!(desk.run("admit path=/login user=ana ip=2001:db8::7").0, Some(0));
+    let listed = "login user=ana ip=2001:db8::/64";
+    assert_eq!(desk.run(&format!("peek {listed}")), ended(0, "allowed under rule \"login\", 2 of 3 left"));
+    assert_eq!(desk.run(&format!("adjust {listed} --charge 1")), ended(0, "charged; 1 of 3 left"));
+    assert_eq!(desk.run(&format!("adjust {listed} --give-back 1")), ended(0, "given back; 2 of 3 left"));
+    let capped = "given back in part: the key owed less; 3 of 3 left";
+    assert_eq!(desk.run(&format!("adjust {listed} --give-back 9")), ended(0, capped));
+    assert_eq!(desk.run(&format!("adjust {listed} --charge 1")).0, Some(0));
+    assert_eq!(desk.run(&format!("reset {listed}")), ended(0, "reset: the key has its whole limit again"));
+    let (code, line) = desk.run(&format!("override put {listed} --allow --for 2h --by ana"));
+    assert!(code == Some(0) && line.contains("ip=2001:db8::/64"), "{line}");
+    let exempt = "allowed by rule \"login\": an override of this key exempts it";
+    assert_eq!(desk.run("peek login user=ana ip=2001:db8::9"), ended(0, exempt));
+    let (_, table) = desk.run("override");
+    let head: Vec<_> = table.lines().next().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(head, ["RULE", "KEY", "INSTEAD", "UNTIL", "BY", "AT"], "{table}");
+    assert!(table.contains("  ana  20"), "{table}");
+    assert_eq!(
+        desk.run(&format!("override remove {listed}")),
+        ended(0, "removed: the rule applies to the key again")
+    );
+    // Without the flag, the author is the user of the environment.
+    let call = Call::beside(&desk.call).variable("TIDEGATE_TOKEN", "sesame").variable("LOGNAME", "bob");
+    let call = call.variable("TIDEGATE_HTTP", desk.call.value("TIDEGATE_HTTP"));
+    let put = ["override", "put", "site", "--deny", "--for", "1h", "--json"];
+    let put: Value = serde_json::from_str(&call.run(&put).out).expect("JSON");
+    assert_eq!(put["by"], "bob");
+}
+
+#[test]
+fn a_denial_without_a_rule_names_the_setting_and_an_override_that_will_be_lost_is_a_warning() {
+    let rules = "[server]\noverrides_file = 'off'\n[rules]\nunmatched = 'deny'\n\
+                 [[rule]]\nname = 'a'\nwhen = { path = '/a' }\nkey = ['user']\nlimit = '1/h'\n";
+    let desk = Desk::under("support_unmatched", rules);
+    let denied = "denied: no rule applies to the request, and [rules] unmatched is \"deny\"";
+    assert_eq!(desk.run("admit path=/q"), ended(3, denied));
+    let Ended { code, err, .. } =
+        desk.call.run(&["override", "put", "a", "user=ana", "--deny", "--until", "never"]);
+    let warning =
+        "warning: until \"never\": this server keeps overrides in memory, so this one ends with the server";
+    assert!(code == Some(0) && err.starts_with(warning), "{err}");
 }
 
 #[test]

@@ -100,6 +100,7 @@ fn unmatched_and_always_allowed_requests_pass_without_numbers() {
     for (attributes, body) in [
         (json!({}), free.to_owned()),
         (json!({"user": "ana"}), free.to_owned()),
+        (json!({"user": null, "header.x": null}), free.to_owned()),
         (json!({"ip": "10.1.2.3", "path": "/api/x"}), free.replace("\"rule\":null", "\"rule\":\"office\"")),
     ] {
         for _ in 0..20 {

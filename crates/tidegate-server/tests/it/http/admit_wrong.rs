@@ -17,7 +17,10 @@ const WRONG: &str = r#"
 {"attributes":[]} | invalid type: sequence, expected an object of texts such as
 {"attributes":null} | invalid type: null, expected an object of texts
 {"attributes":{"user":7}} | invalid type: integer `7`, expected a text
-{"attributes":{"user":null}} | invalid type: null, expected a text
+{"attributes":{"user":[null]}} | invalid type: null, expected a
+{"attributes":{"user":null,"user":"ana"}} | attribute "user" is there twice; leave one of them out
+{"attributes":{"user":"ana","user":null}} | attribute "user" is there twice; leave one of them out
+{"attributes":{"user":null,"user":null}} | attribute "user" is there twice; leave one of them out
 {"attributes":{"user":"a","user":"b"}} | attribute "user" is there twice; leave one of them out
 {"attributes":{"header.A":"a","header.a":"b"}} | attribute "header.a" is there twice; send all of its values as a list
 {"attributes":{"ip":"192.0.2.7","ip":"192.0.2.7"}} | attribute "ip" is there twice

@@ -74,7 +74,7 @@ fn every_rule_is_explained_with_its_part_in_the_decision() {
             "name": "office", "applies": false,
             "when": [{"condition": "ip = \"10.0.0.0/8\"", "value": "192.0.2.7", "holds": false}],
             "unless": [], "group": null, "chosen_first": null, "mode": "enforce", "decision": "allow", "key": {}, "repeated": [], "limit": null, "window": null, "changes_at": null,
-            "limit_from": null, "overridden": false, "penalty": null, "cost": 1, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
+            "limit_from": null, "overridden": false, "override": null, "penalty": null, "cost": 1, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
             "allowed": null, "ban": null, "candidate_for": null, "worst_case": null,
         })
     );
@@ -89,7 +89,7 @@ fn every_rule_is_explained_with_its_part_in_the_decision() {
             "name": "login", "applies": true,
             "when": [{"condition": "path = \"/login\"", "value": "/login", "holds": true}],
             "unless": [], "group": null, "chosen_first": null, "mode": "enforce", "decision": null,
-            "key": {"ip": "192.0.2.7", "user": null}, "repeated": [], "limit": "2/m", "window": null, "changes_at": null, "limit_from": "limit", "overridden": false, "penalty": null, "cost": 2, "remaining": 2,
+            "key": {"ip": "192.0.2.7", "user": null}, "repeated": [], "limit": "2/m", "window": null, "changes_at": null, "limit_from": "limit", "overridden": false, "override": null, "penalty": null, "cost": 2, "remaining": 2,
             "retry_after_ms": null, "reset_after_ms": 0, "allowed": true, "ban": null, "candidate_for": null, "worst_case": null,
         })
     );

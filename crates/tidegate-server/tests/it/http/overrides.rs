@@ -140,7 +140,10 @@ fn an_override_may_always_allow_or_always_deny_a_key() {
     assert_eq!((&explained["allowed"], &explained["rule"]), (&json!(false), &json!("api")));
     let api = &explained["rules"][0];
     assert_eq!((&api["overridden"], &api["allowed"]), (&json!(true), &json!(false)));
-    assert!(refused.detail().starts_with("Rule \"api\" always denies this"));
+    assert_eq!((&api["override"]["decision"], &api["override"]["by"]), (&json!("deny"), &json!("127.0.0.1")));
+    assert!(api["override"]["until"].is_string() && api["override"]["limit"].is_null(), "{api}");
+    assert!(refused.detail().starts_with("An override of this key denies it under rule \"api\";"));
+    assert_eq!(refused.json()["overridden"], true);
 
     assert_eq!(
         keeper.replace(&json!({"rule": "api", "key": ana, "decision": "allow", "for": "90s"})).status,
@@ -150,6 +153,23 @@ fn an_override_may_always_allow_or_always_deny_a_key() {
     for _ in 0..3 {
         assert_eq!(keeper.admit(&ana).json()["rule"], Value::Null);
     }
+}
+
+#[test]
+fn a_group_of_addresses_names_its_key_if_the_rule_counts_by_it() {
+    let mut keeper = Keeper::new();
+    let put = |keeper: &mut Keeper, ip: &str, until: &str| {
+        keeper.put(&json!({"rule": "api", "key": {"ip": ip}, "decision": "deny", "for": until}))
+    };
+    let stored = put(&mut keeper, "2001:db8::/64", "1h");
+    assert_eq!((stored.status, &stored.json()["key"]), (200, &json!({"ip": "2001:db8::/64"})));
+    assert_eq!(keeper.admit(&json!({"ip": "2001:db8::7"})).status, 403);
+    put(&mut keeper, "2001:db8::/48", "1h")
+        .is_problem(400, "counts by /64; send an address, or the key as it is listed");
+    put(&mut keeper, "192.0.2.0/24", "1h").is_problem(400, "and rule \"api\" counts by /32");
+    put(&mut keeper, "2001:db8::9", "never")
+        .is_problem(400, "for \"never\": is no length; send \"until\":\"never\"");
+    keeper.admit(&json!({"ip": "2001:db8::/64"})).is_problem(400, "attribute \"ip\" is no address");
 }
 
 #[test]
@@ -194,6 +214,8 @@ fn an_override_without_an_end_says_so_and_is_listed_last() {
     };
     let never = put(&mut keeper, "192.0.2.7", json!("never"));
     assert_eq!((never.status, &never.json()["until"]), (200, &Value::Null));
+    let warning = never.json()["warnings"][0].as_str().unwrap_or_default().to_owned();
+    assert!(warning.starts_with("until \"never\": this server keeps overrides in memory"), "{warning}");
     let (status, body) = {
         let again = put(&mut keeper, "192.0.2.7", json!("never"));
         (again.status, again.json())
@@ -223,11 +245,9 @@ fn an_override_has_its_author_and_its_key_may_be_named_as_it_is_listed() {
     assert_eq!(listed, json!({"ip": "2001:db8::/64"}), "addresses of IPv6 are counted by network");
     assert_eq!(keeper.admit(&json!({"ip": "2001:db8::8"})).status, 403);
     assert_eq!(keeper.delete(&json!({"rule": "api", "key": listed})).body, r#"{"removed":true}"#);
-    keeper.delete(&json!({"rule": "api", "key": listed})).is_problem_of(
-        &listed,
-        400,
-        "attribute \"ip\" is no address",
-    );
+    assert_eq!(keeper.delete(&json!({"rule": "api", "key": listed})).body, r#"{"removed":false}"#);
+    let other = json!({"rule": "api", "key": {"ip": "2001:db8::/56"}});
+    keeper.delete(&other).is_problem_of(&other, 400, "key: \"ip\" has the prefix length /56");
 }
 
 /// The body, the status and the expected error.

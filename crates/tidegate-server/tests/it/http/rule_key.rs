@@ -147,6 +147,7 @@ fn a_reset_reaches_the_counts_of_an_override_and_leaves_it() {
         (&banned["allowed"], &banned["limit"], &banned["limits"]),
         (&json!(false), &Value::Null, &json!([]))
     );
+    assert_eq!(banned["overridden"], true);
 }
 
 #[test]
@@ -230,6 +231,13 @@ fn what_names_no_key_of_an_enforced_rule_says_what_to_send() {
         with_amount["amount"] = json!(1);
         for (path, body) in [("/v1/peek", &body), ("/v1/adjust", &with_amount), ("/v1/reset", &body)] {
             desk.post(path, body).is_problem_of(format!("{path} {body}"), status, said);
+        }
+    }
+    for body in [json!({"key": {"user": "ana"}, "amount": 1}), json!({"rule": null, "attributes": {}})] {
+        for path in ["/v1/peek", "/v1/adjust", "/v1/reset"] {
+            let said =
+                "body: \"rule\" is missing: a key by its parts belongs to a rule; send {\"rule\":\"login\"";
+            desk.post(path, &body).is_problem_of(format!("{path} {body}"), 400, said);
         }
     }
     for (path, body, said) in [

@@ -61,7 +61,7 @@ fn every_rule_is_listed_with_all_its_fields() {
     assert_eq!(
         listed["rules"][0],
         json!({
-            "name": "office", "when": ["ip = \"10.0.0.0/8\""], "unless": [], "group": null, "key": [], "limit": null, "mode": "enforce",
+            "name": "office", "when": ["ip = \"10.0.0.0/8\""], "unless": [], "group": null, "key": [], "limit": null, "limit_for": {}, "mode": "enforce",
             "decision": "allow", "candidate_for": null, "cost": null, "max_wait_ms": null, "penalty": null, "on_missing": null, "on_repeated": null,
             "on_store_failure": null, "when_full": null, "zone": null, "ipv4_prefix": null, "ipv6_prefix": null,
             "schedule": [], "counts": counts,
@@ -70,7 +70,7 @@ fn every_rule_is_listed_with_all_its_fields() {
     let login = json!({
         "name": "login", "when": ["path = \"/login\"", "method = [\"POST\", \"PUT\"]"], "unless": [], "group": null,
         "key": ["ip", "user"],
-        "limit": "5/m fixed-window", "mode": "enforce", "decision": null, "candidate_for": null, "cost": 2,
+        "limit": "5/m fixed-window", "limit_for": {}, "mode": "enforce", "decision": null, "candidate_for": null, "cost": 2,
         "max_wait_ms": 500, "penalty": null, "on_missing": "skip", "on_repeated": "share", "on_store_failure": "closed", "when_full": "forget",
         "zone": "logins", "ipv4_prefix": 24, "ipv6_prefix": 56, "schedule": [], "counts": counts,
     });
@@ -153,7 +153,7 @@ fn every_window_is_listed_with_all_its_fields_and_shadow_decisions_are_counted_a
 #[test]
 fn a_server_without_rules_has_none() {
     let running = Running::start();
-    let expected = r#"{"file":null,"rules":[],"zones":[],"status":{"replaced":0,"rejected":0,"wrong":null}}"#;
+    let expected = r#"{"file":null,"unmatched":"allow","rules":[],"zones":[],"status":{"replaced":0,"rejected":0,"wrong":null}}"#;
     assert_eq!(Talk::to(&running).get("/v1/rules").body, expected);
 }
 

@@ -77,6 +77,7 @@ fn an_unmatched_request_is_denied_alike_over_every_front() {
     let numbers = metrics(&talk.get("/metrics").body);
     assert_eq!(numbers.get("tidegate_unmatched_denied_total"), Some(&5.0));
     assert_eq!(numbers.get("tidegate_unmatched_total"), Some(&0.0));
+    assert_eq!(talk.get("/v1/rules").json()["unmatched"], "deny");
 }
 
 #[test]

@@ -59,6 +59,46 @@ fn each_change_is_a_line_with_its_author_and_time() {
 }
 
 #[test]
+fn a_reset_and_an_adjustment_of_a_key_are_lines() {
+    let mut node = Node::start("audit_keys", AUDITED);
+    let key = json!({"rule": "api", "key": {"user": "eve"}});
+    let mut adjust = key.clone();
+    adjust["amount"] = json!(-2);
+    assert_eq!(node.post("/v1/adjust", "x-tidegate-by: ana\r\n", &adjust).status, 200);
+    assert_eq!(node.post("/v1/reset", "", &key).status, 200);
+    assert_eq!(node.post("/v1/reset", "", &json!({"rule": "none", "key": {}})).status, 404);
+    assert_eq!(node.post("/v1/reset", "x-tidegate-by: \r\n", &key).status, 400);
+    let mut said = lines(&node);
+    for line in &mut said {
+        assert!(line["at"].take().is_string() && line["from"].take().is_string(), "{line}");
+    }
+    assert_eq!(
+        said,
+        [
+            json!({"at": null, "by": "ana", "from": null, "do": "adjust", "rule": "api", "key": {"user": "eve"},
+                   "amount": -2}),
+            json!({"at": null, "by": "127.0.0.1", "from": null, "do": "reset", "rule": "api", "key": {"user": "eve"}}),
+        ]
+    );
+    fs::remove_file(node.file("audit.log")).expect("it is there");
+    fs::create_dir(node.file("audit.log")).expect("a folder can be made");
+    let refused = node.post("/v1/reset", "", &key);
+    assert!(refused.status == 503 && refused.detail().contains("; nothing was changed"), "{refused:?}");
+    let mut client = node.resp();
+    client.say("AUTH sesame");
+    assert!(client.say("TG.RESET RULE api user eve").error().contains("; nothing was changed"));
+    fs::remove_dir(node.file("audit.log")).expect("it is empty");
+    client.say("CLIENT SETNAME desk");
+    assert_eq!(client.say("TG.ADJUST RULE api user eve 1").number("remaining"), 3);
+    let said = lines(&node);
+    assert_eq!(
+        (&said[0]["do"], &said[0]["by"], &said[0]["amount"]),
+        (&json!("adjust"), &json!("desk"), &json!(1))
+    );
+    assert!(said[0]["from"].as_str().is_some_and(|from| from.starts_with("127.0.0.1:")), "{said:?}");
+}
+
+#[test]
 fn a_change_that_cannot_be_logged_is_not_made() {
     let redis = redis();
     for (place, settings) in [

@@ -1,6 +1,7 @@
 //! Server processes with one place for their overrides.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use testbed::{Flavour, Redis, until};
 use crate::command::call::{Call, address};
 use crate::process::Process;
 use crate::wire::http::{Answer, Talk, by, get, post, with_json};
+use crate::wire::resp::Client;
 
 /// Timeout of every wait.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
@@ -27,12 +29,14 @@ pub(super) struct Node {
     pub(super) process: Process,
     pub(super) call: Call,
     talk: Talk,
+    resp: SocketAddr,
 }
 
 impl Node {
     pub(super) fn of(call: Call) -> Node {
         let (process, ready) = call.serve(&["--config", "tidegate.toml"]);
-        Node { process, talk: Talk::at(address(&ready, "http")), call }
+        let resp = address(&ready, "resp");
+        Node { process, talk: Talk::at(address(&ready, "http")), call, resp }
     }
 
     /// Starts a server with these settings in a new folder.
@@ -86,6 +90,17 @@ impl Node {
     pub(super) fn admit(&mut self, user: &str) -> Answer {
         let body = json!({"attributes": {"user": user}}).to_string();
         self.talk.ask(by("sesame", &post("/v1/admit", &body)))
+    }
+
+    /// Sends a body about a key of a rule, with these header fields.
+    pub(super) fn post(&mut self, path: &str, fields: &str, body: &Value) -> Answer {
+        let message = by("sesame", &post(path, &body.to_string()));
+        self.talk.ask(message.replacen("\r\n", &format!("\r\n{fields}"), 1))
+    }
+
+    /// Opens a connection over RESP.
+    pub(super) fn resp(&self) -> Client {
+        Client::connect(self.resp)
     }
 
     pub(super) fn put_rules(&mut self, text: &str) -> Answer {

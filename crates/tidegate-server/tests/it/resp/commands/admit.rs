@@ -176,6 +176,18 @@ fn an_invalid_admission_is_an_error_and_charges_no_key() {
         (&["user", "ana", "user", "bob"], "-ERR attribute 'user' is there twice; leave one of them out"),
         (&["ip", "::1", "ip", "::2"], "-ERR attribute 'ip' is there twice"),
         (&["ip", "192.0.2.7:80"], "-ERR attribute 'ip' is no address; send one such as 192.0.2.7"),
+        (
+            &["path", "/login", "COST", "2"],
+            "-ERR attribute 'COST': COST comes before the attributes; write TG.ADMIT COST 2 path /login",
+        ),
+        (
+            &["path", "/login", "MAXWAIT", "2", "user", "ana"],
+            "-ERR attribute 'MAXWAIT': MAXWAIT comes before the attributes; write TG.ADMIT MAXWAIT 500 path /login",
+        ),
+        (
+            &["path", "/login", "ALL"],
+            "-ERR attribute 'ALL': ALL comes before the attributes; write TG.ADMIT ALL path /login",
+        ),
         (&["COST", "0", "user", "ana"], "-ERR COST is at least 1"),
         (&["COST", "x", "user", "ana"], "-ERR COST takes a whole number, not 'x'"),
         (&["MAXWAIT", "-1", "user", "ana"], "-ERR MAXWAIT takes whole milliseconds, not '-1'"),

@@ -62,6 +62,16 @@ fn units_are_charged_and_given_back_and_a_reset_removes_all() {
 }
 
 #[test]
+fn a_key_is_named_by_the_group_of_addresses_that_a_list_shows() {
+    let desk = Desk::new();
+    let mut client = client(&desk, "3");
+    assert_eq!(client.say("TG.ADJUST RULE login user ana ip 2001:db8::/64 2").number("remaining"), 1);
+    assert_eq!(client.say("TG.PEEK RULE login user ana ip 2001:db8::9").number("remaining"), 1);
+    assert_eq!(client.say("TG.RESET RULE login user ana ip 2001:db8::/64"), Value::Integer(1));
+    assert!(client.say("TG.ADMIT path /login user ana ip 2001:db8::/64").error().contains("is no address"));
+}
+
+#[test]
 fn a_key_of_the_name_rule_is_still_a_key() {
     let mut client = Running::start().with_resp();
     let client = &mut client.1;
@@ -118,6 +128,27 @@ fn what_names_no_key_is_an_error_that_changes_nothing() {
         ("TG.ADJUST RULE login user ana", "ERR TG.ADJUST takes a whole number, not 'ana'"),
         ("TG.ADJUST RULE site 0", "ERR adjusting by 0 changes nothing"),
         ("TG.PEEK RULE site ALL", "ERR ALL is for TG.ADMIT"),
+        ("TG.PEEK RULE site user ana ALL", "ERR ALL is for TG.ADMIT"),
+        (
+            "TG.PEEK RULE site user ana COST 2",
+            "ERR attribute 'COST': COST comes before the attributes; write TG.PEEK RULE login COST 2 user ana",
+        ),
+        (
+            "TG.PEEK RULE login user ana ip 2001:db8::/48",
+            "ERR key: \"ip\" has the prefix length /48, and rule",
+        ),
+        (
+            "TG.RESET login user ana",
+            "ERR expected LIMIT behind the key, found 'user'; write key LIMIT \"30/60s burst 15\", or RULE login and the same",
+        ),
+        (
+            "TG.ADJUST login user ana -2",
+            "ERR expected LIMIT behind the key, found 'user'; write key LIMIT \"30/60s burst 15\", or RULE",
+        ),
+        (
+            "TG.PEEK login user ana",
+            "ERR expected LIMIT behind the key, found 'user'; write key LIMIT \"30/60s burst 15\", or RULE",
+        ),
         ("TG.PEEK RULE site COST 0", "ERR COST is at least 1"),
     ] {
         let reply = client.say(line);
