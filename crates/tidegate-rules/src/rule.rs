@@ -376,6 +376,13 @@ impl Limited {
         self.candidate_for.is_none() && self.all_terms().all(|terms| terms.mode == Mode::Enforce)
     }
 
+    /// Returns every limit of which a store holds states: those of all parameters, and those of the penalty.
+    pub(crate) fn stored_limits(&self) -> impl Iterator<Item = Limit> {
+        let penalty = self.penalty.and_then(|penalty| penalty.prepare("").ok());
+        let of_penalty = penalty.map(|penalty| penalty.limits().map(|limit| *limit));
+        self.all_terms().map(|terms| terms.limit).chain(of_penalty.into_iter().flatten())
+    }
+
     /// Returns the parameters outside the schedule, then those of each window, then those of each single value.
     pub(crate) fn all_terms(&self) -> impl Iterator<Item = &RuleParams> {
         [&self.usual].into_iter().chain(&self.schedule.terms).chain(&self.limit_for.terms)

@@ -508,7 +508,12 @@ fn read_number(word: &Word<'_>) -> Parsed<u64> {
     } else if text.parse::<f64>().is_ok_and(f64::is_finite) || text.contains('.') {
         format!("\"{shown}\" is not a whole number written in digits; for 1.5 per second write \"3/2s\"")
     } else {
-        format!("\"{shown}\" is not a number; write digits only")
+        // `5r/s` is a rate of nginx.
+        let digits = text.strip_suffix('r').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        match digits.filter(|digits| !digits.is_empty()) {
+            Some(digits) => format!("\"{shown}\" is not a number; write \"{digits}\" without the r"),
+            None => format!("\"{shown}\" is not a number; write digits only"),
+        }
     };
     word.wrong(what)
 }
@@ -530,12 +535,36 @@ fn unknown_word(word: &str) -> String {
     let names = Algorithm::ALL.map(Algorithm::name);
     let known = || Field::OPTIONS.map(|(_, word, _)| word).into_iter().chain(names);
     let shown = word.escape_debug();
+    if let Some(meant) = word_of_another_tool(word) {
+        return format!("unknown word \"{shown}\"; write \"{meant}\"");
+    }
     match known().map(|name| (distance(word, name), name)).min() {
         Some((distance, name)) if distance <= 2 => {
             format!("unknown word \"{shown}\"; did you mean \"{name}\"?")
         }
         _ => format!("unknown word \"{shown}\"; known are {}", known().collect::<Vec<_>>().join(", ")),
     }
+}
+
+/// Returns the words to write for a word of another tool: `burst=10`, `nodelay`, `gcra`.
+fn word_of_another_tool(word: &str) -> Option<String> {
+    let lower = word.to_ascii_lowercase();
+    if let Some((name, value)) = lower.split_once('=') {
+        let (_, name, _) = Field::OPTIONS.into_iter().find(|(_, known, _)| *known == name)?;
+        return Some(format!("{name} {value}"));
+    }
+    let meant = match lower.as_str() {
+        "nodelay" | "no-delay" => "delay-after all",
+        "gcra" | "tokenbucket" | "token_bucket" | "bucket" => "token-bucket",
+        "leakybucket" | "leaky_bucket" | "leaky" => "leaky-bucket",
+        "fixedwindow" | "fixed_window" | "fixed" | "window" => "fixed-window",
+        "slidingwindow" | "sliding_window" | "sliding" => "sliding-window",
+        "slidinglog" | "sliding_log" | "log" => "sliding-log",
+        "semaphore" | "concurrent" | "inflight" | "in-flight" => "concurrency",
+        "guava" | "warmup" | "warm_up" => "pacer",
+        _ => Algorithm::from_name(&lower).filter(|_| lower != word)?.name(),
+    };
+    Some(meant.to_owned())
 }
 
 /// Returns the edit distance of two words (Levenshtein): the least number of characters to change, insert or remove.

@@ -398,19 +398,31 @@ mod tests {
     #[test]
     fn a_map_without_room_for_strikes_bans_no_key() {
         let map = Map::new().max_keys(1);
-        let (login, other, ana) = (limit("login", "1/h"), limit("other", "1/h"), Key::new("ana"));
-        let penalty = penalty("login");
+        let (login, ana, penalty) = (limit("login", "1/h"), Key::new("ana"), penalty("login"));
         let subject = login.subject(&ana).penalty(Some(&penalty));
         assert!(take(&map, subject).is_allowed());
         for _ in 0..9 {
             let denied = take(&map, subject);
             assert!(!denied.is_allowed() && denied.ban().is_none() && !denied.is_store_full(), "{denied:?}");
         }
-        // A denial because the store is full is no strike either.
-        let full = Map::new().max_keys(1);
-        assert!(take(&full, other.subject(&ana)).is_allowed());
-        for _ in 0..9 {
-            assert!(take(&full, subject).is_store_full());
+    }
+
+    #[test]
+    fn a_denial_by_a_full_map_is_no_strike_even_if_it_has_room_for_one() {
+        let clock = Arc::new(ManualClock::new());
+        let map = Map::with_clock(clock.clone()).max_bytes(1 << 18);
+        let (login, ana, penalty) =
+            (limit("login", "1000000/h sliding-log"), Key::new("ana"), penalty("login"));
+        let subject = login.subject(&ana).penalty(Some(&penalty));
+        // A log grows by doubling: there is room for other states when there is none for its next size.
+        while take(&map, subject).is_allowed() {
+            clock.advance(Duration::from_millis(1));
         }
+        for _ in 0..9 {
+            let denied = take(&map, subject);
+            assert!(denied.is_store_full() && denied.ban().is_none(), "{denied:?}");
+        }
+        let other = limit("other", "1/h");
+        assert!(take(&map, other.subject(&ana)).is_allowed());
     }
 }

@@ -22,6 +22,9 @@ const DAY: i64 = 24 * HOUR;
 /// The time since 1970 at which a store's time begins, in seconds.
 const STORE_EPOCH: i64 = EPOCH.as_secs() as i64;
 
+/// The time since 1970 at which a store's time ends, rounded up to a year, in seconds.
+const STORE_END: i64 = STORE_EPOCH + 37 * 366 * DAY;
+
 /// A unit of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CalendarUnit {
@@ -196,12 +199,57 @@ impl CalendarPeriods {
         self.nominal().saturating_add(Ticks::new(steps_back))
     }
 
-    /// Returns the most periods that an interval of this length has an instant of.
+    /// Returns the most periods that a closed interval of this length has an instant of, within the time of a store.
+    ///
+    /// The worst interval begins with the last instant of a period. It costs a walk over the periods of a store's time; for
+    /// hours, of those near a change of the zone's clock, because all others have one length.
     pub(crate) fn most_within(&self, span: Ticks) -> u128 {
-        // The zone's clock advances by as much more as its offset grows, and every period takes its least length.
-        let [least, _] = self.unit.lengths();
-        let advanced = u128::from(span.get()) + u128::from(self.zone.spread()) * u128::from(PER_SECOND);
-        advanced.div_ceil(u128::from(least.unsigned_abs()) * u128::from(PER_SECOND)) + 1
+        if span == Ticks::ZERO {
+            return 1;
+        }
+        let of_one_length = span.get().div_ceil(self.nominal().get()) + 1;
+        let near = i64::try_from(span.get().div_ceil(PER_SECOND)).unwrap_or(i64::MAX);
+        let whole = STORE_EPOCH..STORE_END;
+        let most = if self.unit == CalendarUnit::Hour {
+            let changes = self.zone.changes_within(whole);
+            let around = |at: i64| {
+                let first = at.saturating_sub(near).saturating_sub(2 * HOUR).max(STORE_EPOCH);
+                first..at.saturating_add(near).saturating_add(2 * HOUR).min(STORE_END)
+            };
+            changes.map(|at| self.most_in(around(at), span)).max().unwrap_or(0)
+        } else {
+            self.most_in(whole, span)
+        };
+        u128::from(most.max(if self.has_one_length() { of_one_length } else { 2 }))
+    }
+
+    /// Returns true if all periods have one length in a zone whose clock is never set.
+    fn has_one_length(&self) -> bool {
+        let [least, longest] = self.unit.lengths();
+        least == longest
+    }
+
+    /// Returns the most periods that an interval of this length has an instant of, if it begins in this stretch.
+    fn most_in(&self, stretch: std::ops::Range<i64>, span: Ticks) -> u64 {
+        let (mut begins, mut at) = (Vec::new(), stretch.start);
+        while at < stretch.end {
+            let period = self.period_of(at);
+            begins.push(period.end);
+            at = period.end;
+        }
+        // The interval has the last tick before a beginning, and all beginnings up to its end.
+        let (mut most, mut last) = (1, 0);
+        for (first, begin) in begins.iter().enumerate() {
+            let is_within = |other: &i64| {
+                let ticks = u128::from(other.abs_diff(*begin)) * u128::from(PER_SECOND);
+                ticks < u128::from(span.get())
+            };
+            while begins.get(last).is_some_and(is_within) {
+                last += 1;
+            }
+            most = most.max((last - first) as u64 + 1);
+        }
+        most
     }
 
     /// Returns the period of an instant, from its beginning to the beginning of the next, in seconds since 1970.
@@ -366,6 +414,39 @@ mod tests {
             };
         }
         assert_eq!(date, Date { year: 2405, month: 1, day: 1 });
+    }
+
+    #[test]
+    fn the_most_periods_of_an_interval_are_those_of_a_walk_over_all_intervals() {
+        // Summer time of a year, and a clock that is set by half an hour.
+        let changes = [(90 * DAY + 7200, 3600), (300 * DAY + 3600, 0), (400 * DAY, 1800), (500 * DAY, 0)];
+        let changes = changes.map(|(at, offset)| (STORE_EPOCH + at, offset));
+        let zone = TimeZone::new("Test/Most", 0, changes).unwrap();
+        for unit in CalendarUnit::ALL {
+            let periods = CalendarPeriods::new(unit).in_zone(zone);
+            let mut begins = vec![STORE_EPOCH];
+            while begins.last().is_some_and(|last| *last < STORE_EPOCH + 1000 * DAY) {
+                begins.push(periods.period_of(begins[begins.len() - 1]).end);
+            }
+            for span in
+                [0, 1, 1800, 3599, 3600, 3601, 23 * 3600, 86400, 90000, 28 * 86400, 31 * 86400, 366 * 86400]
+            {
+                // The beginnings after the last tick before one, up to the end of the interval, and the period before.
+                let begun_by = |tick: u64| {
+                    begins.partition_point(|at| (*at - STORE_EPOCH) as u64 * PER_SECOND <= tick) as u128
+                };
+                let most_of = |ticks: u64| {
+                    let touched = |begin: &i64| {
+                        let from = (begin - STORE_EPOCH) as u64 * PER_SECOND - 1;
+                        begun_by(from + ticks) - begun_by(from) + 1
+                    };
+                    begins[1..].iter().map(touched).max().unwrap()
+                };
+                for ticks in [span as u64 * PER_SECOND, span as u64 * PER_SECOND + 1] {
+                    assert_eq!(periods.most_within(Ticks::new(ticks)), most_of(ticks), "{unit:?} {ticks}");
+                }
+            }
+        }
     }
 
     #[test]

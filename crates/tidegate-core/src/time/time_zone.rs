@@ -56,8 +56,6 @@ struct OffsetTable {
     changes: Box<[(i64, i32)]>,
     /// The largest step back of the zone's clock, in seconds.
     largest_step_back: u32,
-    /// The difference between the largest and the least offset, in seconds.
-    spread: u32,
 }
 
 impl TimeZone {
@@ -136,9 +134,10 @@ impl TimeZone {
         if let Inner::Known(table) = self.0 { table.largest_step_back } else { 0 }
     }
 
-    /// Returns the difference between the largest and the least offset, in seconds.
-    pub(super) fn spread(&self) -> u32 {
-        if let Inner::Known(table) = self.0 { table.spread } else { 0 }
+    /// Returns the instants within a stretch at which the zone's clock is set.
+    pub(super) fn changes_within(&self, stretch: std::ops::Range<i64>) -> impl Iterator<Item = i64> {
+        let changes: &[(i64, i32)] = if let Inner::Known(table) = self.0 { &table.changes } else { &[] };
+        changes.iter().map(|(at, _)| *at).filter(move |at| stretch.contains(at))
     }
 
     /// Returns the local time at an instant, in seconds since 1970 as the zone's clock shows them.
@@ -190,13 +189,11 @@ impl OffsetTable {
         }
         let largest_step_back =
             offsets().zip(offsets().skip(1)).map(|(one, next)| one.saturating_sub(next)).max().unwrap_or(0);
-        let (least, most) = (offsets().min().unwrap_or(0), offsets().max().unwrap_or(0));
         Ok(OffsetTable {
             name: name.into(),
             digest: digest(name),
             first,
             largest_step_back: largest_step_back.max(0).unsigned_abs(),
-            spread: most.abs_diff(least),
             changes,
         })
     }
@@ -311,7 +308,7 @@ mod tests {
             assert_eq!(zone.first_at_or_after(local), first, "{local}");
             assert!(zone.local(first) >= local);
         }
-        assert_eq!((zone.largest_step_back(), zone.spread()), (1800, 3600));
+        assert_eq!(zone.largest_step_back(), 1800);
         for extreme in [i64::MIN, i64::MAX] {
             let _ = (zone.local(extreme), zone.first_at_or_after(extreme));
         }

@@ -5,6 +5,8 @@
 //! | `!ana` | ingress annotations, CODEOWNERS, shells | `unless = { user = "ana" }` |
 //! | `/users/:id`, `/users/<id>` | Express, Rails, Flask | `/users/{id}` |
 //! | `/api/**` | Ant patterns, gitignore | `/api/{*rest}` |
+//! | `/api/...` | Bazel, Go | `/api/{*rest}` |
+//! | `GET,POST` | Spring, CORS | a list |
 //! | `^/api/.*`, `~ ^/api`, `(a\|b)` | nginx, Envoy | `/api/{*rest}`, a list |
 //!
 //! Most of these would parse as patterns that match nothing, so each is an error. A backslash before a punctuation
@@ -15,6 +17,7 @@ use super::text::read_pattern;
 /// Returns the error for a pattern in the notation of another tool, with the remedy.
 pub(super) fn of_another_tool(attribute: &str, text: &str) -> Option<String> {
     negated(attribute, text)
+        .or_else(|| several_methods(text).filter(|_| attribute == "method"))
         .or_else(|| of_another_router(text).filter(|_| attribute == "path"))
         .or_else(|| regular_expression(attribute, text).filter(|_| attribute != "ip"))
 }
@@ -33,7 +36,15 @@ fn negated(attribute: &str, text: &str) -> Option<String> {
     ))
 }
 
-/// Returns the error for a path pattern in the notation of another router: `**`, `:id` or `<id>`.
+/// Returns the error for several methods in one text.
+fn several_methods(text: &str) -> Option<String> {
+    let is_method = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let words: Vec<_> = text.split([',', ' ']).filter(|word| !word.is_empty()).collect();
+    let is_several = words.len() > 1 && words.iter().all(|word| is_method(word));
+    is_several.then(|| format!("has several methods in one text, which no request has; write {words:?}"))
+}
+
+/// Returns the error for a path pattern in the notation of another router: `**`, `...`, `:id` or `<id>`.
 ///
 /// The remedy contains the whole pattern in the notation of this crate, ready to be copied.
 fn of_another_router(text: &str) -> Option<String> {
@@ -44,6 +55,10 @@ fn of_another_router(text: &str) -> Option<String> {
         return Some(format!(
             "has two stars, which mean nothing more than one; write {below:?} for all below"
         ));
+    }
+    if let Some(above) = text.strip_suffix("/...") {
+        let below = format!("{above}/{{*rest}}");
+        return Some(format!("has \"...\", which is a name here; write {below:?} for all below"));
     }
     let is_named = |piece: &&str| {
         (piece.starts_with(':') && piece.len() > 1) || (piece.starts_with('<') && piece.ends_with('>'))
@@ -296,6 +311,14 @@ mod tests {
             assert_eq!(pattern, Ok(Pattern::Exact(text.as_bytes().into())), "{text}");
             assert_eq!(prefix, Ok(Pattern::Prefix(text.as_bytes().into())), "{text}");
         }
+    }
+
+    #[test]
+    fn several_methods_and_the_rest_of_a_path_are_written_otherwise() {
+        let in_one = "has several methods in one text, which no request has; write [\"GET\", \"POST\"]";
+        assert_eq!([what("method", "GET,POST"), what("method", "GET, POST")], [in_one; 2]);
+        assert_eq!(what("method", "GET") + &what("user", "GET,POST"), "");
+        assert!(what("path", "/api/...").ends_with("write \"/api/{*rest}\" for all below"));
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub use tidegate_support::{Complaint, TextPlace};
 
 use crate::gate::{SystemCalendar, WallClock as _};
 use crate::policy::Policy;
+use crate::rule::{Mode, Rule, StaticVerdict};
 use valid::Valid;
 use written::Reader;
 
@@ -101,6 +102,18 @@ pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
         let what =
             "is empty: nothing is limited; write a rule, or a comment if there shall be none: # no rules";
         warnings.push(Complaint::at(0..0, what));
+    }
+    let is_enforced = |rule: &Rule| match rule.limited() {
+        Some(limited) => {
+            limited.candidate_for.is_none() && limited.all_terms().any(|terms| terms.mode == Mode::Enforce)
+        }
+        None => rule.mode() == Mode::Enforce,
+    };
+    if let Some(unmatched) = written.unmatched.as_ref().filter(|_| all.unmatched == StaticVerdict::Deny)
+        && !all.rules.iter().any(is_enforced)
+    {
+        let what = "unmatched: denies every request, as no rule is enforced; write a rule for those that are allowed";
+        warnings.push(Complaint::at(unmatched.span.clone(), what));
     }
     let warnings = warnings.shown();
     let policy = Policy::new(all.rules, all.zones, valid.slots, all.unmatched);

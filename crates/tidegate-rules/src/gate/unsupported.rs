@@ -11,7 +11,7 @@ use tidegate_core::{Store, ZoneError, Zones};
 use tidegate_support::Bytes;
 
 use crate::policy::{NamedZone, Policy};
-use crate::rule::Rule;
+use crate::rule::{Limited, Rule};
 
 /// An error: the policy is valid, but this store does not support it.
 ///
@@ -74,10 +74,10 @@ impl UnsupportedPolicy {
     /// Every limit is checked, also those of windows that are not in force now. The first unsupported one is reported.
     pub(super) fn unless_supported(store: &dyn Store, policy: &Policy) -> Result<(), UnsupportedPolicy> {
         for rule in policy.rules() {
-            for terms in rule.limited().into_iter().flat_map(|limited| limited.all_terms()) {
-                store.supports(&terms.limit).map_err(|reason| UnsupportedPolicy::Unsupported {
+            for limit in rule.limited().into_iter().flat_map(Limited::stored_limits) {
+                store.supports(&limit).map_err(|reason| UnsupportedPolicy::Unsupported {
                     rule: rule.name.clone(),
-                    limit: terms.limit.to_string(),
+                    limit: limit.to_string(),
                     reason,
                 })?;
             }
@@ -94,8 +94,8 @@ impl UnsupportedPolicy {
     /// Returns an error that names every rule whose states these zones cannot store, if there is one.
     pub(super) fn unless_kept(zones: &Zones, policy: &Policy) -> Result<(), UnsupportedPolicy> {
         let not_kept = |rule: &Rule| {
-            let mut terms = rule.limited().into_iter().flat_map(|limited| limited.all_terms());
-            let reason = terms.find_map(|terms| zones.supports(&terms.limit).err())?;
+            let mut limits = rule.limited().into_iter().flat_map(Limited::stored_limits);
+            let reason = limits.find_map(|limit| zones.supports(&limit).err())?;
             Some((rule.name.clone(), reason))
         };
         let (rules, reasons): (Vec<_>, Vec<_>) = policy.rules().iter().filter_map(not_kept).unzip();

@@ -26,7 +26,7 @@ pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
     let found = tz::db().get(name).or_else(|_| TimeZoneDatabase::bundled().get(name));
     match found.ok().filter(|zone| !zone.is_unknown()) {
         Some(zone) => Ok(zone),
-        None => Err(match nearest(name) {
+        None => Err(match abbreviated(name).map(str::to_owned).or_else(|| nearest(name)) {
             Some(meant) => format!("is no time zone; write \"{meant}\""),
             None => "is no time zone; write a name such as \"Europe/Berlin\", or \"UTC\"".to_owned(),
         }),
@@ -77,6 +77,27 @@ pub(super) fn end_of_time() -> i64 {
     Timestamp::MAX.as_second() + 1
 }
 
+/// Returns a zone whose clock shows the time of this abbreviation for a part of the year. Abbreviations are no names:
+/// some mean several zones, and all but a few name half a year.
+fn abbreviated(name: &str) -> Option<&'static str> {
+    const ZONES: [(&[&str], &str); 12] = [
+        (&["CEST", "MEZ", "MESZ"], "Europe/Berlin"),
+        (&["BST"], "Europe/London"),
+        (&["EEST"], "Europe/Athens"),
+        (&["MSK"], "Europe/Moscow"),
+        (&["EDT", "ET"], "America/New_York"),
+        (&["CDT", "CT"], "America/Chicago"),
+        (&["MDT", "MT"], "America/Denver"),
+        (&["PST", "PDT", "PT"], "America/Los_Angeles"),
+        (&["IST"], "Asia/Kolkata"),
+        (&["JST"], "Asia/Tokyo"),
+        (&["SGT"], "Asia/Singapore"),
+        (&["AEST", "AEDT"], "Australia/Sydney"),
+    ];
+    let is_meant = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    ZONES.into_iter().find(|(names, _)| is_meant(names)).map(|(_, zone)| zone)
+}
+
 /// Returns a similar name, or one with a similar city. Zones such as `Etc/GMT+8` have inverted signs and are never
 /// suggested.
 fn nearest(word: &str) -> Option<String> {
@@ -113,6 +134,16 @@ mod tests {
         ] {
             assert_eq!(time_zone(name).unwrap().iana_name(), Some(expected));
         }
+    }
+
+    #[test]
+    fn an_abbreviation_is_rejected_with_a_zone_that_shows_its_time() {
+        for (name, zone) in [("CEST", "Europe/Berlin"), ("pst", "America/Los_Angeles"), ("JST", "Asia/Tokyo")]
+        {
+            assert_eq!(time_zone(name).unwrap_err(), format!("is no time zone; write \"{zone}\""));
+        }
+        // Some abbreviations are names.
+        assert!(["CET", "EST", "UTC"].iter().all(|name| time_zone(name).is_ok()));
     }
 
     #[test]

@@ -17,7 +17,8 @@
 //! | never bans | a penalty of a limit that denies nothing |
 //! | counts by a header | a key that the client chooses |
 //! | allows, excepts, is chosen or applies by a header | a condition that the client chooses |
-//! | is no header field | `X-Api-Key` without the prefix `header.` |
+//! | is no header field, no front provides | `X-Api-Key` without the prefix `header.`, `client_ip` for `ip` |
+//! | is one value | a star in `limit_for`, which is no beginning there |
 //! | keys stay for long | a zone with limits per second and per day |
 
 mod groups;
@@ -28,15 +29,15 @@ mod windows;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tidegate_support::{Complaint, Complaints};
 use tidegate_core::{Limit, Rate};
+use tidegate_support::{Complaint, Complaints};
 
 use super::written::RuleText;
 use crate::condition::Condition;
 use crate::key::OnMissing;
 use crate::rule::{Action, Limited, Mode, Rule, StaticVerdict};
 use groups::only_members;
-use names::{forged, forged_choice, forged_parts, header_names};
+use names::{forged, forged_choice, forged_parts, header_names, starred_values};
 use others::Others;
 use windows::{ended, other_algorithms};
 
@@ -94,7 +95,7 @@ pub(super) fn warnings(rules: &[Rule], texts: &[RuleText], now: i64) -> Complain
                 stricter.name()
             )));
         }
-        header_names(text).for_each(|complaint| found.push(complaint));
+        header_names(text).chain(starred_values(text)).for_each(|complaint| found.push(complaint));
         if let Some(what) = forged_choice(rule, || others.back_without_conditions(rule)) {
             found.push(about(what));
         }
@@ -103,8 +104,8 @@ pub(super) fn warnings(rules: &[Rule], texts: &[RuleText], now: i64) -> Complain
             forged_parts(rule, limited).for_each(|what| found.push(about(what)));
         }
         missing_parts(rule, limited).for_each(|what| found.push(about(what)));
-        too_dear(rule, limited, text).into_iter().for_each(|complaint| found.push(complaint));
         odd_penalty(rule, limited, text).into_iter().for_each(|complaint| found.push(complaint));
+        too_dear(rule, limited, text).into_iter().for_each(|complaint| found.push(complaint));
         other_algorithms(rule, limited, text).for_each(|complaint| found.push(complaint));
         ended(rule, limited, text, now).for_each(|complaint| found.push(complaint));
     }
@@ -191,7 +192,6 @@ fn too_dear(rule: &Rule, limited: &Limited, text: &RuleText) -> Vec<Complaint> {
     .collect()
 }
 
-/// Returns warnings about zones whose limits have very different periods.
 /// Returns a warning about a penalty that bans no caller, or all callers because of the denials of any of them.
 ///
 /// A rule without a key whose conditions are not only about the resource may be for one caller, so it is not reported.
@@ -214,6 +214,7 @@ fn odd_penalty(rule: &Rule, limited: &Limited, text: &RuleText) -> Option<Compla
     Some(Complaint::at(penalty.span.clone(), format!("rule {:?}: {what}", rule.name())))
 }
 
+/// Returns warnings about zones whose limits have very different periods.
 ///
 /// At most one warning for each zone, about the longest and the shortest period in it.
 fn periods_apart(rules: &[Rule], texts: &[RuleText]) -> Vec<Complaint> {

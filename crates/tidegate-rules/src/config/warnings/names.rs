@@ -15,20 +15,68 @@ const FORGED: [&str; 3] = ["header.", "cookie.", "query."];
 /// Header fields that are often used as keys, in addition to those with the prefix `x-`.
 const HEADERS: [&str; 5] = ["authorization", "user-agent", "referer", "accept-language", "cf-connecting-ip"];
 
-/// Returns warnings about names of header fields that are written without the prefix `header.`.
+/// Returns warnings about names of header fields that are written without the prefix `header.`, and about names of
+/// other tools.
 pub(super) fn header_names(text: &RuleText) -> impl Iterator<Item = Complaint> {
     let in_key = text.key.iter().flatten().map(|name| ("key", name));
     let conditions = [("when", &text.when), ("unless", &text.unless)].into_iter();
     let in_conditions =
         conditions.flat_map(|(of, all)| all.iter().map(move |condition| (of, &condition.attribute)));
-    let named = in_conditions.chain(in_key).filter(|(_, name)| is_header_name(&name.value));
-    named.map(|(of, name)| {
-        let field = format!("header.{}", name.value.to_ascii_lowercase());
+    in_conditions.chain(in_key).filter_map(|(of, name)| {
+        let what = if is_header_name(&name.value) {
+            let field = format!("header.{}", name.value.to_ascii_lowercase());
+            format!("is an attribute of its own, and no header field; write {field:?} for the field")
+        } else {
+            let meant = meant_by(&name.value)?;
+            format!("is an attribute of its own, which no front provides; write {meant}")
+        };
+        Some(Complaint::at(name.span.clone(), format!("{of} {:?}: {what}", name.value)))
+    })
+}
+
+/// Returns warnings about single values with a star at the end, which is no beginning there.
+pub(super) fn starred_values(text: &RuleText) -> impl Iterator<Item = Complaint> {
+    let values = text.limit_for.iter().map(|(value, _)| value);
+    values.filter(|value| value.value.len() > 1 && value.value.ends_with('*')).map(|value| {
         let what = format!(
-            "{of} {:?}: is an attribute of its own, and no header field; write {field:?} for the field",
-            name.value
+            "limit_for {:?}: is one value, and the star is a part of it; for all that begin so, write a rule of a group \
+             with a condition",
+            value.value
         );
-        Complaint::at(name.span.clone(), what)
+        Complaint::at(value.span.clone(), what)
+    })
+}
+
+/// Returns the attribute that a name of another tool means.
+fn meant_by(name: &str) -> Option<String> {
+    const NAMESPACES: [(&str, &str); 10] = [
+        ("headers.", "header."),
+        ("req.headers.", "header."),
+        ("request.headers.", "header."),
+        ("http.", "header."),
+        ("cookies.", "cookie."),
+        ("params.", "query."),
+        ("args.", "query."),
+        ("queries.", "query."),
+        ("query_params.", "query."),
+        ("req.query.", "query."),
+    ];
+    let lower = name.to_ascii_lowercase();
+    if let Some((rest, prefix)) =
+        NAMESPACES.iter().find_map(|(of, prefix)| Some((lower.strip_prefix(of)?, prefix)))
+    {
+        return Some(format!("{:?}", format!("{prefix}{}", rest.replace('_', "-"))));
+    }
+    Some(match lower.as_str() {
+        "header" | "headers" => "the name of the field, as in \"header.x-api-key\"".to_owned(),
+        "cookie" | "cookies" => "the name of the cookie, as in \"cookie.session\"".to_owned(),
+        "query" | "params" | "args" => "the name of the parameter, as in \"query.page\"".to_owned(),
+        "uri" | "url" | "request_uri" | "request_path" => "\"path\"".to_owned(),
+        "client_ip" | "remote_addr" | "remote_address" | "source_ip" | "ip_address"
+        | "binary_remote_addr" => "\"ip\"".to_owned(),
+        "http_method" | "request_method" | "verb" => "\"method\"".to_owned(),
+        "hostname" | "http_host" => "\"host\"".to_owned(),
+        _ => return None,
     })
 }
 

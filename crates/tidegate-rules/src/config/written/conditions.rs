@@ -36,6 +36,53 @@ impl Namespace {
     }
 }
 
+/// Returns the error for an operator of another tool in the place of an attribute, as in `path = { not = "/x" }` or
+/// `or = [...]`. An attribute of such a name can be written with its whole name in quotes: `"user.prefix" = "a"`.
+fn operator(before: &Namespace, name: &str, value: &TomlValue<'_>) -> Option<String> {
+    let of = before.0.trim_end_matches('.');
+    let text = match value.get_ref() {
+        DeValue::String(text) => Some(text.as_ref()),
+        _ => None,
+    };
+    if of.is_empty() {
+        let is_list = matches!(value.get_ref(), DeValue::Array(_) | DeValue::Table(_));
+        return match name {
+            "or" | "any" | "any_of" | "anyOf" if is_list => Some(format!(
+                "{name}: is no attribute; write a list of values, as in user = [\"ana\", \"bob\"], or a rule for each condition"
+            )),
+            "and" | "all" | "all_of" | "allOf" if is_list => Some(format!(
+                "{name}: is no attribute; all conditions of a rule have to match, so write them side by side"
+            )),
+            _ => None,
+        };
+    }
+    if OF_HTTP.contains(&&*before.0) {
+        return None;
+    }
+    let quoted = |text: String| format!("write {of} = {text:?}");
+    let remedy = match name {
+        "not" | "ne" | "neq" | "not_in" | "not_equals" => {
+            let value = text.map_or("…".to_owned(), str::to_owned);
+            format!("write unless = {{ {of} = {value:?} }}")
+        }
+        "prefix" | "starts_with" | "startswith" | "startsWith" | "begins_with" => {
+            quoted(format!("{}*", text.unwrap_or("an")))
+        }
+        "exact" | "equals" | "eq" | "is" | "value" => quoted(text.unwrap_or("ana").to_owned()),
+        "in" | "one_of" | "oneOf" | "any" | "any_of" | "or" => {
+            format!("write a list, as in {of} = [\"ana\", \"bob\"]")
+        }
+        "exists" | "is_present" => format!("write {of} = {{ present = true }}"),
+        "regex" | "regexp" | "matches" | "safe_regex" | "suffix" | "ends_with" | "contains" | "like" => {
+            "write a value, a beginning such as \"an*\", a list, or a pattern of a path".to_owned()
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "{of}: {name} is no operator here, and {of}.{name} no attribute that a front provides; {remedy}"
+    ))
+}
+
 /// Returns true for the two names of patterns without a text.
 fn is_presence(name: &str) -> bool {
     ["missing", "present"].contains(&name)
@@ -54,6 +101,10 @@ impl Reader {
         for (name, value) in table {
             let attribute = format!("{}{}", before.0, name.get_ref());
             let inner = Namespace(format!("{attribute}."));
+            if let Some(what) = operator(before, name.get_ref(), value) {
+                self.complain(name.span(), what);
+                continue;
+            }
             let any_of = match value.get_ref() {
                 DeValue::Table(table) if !inner.is_pattern(table) => {
                     self.conditions(&inner, table, found);

@@ -131,7 +131,7 @@ fn of_file(path: &Path, bytes: usize, error: Option<&ZoneError>) -> Finding {
 /// Only rules whose states take more than one word need the state file for themselves: sliding logs and windows,
 /// pacers, and concurrency limits.
 fn without(policy: &Policy) -> String {
-    let needs = |rule: &&Rule| rule.limits().any(|limit| !limit.fits_cell());
+    let needs = |rule: &&Rule| rule.limits().any(|limit| !limit.fits_cell()) || rule.penalty().is_some();
     let names: Vec<_> =
         policy.rules().iter().filter(needs).map(|rule| format!("{:?}", rule.name())).collect();
     match names.len() {
