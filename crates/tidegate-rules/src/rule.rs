@@ -325,6 +325,16 @@ impl Rule {
         !self.unless.is_empty() && self.unless.iter().all(|condition| condition.holds(seen, reading))
     }
 
+    /// Returns true if the rule applies whichever reading of the request is right. A limit that applies by one reading
+    /// alone is no reason to leave another limit out, or to admit the request.
+    pub(crate) fn is_certain(&self, seen: &NormalizedRequest<'_>) -> bool {
+        let holds = |conditions: &[Condition], reading| {
+            conditions.iter().all(|condition| condition.holds(seen, reading))
+        };
+        holds(&self.conditions, Spellings::All)
+            && (self.unless.is_empty() || !holds(&self.unless, Spellings::Any))
+    }
+
     /// Returns the parameters of a rule with a limit; `None` if it has a fixed decision.
     pub(crate) fn limited(&self) -> Option<&Limited> {
         match &self.action {

@@ -126,14 +126,18 @@ impl Gate {
         self.reply(async move {
             let force = self.in_force();
             let seen = force.policy.see(attributes);
-            let mut progress =
-                Progress { matching: Matching::of(&seen), chosen: HashMap::new(), is_exempt: false };
+            let mut progress = Progress {
+                matching: Matching::of(&seen),
+                chosen: HashMap::new(),
+                is_exempt: false,
+                is_matched: false,
+            };
             let mut rules = Vec::new();
             for id in (0..).take(force.policy.rules().len()) {
                 rules.push(self.explain_rule(&force, id, &seen, attributes, &mut progress).await?);
             }
             without_base(&mut rules);
-            Ok(conclude(rules, progress.is_exempt, force.policy.unmatched()))
+            Ok(conclude(rules, &progress, force.policy.unmatched()))
         })
     }
 
@@ -204,13 +208,15 @@ impl Gate {
         let matching = if explained.applies { &mut progress.matching } else { &mut by_itself };
         let group = limited.group.as_ref().filter(|_| explained.applies && terms.mode == Mode::Enforce);
         let part = part(force, id, matching, attributes, &around);
-        if let Some(group) =
-            group.filter(|_| !matches!(part, Some(MatchedRule::Skipped | MatchedRule::NotChosen)))
+        let is_certain = explained.applies && base.is_none() && rule.is_certain(seen);
+        if let Some(group) = group
+            .filter(|_| is_certain && !matches!(part, Some(MatchedRule::Skipped | MatchedRule::NotChosen)))
         {
             progress.chosen.insert(group.id, rule);
         }
         match part {
-            Some(MatchedRule::Counts(asked, _)) => {
+            Some(MatchedRule::Counts(asked, mode)) => {
+                progress.is_matched |= is_certain && mode == Mode::Enforce;
                 let (subject, ask) = (asked.subject(false), asked.ask);
                 explained.limit = Some(*asked.limit());
                 explained.decision = Some(force.store.store().peek(subject, ask).await?);
@@ -223,6 +229,7 @@ impl Gate {
             }
             Some(MatchedRule::Exempt(mode)) => {
                 progress.is_exempt |= explained.applies && mode == Mode::Enforce;
+                progress.is_matched |= is_certain && mode == Mode::Enforce;
                 explained.applies = false;
             }
             Some(MatchedRule::Skipped) | None => explained.applies = false,
@@ -238,6 +245,8 @@ struct Progress<'s, 'v, 'p> {
     chosen: HashMap<GroupId, &'p Rule>,
     /// True if an override exempts the key of an enforced rule that applies.
     is_exempt: bool,
+    /// True if an enforced rule with a limit applies by all readings of the request.
+    is_matched: bool,
 }
 
 /// Marks the candidates of rules that were not chosen: they are measured only beside their rules.
@@ -262,15 +271,20 @@ fn matched(condition: &Condition, seen: &NormalizedRequest<'_>, reading: Spellin
 }
 
 /// Combines the evaluations of all rules into the decision that the gate would make.
-fn conclude(rules: Vec<RuleExplained>, is_exempt: bool, unmatched: StaticVerdict) -> Explanation {
+fn conclude(
+    rules: Vec<RuleExplained>,
+    progress: &Progress<'_, '_, '_>,
+    unmatched: StaticVerdict,
+) -> Explanation {
+    let is_unmatched = unmatched == StaticVerdict::Deny && !progress.is_matched;
     let obeyed = || {
         rules.iter().filter(|explained| {
             explained.applies && explained.mode == Mode::Enforce && explained.candidate_for.is_none()
         })
     };
     if obeyed().next().is_none() {
-        let is_allowed = is_exempt || unmatched == StaticVerdict::Allow;
-        return Explanation { is_allowed, rule: None, is_unmatched: !is_exempt, rules };
+        let (is_allowed, is_unmatched) = (!is_unmatched, is_unmatched || !progress.is_exempt);
+        return Explanation { is_allowed, rule: None, is_unmatched, rules };
     }
     let fixed =
         obeyed().find_map(|explained| Some((explained.rule.decision()?, explained.rule.name().to_owned())));
@@ -282,6 +296,10 @@ fn conclude(rules: Vec<RuleExplained>, is_exempt: bool, unmatched: StaticVerdict
     if let Some(denied) = obeyed().find(|explained| explained.decision.is_none()) {
         let rule = Some(denied.rule.name().to_owned());
         return Explanation { is_allowed: false, rule, is_unmatched: false, rules };
+    }
+    // Each limit applies by one reading of the request alone, so by another one it is unmatched.
+    if is_unmatched {
+        return Explanation { is_allowed: false, rule: None, is_unmatched, rules };
     }
     let decisions: Vec<_> = obeyed().filter_map(|explained| explained.decision).collect();
     let is_allowed = decisions.iter().all(Decision::is_allowed);

@@ -5,6 +5,9 @@
 //! An override that denies ends the matching as a decision does. Of the enforced members of a group only the first with
 //! a key takes part; an override that exempts its key does not make room for the next.
 //!
+//! A request may have several readings, and a limit applies by any of them. What it saves a request from, the other
+//! members of its group and the denial of unmatched requests, requires that it applies by all of them.
+//!
 //! The asks borrow the policy, and two of them fit without an allocation. The last key is kept with its parts, since
 //! the rules of one API often count by the same client.
 
@@ -177,8 +180,11 @@ impl<'p> MatchedRules<'p> {
                 }
             }
         }
-        let (mut matching, mut is_exempt) = (Matching::of(&seen), false);
+        // Where unmatched requests are allowed, it does not matter if a rule applies by all readings.
+        let (mut matching, mut is_matched) =
+            (Matching::of(&seen), policy.unmatched() == StaticVerdict::Allow);
         for id in applying {
+            let is_certain = || policy.rule(id).is_certain(&seen);
             match part(force, id, &mut matching, attributes, around) {
                 Some(MatchedRule::Denied(cause, Mode::Enforce)) => {
                     self.fixed = Some(match cause {
@@ -189,16 +195,19 @@ impl<'p> MatchedRules<'p> {
                 }
                 Some(MatchedRule::Denied(_, Mode::Shadow)) => self.refused_in_shadow.push(id),
                 Some(MatchedRule::Counts(asked, Mode::Enforce)) => {
+                    is_matched = is_matched || is_certain();
                     // The prefetch runs while the other rules are matched.
                     force.store.memory().inspect(|zones| zones.prefetch(&asked.subject(false)));
                     self.enforced.push(asked);
                 }
                 Some(MatchedRule::Counts(asked, Mode::Shadow)) => self.shadows.push(asked),
-                Some(MatchedRule::Exempt(mode)) => is_exempt |= mode == Mode::Enforce,
+                Some(MatchedRule::Exempt(mode)) => {
+                    is_matched = is_matched || (mode == Mode::Enforce && is_certain());
+                }
                 Some(MatchedRule::Skipped | MatchedRule::NotChosen) | None => {}
             }
         }
-        if self.enforced.is_empty() && !is_exempt && policy.unmatched() == StaticVerdict::Deny {
+        if !is_matched {
             self.fixed = Some(FixedVerdict::Unmatched);
         }
     }
@@ -249,7 +258,7 @@ pub(super) fn part<'p>(
         Keyed::Skip => return Some(MatchedRule::Skipped),
         Keyed::Deny => None,
     };
-    if let Some(group) = group {
+    if let Some(group) = group.filter(|_| rule.is_certain(matching.seen)) {
         matching.chosen.choose(group);
     }
     let Some(key) = key else { return Some(MatchedRule::Denied(DenialCause::Repeated, terms.mode)) };

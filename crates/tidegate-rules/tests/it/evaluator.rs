@@ -135,6 +135,12 @@ fn matches(rule: &Written, request: &Request) -> bool {
     is_meant && !is_excepted
 }
 
+/// Returns true if a rule with a limit applies whichever value of a repeated attribute is meant.
+fn is_certain(rule: &Written, request: &Request) -> bool {
+    rule.when.iter().all(|condition| holds(condition, request, true))
+        && (rule.unless.is_empty() || !rule.unless.iter().all(|condition| holds(condition, request, false)))
+}
+
 fn key(rule: &Written, request: &Request) -> Key {
     let values = |part: &&'static str| request.get(part).map(Vec::as_slice).unwrap_or_default();
     if rule.on_repeated == "deny" && rule.key.iter().any(|part| values(part).len() > 1) {
@@ -170,7 +176,7 @@ impl Evaluator {
                     verdict.not_chosen.extend(names.map(|name| (name, (*first).to_owned())));
                     continue;
                 }
-                if key != Key::Skipped {
+                if key != Key::Skipped && is_certain(rule, request) {
                     chosen.insert(group, &rule.name);
                 }
             }
@@ -211,7 +217,7 @@ impl Evaluator {
             _ => unreachable!("it has a key"),
         };
         let enforced: Vec<_> = limits().filter(|(rule, ..)| is_enforced(rule)).collect();
-        if enforced.is_empty() && self.denies_unmatched {
+        if self.denies_unmatched && !enforced.iter().any(|(rule, ..)| is_certain(rule, request)) {
             return Verdict { is_unmatched: true, ..verdict };
         }
         let denying: Vec<_> =

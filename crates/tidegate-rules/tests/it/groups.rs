@@ -335,3 +335,66 @@ fn a_policy_in_code_has_groups_exceptions_and_declared_attributes() {
         ]
     );
 }
+
+/// Regression: a path that some read as one of the first member, and a plan that was sent twice, chose a looser limit.
+#[test]
+fn a_member_that_applies_by_one_reading_alone_does_not_stand_for_the_others() {
+    let gate = still_gate(
+        "
+        [[rule]]
+        name = 'static'
+        group = 'g'
+        when = { path = '/static/{*rest}' }
+        limit = '1000/h'
+        [[rule]]
+        name = 'vip'
+        group = 'g'
+        when = { 'header.x-plan' = 'vip' }
+        trusted = ['header.x-plan']
+        limit = '500/h'
+        [[rule]]
+        name = 'default'
+        group = 'g'
+        limit = '3/h'
+        ",
+    );
+    let spellings =
+        ["/static/..;/login", "/static/..%2flogin", "/login%00/../static/x", "/login#/../static/x"];
+    let mut twice = Attributes::new().path("/");
+    twice.append("header.x-plan", "vip");
+    twice.append("header.x-plan", "free");
+    let ambiguous = spellings.map(|path| Attributes::new().path(path)).into_iter().chain([twice]);
+    for request in ambiguous {
+        let explained = gate.explain(&request).now().expect("a store in memory");
+        let applying: Vec<_> =
+            explained.rules.iter().filter(|rule| rule.applies).map(|rule| rule.rule.name()).collect();
+        assert_eq!((applying.len(), applying.last()), (2, Some(&"default")), "{request:?}: {applying:?}");
+    }
+    for (count, path) in spellings.iter().enumerate() {
+        assert_eq!(admit(&gate, &Attributes::new().path(path)).is_allowed(), count < 3, "{path}");
+    }
+    assert_eq!(says(&gate, &Attributes::new().path("/static/x")), "allowed by static");
+}
+
+/// Regression: such a path was admitted as one that a rule is for.
+#[test]
+fn a_rule_that_applies_by_one_reading_alone_matches_no_request() {
+    let text = "
+        [rules]
+        unmatched = 'deny'
+        [[rule]]
+        name = 'public'
+        when = { path = '/public/{*rest}' }
+        limit = '1000/h'
+        ";
+    let gate = still_gate(text);
+    for path in ["/admin", "/public/..;/admin", "/public/..%2fadmin", "/admin%00/../public/x"] {
+        let request = Attributes::new().path(path);
+        let answer = admit(&gate, &request);
+        assert!(!answer.is_allowed() && answer.is_unmatched(), "{path}");
+        let explained = gate.explain(&request).now().expect("a store in memory");
+        assert!(!explained.is_allowed && explained.is_unmatched, "{path}");
+    }
+    assert!(admit(&gate, &Attributes::new().path("/public/x")).is_allowed());
+    assert_eq!(gate.denied_unmatched(), 4);
+}
