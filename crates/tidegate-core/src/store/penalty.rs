@@ -331,8 +331,8 @@ mod tests {
             let subject = limit.subject(&ana).penalty(Some(&penalty));
             for strikes in [1, 2, 3, 5] {
                 assert!(take(&*store, subject).is_allowed());
-                let denied = (0..strikes).map(|_| take(&*store, subject));
-                assert_eq!(denied.last().unwrap().ban().is_some(), strikes >= 3);
+                let bans: Vec<_> = (0..strikes).map(|_| take(&*store, subject).ban()).collect();
+                assert_eq!(bans[strikes - 1].is_some(), strikes >= 3);
                 assert!(store.reset(subject).now().unwrap());
             }
             assert!(!store.reset(subject).now().unwrap(), "there is nothing left");
