@@ -1,7 +1,7 @@
 //! Operations on one key: peek and adjust.
 
 use tidegate_core::{
-    Adjusted, Adjustment, Algorithm, Ask, Decision, Limit, SECOND, StoreError, Subject, Ticks,
+    Adjusted, Adjustment, Algorithm, Ask, Decision, Limit, SECOND, StoreError, Subject, Ticks, Timestamp,
 };
 
 use crate::fault::Fault;
@@ -24,6 +24,9 @@ impl Inner {
 
     /// Charges additional units, or refunds unused ones. A charge is capped at the largest debt of the limit, a refund
     /// at the units in use; `Capped` reports either. Permits cannot be adjusted: `NeedsPermit`.
+    ///
+    /// A refund of counts that are carried from previous limits is not made if no debt would be left: a clear state is
+    /// not kept, so the same counts would be carried again.
     ///
     /// Fails as busy if the key has no live state and its initial state expires again and again.
     pub(crate) async fn adjust(
@@ -51,9 +54,22 @@ impl Inner {
             let (now, mut before) = self.states_before(&[(&limit, subject.key())], due).await?;
             limit.saw(now);
             begin = before.pop().map(|before| limit.begin(&before, now, Ask::ONE));
+            if begin.as_ref().is_some_and(|begin| is_not_kept(limit.limit(), begin, now, adjustment)) {
+                return Ok(Adjusted::Capped);
+            }
         }
         Err(Fault::Busy.into())
     }
+}
+
+/// Returns true if an adjustment of carried counts would leave a clear state.
+fn is_not_kept(limit: &Limit, begin: &Begin, now: Timestamp, adjustment: Adjustment) -> bool {
+    let mut state = begin.state.clone();
+    if limit.clear_at(&state) <= now {
+        return false;
+    }
+    limit.adjust(&mut state, now, adjustment);
+    limit.clear_at(&state) <= now
 }
 
 /// Returns the debt of a pacer after a charge. For other algorithms a charge adds no more than takes can. A charge to a

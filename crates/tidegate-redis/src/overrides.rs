@@ -44,6 +44,9 @@ pub struct OverrideTable {
 pub struct TableRead {
     /// The version; 0 if there is no table. It is another one after each change, also if the server has lost its data.
     pub version: u64,
+    /// The first version of the table. Another epoch means that the server has lost its data since, and the table was begun
+    /// anew. `None` if there is no table, or more texts than the caller accepts.
+    pub epoch: Option<u64>,
     /// The number of texts.
     pub count: usize,
     /// The names and their texts; `None` if there are more than the caller accepts.
@@ -84,10 +87,10 @@ impl OverrideTable {
     /// The error of the store. While the server is down, it is returned at once.
     pub async fn read(&self, most: usize) -> Result<TableRead, StoreError> {
         let call = script::read_overrides(self.store.inner.prefix(), most);
-        let TableContent { version, count, fields } =
+        let TableContent { version, epoch, count, fields } =
             read(script::read_table(self.ask(Question::Run(Arc::new(call))).await?))?;
-        let count = fields.as_ref().map_or(count.saturating_sub(1), Vec::len);
-        Ok(TableRead { version, count, each: fields })
+        let count = fields.as_ref().map_or(count.saturating_sub(2), Vec::len);
+        Ok(TableRead { version, epoch, count, each: fields })
     }
 
     /// Changes the table if it still has this version. Returns false, and changes nothing, if it has another one.

@@ -12,16 +12,18 @@
 //! the thread writes, more asks are queued, and they leave together. Each ask of a call has its own deadline, verdict
 //! and failure. A request that is no take leaves behind all takes before it.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::callers::{Caller, Callers, ReplySender};
 use crate::exchange::{Exchange, Question};
 use crate::fault::Fault;
+use crate::limits::Place;
 use crate::link::Answered;
 use crate::script::{self, AskReply, States, TakeAsk, Time};
 
@@ -35,9 +37,17 @@ const MOST_BYTES: usize = 16 << 10;
 /// A queued request.
 enum QueuedRequest {
     /// A take, which can share a call with others.
-    Take { ask: TakeAsk, time: Time, due: Instant, reply: ReplySender<AskReply> },
+    Take { take: QueuedTake, place: Option<Arc<Place>> },
     /// A request with a call of its own.
     Other { question: Question, due: Instant, reply: ReplySender<Answered> },
+}
+
+/// A queued take.
+struct QueuedTake {
+    ask: TakeAsk,
+    time: Time,
+    due: Instant,
+    reply: ReplySender<AskReply>,
 }
 
 /// The queue of requests to the connection thread. Any thread can push to it. Its length is not bounded here: each
@@ -45,12 +55,11 @@ enum QueuedRequest {
 pub(crate) struct RequestQueue(Arc<Shared>);
 
 /// The state shared by the callers and the thread.
-#[derive(Default)]
 struct Shared {
     /// The queue. It is locked for a push or a swap only.
     queued: Mutex<Queued>,
-    /// Notified when a request is ready to be sent.
-    is_ready: Notify,
+    /// Notified when a request is ready to be sent, and when a take leaves its queues of turns.
+    is_ready: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -95,14 +104,21 @@ struct Drain(Arc<Shared>);
 
 impl Drain {
     /// Waits for requests, and swaps them for an empty list. The two vectors are swapped back and forth, so a queue in
-    /// steady state allocates nothing.
-    async fn next(&self, drained: &mut Vec<QueuedRequest>) {
+    /// steady state allocates nothing. With a time, it also returns at that time, and when a take may have left its turn.
+    async fn next(&self, drained: &mut Vec<QueuedRequest>, until: Option<Instant>) {
         while drained.is_empty() {
             let is_ready = self.0.is_ready.notified();
             std::mem::swap(&mut self.0.queued().requests, drained);
-            if drained.is_empty() {
-                is_ready.await;
+            if !drained.is_empty() {
+                return;
             }
+            let Some(until) = until else {
+                is_ready.await;
+                continue;
+            };
+            let _ = timeout_at(until, is_ready).await;
+            std::mem::swap(&mut self.0.queued().requests, drained);
+            return;
         }
     }
 }
@@ -134,8 +150,8 @@ async fn polled_again() {
 
 impl RequestQueue {
     /// Starts the task that sends requests, on the connection thread.
-    pub(crate) fn open(exchange: &Arc<Exchange>, handle: &Handle) -> RequestQueue {
-        let shared = Arc::<Shared>::default();
+    pub(crate) fn open(exchange: &Arc<Exchange>, handle: &Handle, is_ready: &Arc<Notify>) -> RequestQueue {
+        let shared = Arc::new(Shared { queued: Mutex::default(), is_ready: is_ready.clone() });
         handle.spawn(send_queued(exchange.clone(), Drain(shared.clone())));
         RequestQueue(shared)
     }
@@ -152,12 +168,14 @@ impl RequestQueue {
     pub(crate) async fn take(
         &self,
         ask: TakeAsk,
+        place: Option<Arc<Place>>,
         time: Time,
         due: Instant,
     ) -> Option<Result<AskReply, Fault>> {
         let (reply, replied) = oneshot::channel();
         // A caller that is dropped before it is polled again wakes the thread, too.
-        let queued = self.0.push(QueuedRequest::Take { ask, time, due, reply })?;
+        let take = QueuedTake { ask, time, due, reply };
+        let queued = self.0.push(QueuedRequest::Take { take, place })?;
         polled_again().await;
         drop(queued);
         replied.await.ok()
@@ -167,18 +185,18 @@ impl RequestQueue {
 /// Starts all queued requests before any of them is written. The loop never waits for a reply. Each call is a task of
 /// its own, which is polled after the loop has drained the queue, in the order of the spawns.
 async fn send_queued(exchange: Arc<Exchange>, queue: Drain) {
-    let mut drained = Vec::new();
+    let (mut drained, mut held_back) = (Vec::new(), HeldBack::default());
     loop {
-        queue.next(&mut drained).await;
+        queue.next(&mut drained, held_back.due()).await;
         let (now, mut open) = (Instant::now(), OpenBatches::default());
         for request in drained.drain(..) {
             match request {
-                QueuedRequest::Take { ask, time, due, reply } => {
-                    if let Some(caller) = exchange.admit(due, reply, now) {
-                        open.add(&exchange, ask, time, caller);
-                    }
+                QueuedRequest::Take { take, place: None } => {
+                    open.add_admitted(&exchange, take, now);
                 }
+                QueuedRequest::Take { take, place: Some(place) } => held_back.takes.push((place, take)),
                 QueuedRequest::Other { question, due, reply } => {
+                    held_back.release(&mut open, &exchange, now);
                     open.send(&exchange);
                     if let Some(caller) = exchange.admit(due, reply, now) {
                         let exchange = exchange.clone();
@@ -187,7 +205,47 @@ async fn send_queued(exchange: Arc<Exchange>, queue: Drain) {
                 }
             }
         }
+        held_back.release(&mut open, &exchange, now);
         open.send(&exchange);
+    }
+}
+
+/// Takes with turns, until those before them have left or are in the same call.
+#[derive(Default)]
+struct HeldBack {
+    /// The takes.
+    takes: Vec<(Arc<Place>, QueuedTake)>,
+}
+
+impl HeldBack {
+    /// Returns the earliest deadline of a take.
+    fn due(&self) -> Option<Instant> {
+        self.takes.iter().map(|(_, take)| take.due).min()
+    }
+
+    /// Adds each take to the calls that are about to be sent, in the order of turns, if it may be sent. A take whose
+    /// deadline has passed fails.
+    fn release(&mut self, open: &mut OpenBatches, exchange: &Arc<Exchange>, now: Instant) {
+        if self.takes.is_empty() {
+            return;
+        }
+        self.takes.sort_by_key(|(place, _)| place.number());
+        // The states of takes that stay; all behind them stay, too.
+        let mut held = HashSet::new();
+        for (place, take) in std::mem::take(&mut self.takes) {
+            let is_late = take.due <= now;
+            if !is_late && (place.is_in(&held) || !place.may_go_with(open.joined_by(exchange, &take))) {
+                held.extend(place.lines());
+                self.takes.push((place, take));
+                continue;
+            }
+            let may_repeat = take.ask.may_repeat();
+            if let Some(batch) = open.add_admitted(exchange, take, now) {
+                if !place.leaves_when_sent(may_repeat) {
+                    batch.turns.push(place.number());
+                }
+            }
+        }
     }
 }
 
@@ -200,6 +258,8 @@ pub(crate) struct TakeBatch {
     pub(crate) callers: Callers<AskReply>,
     /// The properties that all asks share.
     pub(crate) kind: BatchKind,
+    /// The numbers of those with a turn.
+    turns: Vec<u64>,
     /// The number of limits of all asks.
     limits: usize,
     /// The size of all names.
@@ -219,7 +279,8 @@ pub(crate) struct BatchKind {
 impl TakeBatch {
     /// Creates a batch of one ask, with its caller.
     pub(crate) fn alone(kind: BatchKind, ask: TakeAsk, callers: Callers<AskReply>) -> TakeBatch {
-        TakeBatch { limits: ask.bids.len(), bytes: ask.name_bytes(), asks: vec![ask], callers, kind }
+        let (limits, bytes) = (ask.bids.len(), ask.name_bytes());
+        TakeBatch { asks: vec![ask], callers, kind, turns: Vec::new(), limits, bytes }
     }
 
     /// Returns true if the batch stays within its bounds with this ask. An ask with twins is always alone.
@@ -236,31 +297,67 @@ impl TakeBatch {
 struct OpenBatches(Vec<TakeBatch>);
 
 impl OpenBatches {
-    /// Adds an ask to an open batch, or opens another one.
+    /// Adds a take, unless too many are in flight or its deadline has passed. Returns its batch if it is not sent yet.
+    fn add_admitted(
+        &mut self,
+        exchange: &Arc<Exchange>,
+        take: QueuedTake,
+        now: Instant,
+    ) -> Option<&mut TakeBatch> {
+        let QueuedTake { ask, time, due, reply } = take;
+        let caller = exchange.admit(due, reply, now)?;
+        self.add(exchange, ask, time, caller)
+    }
+
+    /// Returns the kind of batch that an ask is added to. Behind a mixed ask, all use the mixed script.
+    fn kind_of(&self, exchange: &Exchange, ask: &TakeAsk, time: Time) -> BatchKind {
+        let has_slots = exchange.topology.has_slots();
+        let slot = ask.bids.first().filter(|_| has_slots).map_or(0, |bid| script::slot(&bid.target.name));
+        let states = if self.is_mixed() { States::Mixed } else { ask.states() };
+        BatchKind { slot, time, states }
+    }
+
+    /// Returns true if there is a batch for the mixed script.
+    fn is_mixed(&self) -> bool {
+        self.0.iter().any(|batch| batch.kind.states == States::Mixed)
+    }
+
+    /// Returns the index of the batch that an ask of this kind joins. Asks about one state stay in order: an ask joins
+    /// only the newest batch of its kind. `None` if it opens another batch.
+    fn place_for(&self, kind: BatchKind, ask: &TakeAsk) -> Option<usize> {
+        let newest = self.0.iter().rposition(|batch| batch.kind == kind);
+        newest.filter(|place| self.0[*place].has_room_for(ask))
+    }
+
+    /// Returns the turns in the batch that a take joins.
+    fn joined_by(&self, exchange: &Exchange, take: &QueuedTake) -> &[u64] {
+        let kind = self.kind_of(exchange, &take.ask, take.time);
+        self.place_for(kind, &take.ask).map_or(&[], |place| &self.0[place].turns)
+    }
+
+    /// Adds an ask to an open batch, or opens another one. Returns the batch if it is not sent yet.
     ///
     /// Asks for one state must not change their order. Buckets and other algorithms have different scripts and never
     /// share a state, so their batches are independent. A mixed ask touches both kinds. Everything before it is
     /// therefore sent first, and everything after it joins the mixed script.
-    fn add(&mut self, exchange: &Arc<Exchange>, ask: TakeAsk, time: Time, caller: Caller<AskReply>) {
-        let has_slots = exchange.topology.has_slots();
-        let slot = ask.bids.first().filter(|_| has_slots).map_or(0, |bid| script::slot(&bid.target.name));
-        // Asks about one state stay in order: an ask joins only the newest batch of its kind. Behind a mixed ask, all
-        // use the mixed script.
-        let is_mixed = |batch: &TakeBatch| batch.kind.states == States::Mixed;
-        let is_behind_mixed = self.0.iter().any(is_mixed);
-        let states = if is_behind_mixed { States::Mixed } else { ask.states() };
-        if ask.has_twins || states == States::Mixed && !is_behind_mixed {
+    fn add(
+        &mut self,
+        exchange: &Arc<Exchange>,
+        ask: TakeAsk,
+        time: Time,
+        caller: Caller<AskReply>,
+    ) -> Option<&mut TakeBatch> {
+        let kind = self.kind_of(exchange, &ask, time);
+        if ask.has_twins || kind.states == States::Mixed && !self.is_mixed() {
             self.send(exchange);
         }
-        let kind = BatchKind { slot, time, states };
-        let newest = self.0.iter().rposition(|batch| batch.kind == kind);
-        if let Some(place) = newest.filter(|place| self.0[*place].has_room_for(&ask)) {
+        if let Some(place) = self.place_for(kind, &ask) {
             let batch = &mut self.0[place];
             batch.limits += ask.bids.len();
             batch.bytes += ask.name_bytes();
             batch.asks.push(ask);
             batch.callers.push(caller);
-            return;
+            return Some(batch);
         }
         let has_twins = ask.has_twins;
         let mut callers = Callers::new(exchange.counts.clone());
@@ -269,6 +366,7 @@ impl OpenBatches {
         if has_twins {
             self.send(exchange);
         }
+        self.0.last_mut()
     }
 
     /// Sends all batches, in the order in which they were opened.

@@ -20,7 +20,7 @@ use crate::denial_cache::DenialCache;
 use crate::dial::Dialer;
 use crate::exchange::{Exchange, Question};
 use crate::fault::Fault;
-use crate::limits::{Listings, ServerTime, Turns, Upkeep, next_store_number};
+use crate::limits::{Listings, ServerTime, Turn, Turns, Upkeep, next_store_number};
 use crate::link::{Answered, LinkContext, MemoryId};
 use crate::open::{OpenError, check};
 use crate::options::Options;
@@ -124,7 +124,7 @@ pub(crate) struct Inner {
     /// The server's clock, for decisions about when tables have to be written.
     pub(crate) server_time: Arc<ServerTime>,
     /// The order of takes that need more than one call.
-    pub(crate) turns: Turns,
+    pub(crate) turns: Arc<Turns>,
     /// The tasks of abandoned requests that still run.
     pub(crate) tasks: Tasks,
     /// The permits that are released in the background.
@@ -184,7 +184,7 @@ impl RedisStore {
             number: next_store_number(),
             listings: Arc::default(),
             server_time: Arc::new(ServerTime::new()),
-            turns: Turns::default(),
+            turns: Arc::default(),
             tasks: Tasks::default(),
             returns: Arc::default(),
             clock,
@@ -307,7 +307,7 @@ impl Inner {
         let topology = Topology::new(&self.options, &trunk);
         let Options { deadline, max_in_flight, .. } = self.options;
         let exchange = Arc::new(Exchange::new(topology, self.counts.clone(), deadline, max_in_flight));
-        let requests = RequestQueue::open(&exchange, background.handle());
+        let requests = RequestQueue::open(&exchange, background.handle(), &self.turns.is_ready);
         let (listings, server_time) = (self.listings.clone(), self.server_time.clone());
         let upkeep = Arc::new(Upkeep { listings, server_time, exchange: exchange.clone() });
         go_on(background.handle(), move || upkeep.clone().run());
@@ -337,9 +337,16 @@ impl Inner {
         self.running()?.requests.ask(question, due).await.unwrap_or_else(|| Err(closed()))
     }
 
-    /// Sends one take, in one call with others that are queued at the same time.
-    pub(crate) async fn run_take(&self, ask: TakeAsk, due: Instant) -> Result<AskReply, StoreError> {
-        let reply = self.running()?.requests.take(ask, self.time(), due).await;
+    /// Sends one take, in one call with others that are queued at the same time. With a turn it is sent behind the takes
+    /// before it.
+    pub(crate) async fn run_take(
+        &self,
+        ask: TakeAsk,
+        turn: Option<&Turn>,
+        due: Instant,
+    ) -> Result<AskReply, StoreError> {
+        let place = turn.map(|turn| turn.place().clone());
+        let reply = self.running()?.requests.take(ask, place, self.time(), due).await;
         Ok(reply.unwrap_or_else(|| Err(closed()))?)
     }
 

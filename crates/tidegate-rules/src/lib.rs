@@ -64,7 +64,7 @@ pub use gate::{
 #[cfg(feature = "http")]
 pub use http_parts::HttpParts;
 pub use key::{Grouping, OnMissing, OnRepeated};
-pub use limit_text::parse_limit;
+pub use limit_text::{parse_kept_limit, parse_limit};
 #[doc(hidden)]
 pub use normalized::plain_host;
 pub use policy::{NamedZone, Policy};

@@ -47,6 +47,7 @@ struct Inner {
     /// The data of a store outside of this crate.
     remote: OnceLock<Box<dyn Any + Send + Sync>>,
     share: OnceLock<NodeShare>,
+    /// The flag of the rule, shared by all of its limits.
     dropped_counts: DroppedCounts,
 }
 
@@ -120,6 +121,13 @@ impl PreparedLimit {
         PreparedLimit::new(rule, limit, Scope::Rule)
     }
 
+    /// Prepares the next limit of this rule, which comes into force with its first use. Both have one flag for
+    /// [dropped counts](PreparedLimit::dropped_counts).
+    #[must_use]
+    pub fn followed_by(&self, limit: Limit) -> PreparedLimit {
+        PreparedLimit::noting(&self.0.namespace, limit, Scope::Rule, self.0.dropped_counts.clone())
+    }
+
     /// Prepares the permits of a rule under a concurrency limit, to release one of them. The current limit of the rule
     /// stays in force.
     pub fn permits_of(rule: &str, limit: Limit) -> PreparedLimit {
@@ -129,14 +137,15 @@ impl PreparedLimit {
     /// Prepares a limit that is in force for single keys in place of this one, from its first use on.
     #[must_use]
     pub fn instead(&self, limit: Limit) -> PreparedLimit {
-        PreparedLimit::new(&self.0.namespace, limit, Scope::InsteadOf(self.clone()))
+        let scope = Scope::InsteadOf(self.clone());
+        PreparedLimit::noting(&self.0.namespace, limit, scope, self.0.dropped_counts.clone())
     }
 
     /// Prepares the limit of the rule, for single keys that had this one in place of it, from its first use on.
     #[must_use]
     pub fn back_to(&self, rule: &PreparedLimit) -> PreparedLimit {
         let scope = Scope::BackTo { rule: rule.clone(), before: self.clone() };
-        PreparedLimit::new(&rule.0.namespace, rule.0.limit, scope)
+        PreparedLimit::noting(&rule.0.namespace, rule.0.limit, scope, rule.0.dropped_counts.clone())
     }
 
     fn new(namespace: &str, limit: Limit, scope: Scope) -> PreparedLimit {
@@ -231,7 +240,8 @@ impl PreparedLimit {
         self.0.remote.get_or_init(|| Box::new(make())).downcast_ref()
     }
 
-    /// Returns the flag by which a store reports that counts of the rule were dropped when this limit came into force.
+    /// Returns the flag that counts of the rule were dropped when this limit came into force. All limits that were
+    /// prepared from one limit of a rule share it.
     pub fn dropped_counts(&self) -> &DroppedCounts {
         &self.0.dropped_counts
     }

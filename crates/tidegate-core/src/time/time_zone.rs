@@ -20,6 +20,8 @@ const MAX_OFFSET: i32 = 26 * 3600;
 
 /// The zones of this process, by the digest of their names.
 static ZONES: Mutex<BTreeMap<u64, &'static OffsetTable>> = Mutex::new(BTreeMap::new());
+/// The zones without offsets of this process, by the digest of their names.
+static NAMES: Mutex<BTreeMap<u64, &'static ZoneName>> = Mutex::new(BTreeMap::new());
 
 /// A time zone: a name, and its offsets from UTC.
 ///
@@ -43,6 +45,15 @@ enum Inner {
     /// The digest of a zone that no limit of this process names. It comes from a file or a server that has had a limit
     /// in that zone.
     Unresolved(u64),
+    /// The name of a zone whose offsets are not known.
+    Named(&'static ZoneName),
+}
+
+/// The name of a zone without offsets.
+#[derive(Debug)]
+struct ZoneName {
+    name: Box<str>,
+    digest: u64,
 }
 
 /// The offsets of one zone.
@@ -87,6 +98,24 @@ impl TimeZone {
         Ok(TimeZone(Inner::Known(kept)))
     }
 
+    /// Creates a zone without offsets: a zone that a document names and the database of this machine does not have.
+    ///
+    /// A limit in it keeps its text. It decides nothing that is meant: check [`TimeZone::is_resolved`] before it is used.
+    /// The name is kept for the rest of the process. A zone of this name that has offsets takes precedence.
+    pub fn unresolved(name: &str) -> Result<TimeZone, TimeZoneError> {
+        if let Some(known) = TimeZone::get(name) {
+            return Ok(known);
+        }
+        let OffsetTable { name, digest, .. } = OffsetTable::new(name, 0, [])?;
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.len() >= MAX_ZONES && !names.contains_key(&digest) {
+            return Err(TimeZoneError("a process has at most 2,048 time zones; use fewer"));
+        }
+        let kept: &'static ZoneName =
+            names.entry(digest).or_insert_with(|| Box::leak(Box::new(ZoneName { name, digest })));
+        Ok(TimeZone(Inner::Named(kept)))
+    }
+
     /// Returns the zone of this name, if this process has created it.
     pub fn get(name: &str) -> Option<TimeZone> {
         if name == "UTC" { Some(TimeZone::UTC) } else { TimeZone::known(digest(name)) }
@@ -112,6 +141,7 @@ impl TimeZone {
             Inner::Utc => "UTC",
             Inner::Known(table) => &table.name,
             Inner::Unresolved(_) => "unknown",
+            Inner::Named(zone) => &zone.name,
         }
     }
 
@@ -121,12 +151,13 @@ impl TimeZone {
             Inner::Utc => 0,
             Inner::Known(table) => table.digest,
             Inner::Unresolved(digest) => digest,
+            Inner::Named(zone) => zone.digest,
         }
     }
 
     /// Returns false if the offsets are not known.
-    pub(super) fn is_resolved(&self) -> bool {
-        !matches!(self.0, Inner::Unresolved(_))
+    pub fn is_resolved(&self) -> bool {
+        !matches!(self.0, Inner::Unresolved(_) | Inner::Named(_))
     }
 
     /// Returns the largest step back of the zone's clock, in seconds.
@@ -258,6 +289,17 @@ impl std::error::Error for TimeZoneError {}
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_zone_without_offsets_keeps_its_name_and_is_no_zone_for_others() {
+        let zone = TimeZone::unresolved("Test/Without").unwrap();
+        assert_eq!((zone.name(), zone.is_resolved()), ("Test/Without", false));
+        assert_eq!(TimeZone::get("Test/Without"), None);
+        assert!(TimeZone::unresolved("").is_err() && TimeZone::unresolved("UTC") == Ok(TimeZone::UTC));
+        let known = TimeZone::new("Test/Without", 3600, []).unwrap();
+        assert!(known.is_resolved() && known == zone);
+        assert!(TimeZone::unresolved("Test/Without").unwrap().is_resolved());
+    }
 
     #[test]
     fn one_name_is_one_zone() {

@@ -14,7 +14,7 @@ mod upkeep;
 
 pub(crate) use carry::StatesBefore;
 pub(crate) use listing::Listings;
-pub(crate) use turns::Turns;
+pub(crate) use turns::{Place, Turn, Turns};
 pub(crate) use upkeep::Upkeep;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

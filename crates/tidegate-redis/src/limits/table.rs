@@ -101,6 +101,11 @@ impl Inner {
         Ok(())
     }
 
+    /// Returns true if states under these limits can be written now without a call about any of them.
+    pub(crate) fn are_ready(&self, limits: &[Arc<StoredLimit>]) -> bool {
+        limits.iter().all(|limit| self.is_ready(limit, Ticks::ZERO))
+    }
+
     /// Puts several limits in force and lists them.
     ///
     /// The limits are independent, so their calls are sent concurrently.
@@ -109,9 +114,6 @@ impl Inner {
         limits: &[Arc<StoredLimit>],
         due: Instant,
     ) -> Result<(), StoreError> {
-        if limits.iter().all(|limit| self.is_ready(limit, Ticks::ZERO)) {
-            return Ok(());
-        }
         let ready = limits.iter().map(|limit| Box::pin(self.make_ready(limit, Ticks::ZERO, due)));
         join_all(ready).await.into_iter().collect()
     }

@@ -133,6 +133,11 @@ impl TakeAsk {
         TakeAsk { bids, has_twins }
     }
 
+    /// Returns true if the script may do nothing, because it needs the initial state of a key.
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.bids.iter().any(|bid| bid.begin.is_some())
+    }
+
     /// Returns the length of the names of its states. It bounds the size of a call.
     pub(crate) fn name_bytes(&self) -> usize {
         self.bids.iter().map(|bid| bid.target.name.len()).sum()

@@ -10,12 +10,16 @@ use super::{Call, Unreadable};
 
 /// The field with the version.
 const VERSION: &str = "version";
+/// The field with the first version of the table.
+const EPOCH: &str = "epoch";
 
 /// The content of the table of overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableContent {
     /// The version; 0 if there is no table.
     pub(crate) version: u64,
+    /// The first version of the table; `None` if it is not known.
+    pub(crate) epoch: Option<u64>,
     /// The number of fields.
     pub(crate) count: usize,
     /// The fields and their values; `None` if there are too many.
@@ -57,17 +61,22 @@ pub(crate) fn read_table(reply: Value) -> Result<TableContent, Unreadable> {
         [Value::BulkString(field), Value::BulkString(value)] => Some((field.clone(), value.clone())),
         _ => None,
     };
-    let has_version = |(field, _): &(Vec<u8>, Vec<u8>)| field != VERSION.as_bytes();
+    let is_override = |(field, _): &(Vec<u8>, Vec<u8>)| field != VERSION.as_bytes() && field != EPOCH.as_bytes();
+    let mut epoch = None;
     let fields = all.map(|all| {
         let pairs: Option<Vec<_>> = all.chunks(2).map(pair).collect();
-        pairs.map(|pairs| pairs.into_iter().filter(has_version).collect())
+        pairs.map(|pairs| {
+            let found = pairs.iter().find(|(field, _)| field == EPOCH.as_bytes());
+            epoch = found.and_then(|(_, value)| std::str::from_utf8(value).ok()?.parse().ok());
+            pairs.into_iter().filter(is_override).collect()
+        })
     });
     let read = || {
         let fields = match fields {
             None => None,
             Some(pairs) => Some(pairs?),
         };
-        Some(TableContent { version: number(version)?, count: count.try_into().ok()?, fields })
+        Some(TableContent { version: number(version)?, epoch, count: count.try_into().ok()?, fields })
     };
     read().ok_or_else(|| unreadable(&Value::Array(parts.clone())))
 }

@@ -16,7 +16,7 @@ use super::twins::Twins;
 use super::{Outcome, TakenBid};
 use crate::denial_cache::Lasting;
 use crate::fault::Fault;
-use crate::limits::{StatesBefore, StoredLimit};
+use crate::limits::{StatesBefore, StoredLimit, Turn};
 use crate::script::{self, Begin, Bid, Decided, DecidedBid, TakeAsk, TakeReply};
 use crate::store::{Inner, read};
 
@@ -93,6 +93,11 @@ impl<'r> GroupBids<'r> {
         if self.has_twins { TakeAsk::new(bids) } else { TakeAsk { bids, has_twins: false } }
     }
 
+    /// Returns the names of the states whose initial state may be needed.
+    fn carrying(&self) -> impl Iterator<Item = &[u8]> {
+        self.bids.iter().filter(|bid| bid.begin.is_some()).map(|bid| &*bid.target.name)
+    }
+
     /// Records the time of a reply, after which some limits may no longer need previous counts.
     fn saw(&self, now: Timestamp) {
         self.limits().for_each(|limit| limit.saw(now));
@@ -120,12 +125,13 @@ impl<'r> GroupBids<'r> {
     }
 
     /// Computes the initial states of keys without a live state. Previous states are read only for limits whose counts
-    /// still matter at the time of the reply.
+    /// still matter at the time of the reply. A bid without an initial state needs none: it was behind an ask that does.
     async fn learn(&mut self, inner: &Inner, is_live: &[bool], now: Timestamp) -> Result<(), StoreError> {
         let (request, group) = (self.request, self.group);
         let matters = |place: usize| request.limits[group[place]].matters_at(now);
         self.read_before(inner, |place| !is_live[place] && matters(place)).await?;
-        for place in (0..is_live.len()).filter(|place| !is_live[*place]) {
+        let begins = |place: &usize| !is_live[*place] && self.bids[*place].begin.is_some();
+        for place in (0..is_live.len()).filter(begins).collect::<Vec<_>>() {
             self.begin(place, now);
         }
         Ok(())
@@ -192,6 +198,7 @@ impl Inner {
     ///
     /// - send the take, possibly in one call with those of other requests;
     /// - if a key has no live state, wait for earlier takes of the key, read its previous states, and repeat;
+    /// - if an earlier take of the same call is repeated and shares a state, repeat behind it;
     /// - correct the decisions by previous limits, and those of several asks for one state;
     /// - list limits whose table entry is missing or ends too early.
     ///
@@ -201,24 +208,24 @@ impl Inner {
         group: &'g [usize],
         request: &Request<'_>,
         is_tracked: bool,
+        turn: Option<&Turn>,
         due: Instant,
     ) -> Result<Outcome<'g>, StoreError> {
         let mut asked = GroupBids::new(group, request, due);
         let may_go_back = is_tracked || group.len() < request.bids.len();
-        // Only takes that may need several calls have to keep their order.
-        let carrying = asked.bids.iter().filter(|bid| bid.begin.is_some());
-        let turn = self.turns.enter(carrying.map(|bid| &*bid.target.name));
         for _ in 0..MOST_TIMES {
             // The identity is read before the call: if it changes during it, the take cannot be given back.
             let seat = may_go_back.then(|| self.seat(&asked.bids)).flatten();
-            let reply = self.run_take(asked.ask(), due).await;
+            let reply = self.run_take(asked.ask(), turn, due).await;
             let reply = reply.inspect_err(|_| self.may_have_written(asked.limits()))?;
             let mut decided = match read(script::read_take(&reply, &asked.bids))? {
                 TakeReply::Decided(decided) => decided,
                 // The script did nothing. It is repeated with initial states, after earlier takes of the keys.
                 TakeReply::Unknown { now, is_live } => {
                     asked.saw(now);
-                    turn.wait().await;
+                    if let Some(turn) = turn {
+                        turn.wait(asked.carrying()).await;
+                    }
                     Box::pin(asked.learn(self, &is_live, now)).await?;
                     continue;
                 }

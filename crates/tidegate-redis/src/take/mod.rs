@@ -205,14 +205,22 @@ impl Inner {
     /// released in the background.
     async fn take_there(&self, request: &Request<'_>, is_tracked: bool) -> Result<Reported, StoreError> {
         let due = self.due()?;
-        self.make_all_ready(&request.limits, due).await?;
         let bids = request.bids.len();
         let is_one_group = bids == 1 || bids <= MOST_IN_SCRIPT && !self.has_slots();
+        // Takes that may need several calls, and those behind them, have to keep their order.
+        let is_ready = self.are_ready(&request.limits);
+        let may_repeat = !is_ready || request.limits.iter().any(|limit| limit.carries());
+        let names = request.bids.iter().map(|bid| &*bid.target.name);
+        let turn = self.turns.enter(names, may_repeat, is_one_group);
+        let turn = turn.as_ref();
+        if !is_ready {
+            self.make_all_ready(&request.limits, due).await?;
+        }
         let groups = if is_one_group { Vec::new() } else { self.groups(&request.bids) };
         let mut unclaimed = Unclaimed::of(self, &request.bids);
         let reported = match &*groups {
             [] | [_] => {
-                let outcome = self.take_group(&ALL_PLACES[..bids], request, is_tracked, due).await;
+                let outcome = self.take_group(&ALL_PLACES[..bids], request, is_tracked, turn, due).await;
                 // After a retryable error of a single script nothing was done. With several scripts, some may have been
                 // executed and not given back.
                 if outcome.as_ref().is_err_and(StoreError::is_retryable) {
@@ -223,8 +231,8 @@ impl Inner {
                 let bids = outcome.bids.into_iter().map(|bid| (bid.decision, bid.lasting)).collect();
                 Reported { bids, proofs }
             }
-            groups if bids <= MOST_IN_SCRIPT => Box::pin(self.take_at_once(groups, request, due)).await?,
-            groups => Box::pin(self.take_in_turn(groups, request)).await?,
+            groups if bids <= MOST_IN_SCRIPT => Box::pin(self.take_at_once(groups, request, turn, due)).await?,
+            groups => Box::pin(self.take_in_turn(groups, request, turn)).await?,
         };
         unclaimed.claim();
         Ok(reported)

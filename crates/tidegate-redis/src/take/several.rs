@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::request::Request;
 use super::{Group, MOST_IN_SCRIPT, Outcome, Reported, TakenBid, proofs};
 use crate::denial_cache::Lasting;
+use crate::limits::Turn;
 use crate::script::{self, Bid, Role, TakeRecord, Target};
 use crate::store::Inner;
 
@@ -34,9 +35,10 @@ impl Inner {
         &self,
         groups: &[Group],
         request: &Request<'_>,
+        turn: Option<&Turn>,
         due: Instant,
     ) -> Result<Reported, StoreError> {
-        let taking = groups.iter().map(|group| Box::pin(self.take_group(group, request, true, due)));
+        let taking = groups.iter().map(|group| Box::pin(self.take_group(group, request, true, turn, due)));
         let mut outcomes = Vec::with_capacity(groups.len());
         let mut failed: Option<StoreError> = None;
         for outcome in join_all(taking).await {
@@ -68,6 +70,7 @@ impl Inner {
         &self,
         groups: &[Group],
         request: &Request<'_>,
+        turn: Option<&Turn>,
     ) -> Result<Reported, StoreError> {
         let (mut seen, mut denying) = (Vec::with_capacity(request.bids.len()), Vec::new());
         for group in groups {
@@ -84,7 +87,7 @@ impl Inner {
         let mut outcomes = Vec::new();
         let mut failed = None;
         for group in if is_denied { &*denying } else { groups } {
-            match self.take_group(group, request, true, self.due()?).await {
+            match self.take_group(group, request, true, turn, self.due()?).await {
                 Ok(outcome) => outcomes.push(outcome),
                 // The result of the peek stands.
                 Err(_) if is_denied => {}

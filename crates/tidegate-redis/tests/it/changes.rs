@@ -2,7 +2,7 @@
 //! order, and while calls fail.
 
 use testbed::{Cluster, Flavour, Proxy};
-use tidegate::{Ask, Cost, Key, PreparedLimit, Store as _, Subject};
+use tidegate::{Adjusted, Adjustment, Ask, Cost, Key, Map, PreparedLimit, Store, Subject, Zone};
 use tidegate_redis::RedisStore;
 
 use crate::setup::{cluster_url, forgetful, open, options, redis, store, wait, wait_for_all};
@@ -137,4 +137,49 @@ fn nothing_is_carried_through_permits() {
         6,
         "another algorithm begins anew, and so does the next"
     );
+}
+
+/// Regression: a refund of all carried counts was reported as whole, and the same counts were carried again.
+#[test]
+fn a_refund_of_carried_counts_is_kept_or_capped() {
+    let server = redis();
+    let (redis, map, zone) = (forgetful(&server.url()), Map::new(), Zone::new(1 << 20));
+    let key = Key::new("ana");
+    for store in [&map as &dyn Store, &zone, &redis] {
+        for (kind, keeps_nothing_owed) in [
+            ("", false),
+            (" sliding-log", false),
+            (" sliding-window", false),
+            (" fixed-window", true),
+            (" leaky-bucket queue 5", false),
+        ] {
+            let of = |amount: u64| {
+                let text = format!("{amount}/d{kind}");
+                PreparedLimit::of_rule(&format!("refunds{kind}"), text.parse().expect(&text))
+            };
+            let take = |limit: &PreparedLimit, units| {
+                let asks = [(limit.subject(&key), Ask::new(Cost::of(units)))];
+                wait(store.take(&asks)).expect("an answer").is_allowed()
+            };
+            let refund = |limit: &PreparedLimit, units| {
+                let adjusted = store.adjust(limit.subject(&key), Adjustment::Refund(Cost::of(units)));
+                let adjusted = wait(adjusted).expect("an answer");
+                let left = wait(store.peek(limit.subject(&key), Ask::ONE)).expect("an answer");
+                (adjusted, left.remaining())
+            };
+            let (old, new) = (of(10), of(20));
+            let peek = |limit: &PreparedLimit| {
+                wait(store.peek(limit.subject(&key), Ask::ONE)).expect("an answer").remaining()
+            };
+            assert!(take(&old, 5), "{kind}");
+            let before = peek(&new);
+            let (all, left) = refund(&new, 5);
+            if keeps_nothing_owed {
+                assert_eq!((all, left), (Adjusted::Whole, before + 5), "{kind}");
+                continue;
+            }
+            assert_eq!((all, left), (Adjusted::Capped, before), "{kind}: the counts would be carried again");
+            assert_eq!(refund(&new, 4), (Adjusted::Whole, before + 4), "{kind}");
+        }
+    }
 }

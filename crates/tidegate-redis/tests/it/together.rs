@@ -7,7 +7,7 @@ use conformance::random::Random;
 use testbed::{Afterwards, Cluster, Flavour, Proxy, Redis};
 use tidegate::{
     Adjusted, Ask, Cost, Decision, Decisions, HOUR, Key, Limit, MILLISECOND, ManualClock, PermitId,
-    PreparedPenalty, SECOND, Store as _, StoreError, Subject,
+    PreparedLimit, PreparedPenalty, SECOND, Store as _, StoreError, Subject,
 };
 use tidegate_redis::RedisStore;
 
@@ -246,6 +246,88 @@ fn random_trace_on(url: &str, rounds: usize, keys_of_one_ask: u64) {
         }
     }
     assert!(allowed > rounds && denied > rounds, "{allowed} were allowed and {denied} denied");
+}
+
+/// Regression: a take whose key had no state under the new numbers was repeated behind later ones, which had taken from
+/// the shared limit meanwhile.
+#[test]
+fn a_take_that_is_repeated_stays_before_those_that_share_a_limit() {
+    let redis = redis();
+    for (total, of_user) in [("5/d", "100/d"), ("5/d fixed-window", "100/d"), ("5/d", "100/d sliding-log")] {
+        let store = forgetful(&redis.url());
+        let total = PreparedLimit::of_rule(&format!("total {total} {of_user}"), total.parse().expect(total));
+        let number = |amount: &str| {
+            let text = of_user.replace("100", amount);
+            PreparedLimit::of_rule(&format!("user {of_user}"), text.parse().expect(&text))
+        };
+        let (old, new, everyone) = (number("100"), number("500"), Key::new("everyone"));
+        let keys = ["vip", "a", "b", "c", "d", "vip", "warm"].map(Key::new);
+        let asks = |place: usize| {
+            let limit = if keys[place] == keys[0] { &new } else { &old };
+            [(total.subject(&everyone), Ask::ONE), (limit.subject(&keys[place]), Ask::ONE)]
+        };
+        wait(store.take(&asks(6))).expect("an answer");
+        for is_listed in [false, true] {
+            if is_listed {
+                wait(store.take(&[(new.subject(&keys[6]), Ask::ONE)])).expect("an answer");
+            }
+            wait(store.reset(total.subject(&everyone))).expect("an answer");
+            for key in &keys {
+                wait(store.reset(new.subject(key))).expect("an answer");
+            }
+            let taking: Vec<_> = (0..6).map(asks).collect();
+            let answers = wait_for_all_at_once(&store, taking.iter().map(|asks| store.take(asks)));
+            let left = answers.into_iter().map(|answer| answer.expect("an answer").each()[0].remaining());
+            assert_eq!(left.collect::<Vec<_>>(), [4, 3, 2, 1, 0, 0], "{is_listed}, {of_user}");
+        }
+    }
+}
+
+/// Takes that share limits, while the numbers of limits change.
+#[test]
+fn takes_of_one_moment_are_those_of_single_calls_while_numbers_change() {
+    let redis = redis();
+    let seed = Random::seed_from_environment();
+    println!("TIDEGATE_SEED={seed}");
+    let (mut random, pair) = (Random::new(seed), Pair::new(&redis.url()));
+    let keys: Vec<_> = (0..6_u64).map(Key::new).collect();
+    let rules = ["/m", "/m fixed-window", "/m sliding-log", "/m leaky-bucket queue 5", "/m sliding-window"];
+    let of = |rule: usize, amount: u64| {
+        let text = format!("{amount}{}", rules[rule]);
+        PreparedLimit::of_rule(&format!("rule {rule}"), text.parse().expect(&text))
+    };
+    let mut limits: Vec<_> = (0..rules.len()).map(|rule| of(rule, 20)).collect();
+    let (mut allowed, mut denied) = (0, 0);
+    for round in 0..60 {
+        pair.clock.advance(random.between(0, 4000) as u32 * MILLISECOND);
+        if random.between(0, 2) == 0 {
+            let rule = random.between(0, rules.len() as u64 - 1) as usize;
+            limits[rule] = of(rule, random.between(5, 60));
+        }
+        let asked: Vec<Vec<_>> = (0..random.between(1, 60))
+            .map(|_| {
+                let mut places: Vec<_> = (0..rules.len()).filter(|_| random.between(0, 1) == 0).collect();
+                if places.is_empty() {
+                    places.push(0);
+                }
+                let each = places.into_iter().map(|rule| {
+                    // The first rules have one key for all.
+                    let key = if rule < 2 { 0 } else { random.between(0, 5) as usize };
+                    (limits[rule].subject(&keys[key]), Ask::new(Cost::of(random.between(1, 3))))
+                });
+                each.collect()
+            })
+            .collect();
+        let together = wait_for_all_at_once(&pair.together, asked.iter().map(|asks| pair.together.take(asks)));
+        for (place, (asks, together)) in asked.iter().zip(together).enumerate() {
+            let case = format!("ask {place} of round {round}, TIDEGATE_SEED={seed}");
+            let single = wait(pair.single.take(asks)).expect("an answer");
+            let together = together.expect("an answer");
+            assert_eq!(figures(together.each()), figures(single.each()), "{case}");
+            *(if single.is_allowed() { &mut allowed } else { &mut denied }) += 1;
+        }
+    }
+    assert!(allowed > 60 && denied > 60, "{allowed} were allowed and {denied} denied");
 }
 
 #[test]

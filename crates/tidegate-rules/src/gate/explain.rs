@@ -189,7 +189,7 @@ impl Gate {
         explained.repeated = limited.key.repeated(seen).map(str::to_owned).collect();
         let overrides = &self.inner.overrides;
         let (overridden, valued) = match limited.key.key(seen) {
-            Keyed::By(key) => (overrides.of(rule, &key, || date), overrides.of_value(rule, &key, || date)),
+            Keyed::By(key) => (overrides.of(rule, &key, || date), force.values.of(rule, &key, || date)),
             Keyed::Skip | Keyed::Deny => (None, None),
         };
         let is_in_force = |found: &Arc<Overridden>| base.is_none() && found.instead(date).is_some();
@@ -197,7 +197,7 @@ impl Gate {
         explained.is_overridden = explained.overridden_by.is_some();
         explained.limit_from = Some(match &explained.window {
             _ if explained.is_overridden => LimitSource::Override,
-            _ if valued.as_ref().is_some_and(is_in_force) => LimitSource::LimitFor,
+            _ if valued.is_some_and(|found| found.instead(date).is_some()) => LimitSource::LimitFor,
             Some(_) if terms.limit != limited.usual.limit => LimitSource::Schedule,
             _ => LimitSource::Limit,
         });

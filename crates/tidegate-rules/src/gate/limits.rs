@@ -51,12 +51,15 @@ impl RuleLimit {
         // A prepared limit belongs to the first zone that uses it.
         let before = before.filter(|(old, _)| old.zone() == rule.zone());
         let known = before.and_then(|(_, limit)| limit.last_used());
-        let usual = || PreparedLimit::of_rule(rule.name(), limited.usual.limit);
+        let usual = match &known {
+            Some(known) => known.followed_by(limited.usual.limit),
+            None => PreparedLimit::of_rule(rule.name(), limited.usual.limit),
+        };
         if limited.schedule.terms.is_empty() {
             let same = known.filter(|known| *known.limit() == limited.usual.limit);
-            RuleLimit::Constant(same.unwrap_or_else(usual))
+            RuleLimit::Constant(same.unwrap_or(usual))
         } else {
-            RuleLimit::Scheduled(ArcSwap::from_pointee(known.unwrap_or_else(usual)))
+            RuleLimit::Scheduled(ArcSwap::from_pointee(known.unwrap_or(usual)))
         }
     }
 
@@ -69,7 +72,7 @@ impl RuleLimit {
         }
     }
 
-    /// Returns true once after a change of the limit that dropped counts of an older one.
+    /// Returns true once after a change of the limit that dropped counts of an older one, for all keys or for one.
     pub(super) fn take_dropped_counts(&self) -> bool {
         self.last_used().is_some_and(|limit| limit.dropped_counts().take())
     }
@@ -95,7 +98,7 @@ impl RuleLimit {
 /// Changes the limit at an edge of the schedule. Of several concurrent requests, one prepares the limit for all.
 #[cold]
 fn change(last: &ArcSwap<PreparedLimit>, known: &Arc<PreparedLimit>, limit: &Limit) -> Arc<PreparedLimit> {
-    let next = Arc::new(PreparedLimit::of_rule(known.namespace(), *limit));
+    let next = Arc::new(known.followed_by(*limit));
     let found = Guard::into_inner(last.compare_and_swap(known, Arc::clone(&next)));
     let is_same = !Arc::ptr_eq(&found, known) && found.limit() == limit;
     if is_same { found } else { next }

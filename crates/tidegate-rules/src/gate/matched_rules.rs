@@ -262,7 +262,7 @@ pub(super) fn part<'p>(
         matching.chosen.choose(group);
     }
     let Some(key) = key else { return Some(MatchedRule::Denied(DenialCause::Repeated, terms.mode)) };
-    // A candidate decides nothing, so overrides do not apply to it.
+    // A candidate decides nothing, so overrides do not apply to it. The limits of single values do.
     let found = match limited.candidate_for {
         _ if around.overrides.is_empty() => None,
         None if around.overrides.deny_a_value(rule, &limited.key, matching.seen, around.now) => {
@@ -271,10 +271,7 @@ pub(super) fn part<'p>(
         None => around.overrides.of(rule, &key, || (around.now)()),
         Some(_) => None,
     };
-    let mut of_rule = force.limit(id).now(&terms.limit)?;
-    if limited.candidate_for.is_none() {
-        of_rule = around.overrides.limit_of_value(rule, &key, of_rule, around.now);
-    }
+    let of_rule = force.limit_of(id, &terms.limit, &key, around.now)?;
     let limit = match found {
         None => of_rule,
         Some(found) => match found.instead((around.now)()) {
@@ -316,8 +313,9 @@ impl<'p> Asked<'p> {
         let rule = force.policy.rule(id);
         let limited = rule.limited()?;
         let (terms, _) = limited.now(now);
-        let ask = terms.ask(&terms.limit, attributes);
-        let (limit, weight, mode) = (force.limit(id).now(&terms.limit)?, terms.cost, terms.mode);
+        let limit = force.limit_of(id, &terms.limit, &self.key, now)?;
+        let ask = terms.ask(limit.limit(), attributes);
+        let (weight, mode) = (terms.cost, terms.mode);
         let (key, penalty) = (self.key.clone(), force.penalty(id));
         Some(Asked { id, rule, limited, key, limit, ask, penalty, weight, mode })
     }

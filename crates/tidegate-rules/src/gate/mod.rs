@@ -34,6 +34,7 @@ mod store;
 mod together;
 mod unknown_attributes;
 mod unsupported;
+mod values;
 mod wall_clock;
 
 use std::collections::BTreeSet;
@@ -74,6 +75,7 @@ use overrides::Overrides;
 use penalty::prepared_penalty;
 use store::InStore;
 use unknown_attributes::UnknownAttributes;
+use values::Values;
 
 /// A policy in force on a store; clones share it.
 ///
@@ -128,11 +130,13 @@ impl Inner {
     }
 }
 
-/// A policy, its store, and the prepared limit and counters of each rule.
+/// A policy, its store, and the prepared limits and counters of each rule.
 struct InForce {
     policy: Policy,
     store: InStore,
     limits: Box<[RuleLimit]>,
+    /// The limits of single values.
+    values: Values,
     penalties: Box<[Option<PreparedPenalty>]>,
     meters: Box<[Arc<RuleMeter>]>,
 }
@@ -211,8 +215,10 @@ impl GateBuilder {
         let meters = policy.rules().iter().map(|_| Arc::default()).collect();
         let limits = policy.rules().iter().map(|rule| RuleLimit::new(rule, None)).collect();
         let penalties = policy.rules().iter().map(|rule| prepared_penalty(rule, None)).collect();
+        // The first policy has no predecessor; its limits of single values come into force with it.
+        let values = Values::new(&policy, None, calendar.now());
         let inner = Inner {
-            force: ArcSwap::from_pointee(InForce { policy, store, limits, penalties, meters }),
+            force: ArcSwap::from_pointee(InForce { policy, store, limits, values, penalties, meters }),
             replacing: Mutex::new(()),
             overrides: Overrides::default(),
             calendar,
@@ -225,9 +231,6 @@ impl GateBuilder {
             unknown: UnknownAttributes::default(),
             dropped_counts: Mutex::default(),
         };
-        // The first policy has no predecessor; its limits of single values come into force with it.
-        let force = inner.force.load_full();
-        inner.overrides.follow(&Policy::default(), &force, inner.calendar.now(), || ());
         Ok(Gate { inner: Arc::new(inner) })
     }
 }
@@ -306,9 +309,11 @@ impl Gate {
         }
         let store = old.store.going_on_as(store);
         let (limits, penalties, meters) = (limits.into(), penalties.into(), meters.into());
-        let force = Arc::new(InForce { policy, store, limits, penalties, meters });
+        let now = self.inner.calendar.now();
+        let values = Values::new(&policy, Some((&old.policy, &old.values)), now);
+        let force = Arc::new(InForce { policy, store, limits, values, penalties, meters });
         let put_in_force = || self.inner.force.store(force.clone());
-        self.inner.overrides.follow(&old.policy, &force, self.inner.calendar.now(), put_in_force);
+        self.inner.overrides.follow(&old.policy, &force, now, put_in_force);
         force.store.store().forget_refusals();
         let dropped = &self.inner.dropped_counts;
         dropped.lock().unwrap_or_else(PoisonError::into_inner).extend(old.take_dropped_counts());

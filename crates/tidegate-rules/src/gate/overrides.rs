@@ -16,7 +16,6 @@ use arc_swap::ArcSwap;
 use tidegate_core::{Key, Limit};
 
 use super::InForce;
-use super::limits::LimitInUse;
 use super::overridden::Overridden;
 use super::override_set::{OverrideId, OverrideSet};
 use crate::key::KeyParts;
@@ -183,16 +182,14 @@ impl Override {
 }
 
 /// The overrides of each rule by key, in effect or ended less than one refill ago.
-type All = HashMap<Arc<str>, HashMap<Key, Arc<Overridden>>>;
+pub(super) type ByKey = HashMap<Arc<str>, HashMap<Key, Arc<Overridden>>>;
 
 /// All overrides at one time.
 #[derive(Clone, Debug, Default)]
 struct Table {
-    keyed: All,
+    keyed: ByKey,
     /// Those without an effect.
     idle: Vec<IdleOverride>,
-    /// The limits of single values in the policy, as overrides that no one can change, or ended less than one refill ago.
-    values: Arc<All>,
 }
 
 impl Table {
@@ -213,16 +210,18 @@ impl Table {
         self.keyed.entry(found.one().rule.clone()).or_default().insert(key, found);
     }
 
-    /// Inserts overrides that ended at this time or before, as long as their counts matter. If there is no room for all
-    /// of them, none is kept: those in effect come first.
-    fn keep_ended(&mut self, ended: Vec<(Key, Arc<Overridden>)>, set: &OverrideSet) {
+    /// Inserts overrides that ended at this time or before, as long as their counts matter and there is room. Those in
+    /// effect come first, and then those that have decided here.
+    fn keep_ended(&mut self, mut ended: Vec<(Key, Arc<Overridden>)>, set: &OverrideSet) {
         if ended.is_empty() {
             return;
         }
         let mut all = set.clone();
-        let fit = ended.iter().all(|(_, found)| all.put(found.one().clone()).is_ok());
-        for (key, found) in ended.into_iter().filter(|_| fit) {
-            self.insert(key, found);
+        ended.sort_by_key(|(_, found)| !found.has_decided());
+        for (key, found) in ended {
+            if all.put(found.one().clone()).is_ok() {
+                self.insert(key, found);
+            }
         }
     }
 }
@@ -247,34 +246,6 @@ impl Overrides {
     pub(crate) fn of(&self, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
         let all = self.all.load();
         find(&all.keyed, rule, key, now)
-    }
-
-    /// Returns the limit of a single value in the policy, if the key has one or had one less than one refill ago.
-    pub(crate) fn of_value(
-        &self,
-        rule: &Rule,
-        key: &Key,
-        now: impl FnOnce() -> i64,
-    ) -> Option<Arc<Overridden>> {
-        find(&self.all.load().values, rule, key, now)
-    }
-
-    /// Returns the limit of the key's value in the policy, if it has one, in place of that of the rule.
-    #[inline]
-    pub(super) fn limit_of_value<'p>(
-        &self,
-        rule: &Rule,
-        key: &Key,
-        of_rule: LimitInUse<'p>,
-        now: impl Fn() -> i64,
-    ) -> LimitInUse<'p> {
-        if self.is_empty() {
-            return of_rule;
-        }
-        match self.of_value(rule, key, &now) {
-            Some(value) => value.in_place_of(of_rule, now()),
-            None => of_rule,
-        }
     }
 
     /// Returns true if an override denies one of the values of a repeated part. So a client cannot evade the denial by
@@ -314,10 +285,7 @@ impl Overrides {
         let changed = change(&mut set)?;
         set.remove_ended(now);
         let force = force();
-        self.store(Table {
-            values: Arc::clone(&old.values),
-            ..next_table(&old, &set, now, |one| force.key_of_override(one), |_| true)
-        });
+        self.store(next_table(&old, &set, now, |one| force.key_of_override(one), |_| true));
         Ok(changed)
     }
 
@@ -327,20 +295,18 @@ impl Overrides {
     pub(super) fn follow(&self, old: &Policy, new: &InForce, now: i64, put_in_force: impl FnOnce()) {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let all = self.all.load();
-        let has_values = new.policy.rules().iter().any(|rule| rule.limit_for().next().is_some());
-        if has_values || !all.keyed.is_empty() || !all.idle.is_empty() || !all.values.is_empty() {
+        if !all.keyed.is_empty() || !all.idle.is_empty() {
             let zone =
                 |policy: &Policy, rule: &str| policy.named(rule).and_then(Rule::zone).map(str::to_owned);
             let is_in_place = |rule: &str| zone(old, rule) == zone(&new.policy, rule);
             let key_of = |one: &Override| new.key_of_override(one);
-            let next = next_table(&all, &all.set(now), now, key_of, is_in_place);
-            self.store(Table { values: Arc::new(values_of(&all.values, new, now, is_in_place)), ..next });
+            self.store(next_table(&all, &all.set(now), now, key_of, is_in_place));
         }
         put_in_force();
     }
 
     fn store(&self, next: Table) {
-        let has_any = !next.keyed.is_empty() || !next.values.is_empty();
+        let has_any = !next.keyed.is_empty();
         self.all.store(Arc::new(next));
         self.has_any.store(has_any, Ordering::Release);
     }
@@ -357,14 +323,14 @@ impl Overrides {
 }
 
 /// Returns the entry of a key, if it still matters. Reads the date only if there is one.
-fn find(all: &All, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
+pub(super) fn find(all: &ByKey, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
     let found = all.get(rule.name())?.get(key)?;
     (found.one().is_about(rule) && found.matters_at(now())).then(|| Arc::clone(found))
 }
 
 /// Returns the entry of a key that goes on: the one before it if that is the same override, or else a new one with its
 /// counts.
-fn going_on(before: Option<&Arc<Overridden>>, one: &Override, now: i64) -> Arc<Overridden> {
+pub(super) fn going_on(before: Option<&Arc<Overridden>>, one: &Override, now: i64) -> Arc<Overridden> {
     match before.filter(|found| found.one() == one && !found.has_ended(now)) {
         Some(same) => Arc::clone(same),
         None => Arc::new(Overridden::new(one.clone(), before.map(|before| &**before))),
@@ -372,9 +338,9 @@ fn going_on(before: Option<&Arc<Overridden>>, one: &Override, now: i64) -> Arc<O
 }
 
 /// Returns the entries of `old` whose keys are not in `next`, as ended, as long as their counts matter.
-fn ended(
-    old: &All,
-    next: &All,
+pub(super) fn ended(
+    old: &ByKey,
+    next: &ByKey,
     now: i64,
     key_of: impl Fn(&Override) -> Result<Key, String>,
 ) -> Vec<(Key, Arc<Overridden>)> {
@@ -416,31 +382,6 @@ fn next_table(
     let mut ended = ended(&old.keyed, &next.keyed, now, key_of);
     ended.retain(|(_, found)| is_in_place(&found.one().rule));
     next.keep_ended(ended, set);
-    next
-}
-
-/// Returns the limits of single values in a policy. Counts are carried over from those before, as for changed numbers of
-/// a rule.
-fn values_of(old: &All, new: &InForce, now: i64, is_in_place: impl Fn(&str) -> bool) -> All {
-    let mut next = All::new();
-    for rule in new.policy.rules() {
-        let Some(limited) = rule.limited() else { continue };
-        let part = rule.key().next().unwrap_or_default();
-        for (value, limit) in rule.limit_for() {
-            let named = vec![(part.to_owned(), value.to_owned())];
-            // Validation has compared the spelling with that of the key.
-            let Some(key) = limited.key.key_of_named(&named) else { continue };
-            let one = Override::new(rule.name.clone(), named, Instead::Limit(*limit));
-            let before = old.get(&rule.name).and_then(|of_rule| of_rule.get(&key));
-            let found = going_on(before.filter(|_| is_in_place(rule.name())), &one, now);
-            next.entry(rule.name.clone()).or_default().insert(key, found);
-        }
-    }
-    for (key, found) in ended(old, &next, now, |one| new.key_of_override(one)) {
-        if is_in_place(&found.one().rule) {
-            next.entry(found.one().rule.clone()).or_default().insert(key, found);
-        }
-    }
     next
 }
 

@@ -203,6 +203,13 @@ impl InForce {
     pub(super) fn key_of_override(&self, one: &Override) -> Result<Key, String> {
         let (rule, limited) = self.overridable(&one.rule).map_err(|error| error.to_string())?;
         if let Instead::Limit(limit) = &one.instead {
+            let zone = limit.periods().map(|periods| periods.zone());
+            if let Some(zone) = zone.filter(|zone| !zone.is_resolved()) {
+                return Err(format!(
+                    "limit \"{limit}\": \"{zone}\" is no time zone on this machine; update its time zone database and \
+                     restart, or delete the override"
+                ));
+            }
             let unsupported = |why| format!("limit \"{limit}\": {why}");
             self.store.store().supports(limit).map_err(unsupported)?;
         }

@@ -107,10 +107,8 @@ impl Gate {
         let rule = force.policy.rule(id);
         let date = self.inner.calendar.now();
         let usual = rule.limited()?.now(|| date).0.limit;
-        let of_rule = force.limit(id).now(&usual)?;
-        let overrides = &self.inner.overrides;
-        let usual = overrides.limit_of_value(rule, key, of_rule, || date);
-        Some(match overrides.of(rule, key, || date) {
+        let usual = force.limit_of(id, &usual, key, || date)?;
+        Some(match self.inner.overrides.of(rule, key, || date) {
             Some(found) if !matches!(found.instead(date), Some(Instead::Allow | Instead::Deny)) => {
                 found.in_place_of(usual, date)
             }

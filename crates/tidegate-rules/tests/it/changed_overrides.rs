@@ -257,3 +257,49 @@ fn a_value_that_an_override_denies_is_denied_among_others() {
     let several = Attributes::new().add("header.x-key", "good").add("header.x-key", "evil");
     assert!(gate.admit(&several.set("query.team", "red").set("user", "ana")).now().unwrap().is_allowed());
 }
+
+/// Regression: from the 65th change on, a key began with what it had used under the limit of the rule.
+#[test]
+fn an_override_that_changes_very_often_keeps_what_was_used() {
+    each(|algorithm, what, (store, clock)| {
+        let text = rule(&limit_of(5, "d", algorithm));
+        let gate = Gate::new(policy(&text), store).expect("the store supports the policy");
+        for change in 0..140 {
+            put_for_ever(&gate, &limit_of(1000 + change, "d", algorithm));
+            let left = remaining(&gate, "a", &ana());
+            // A bucket refills by one unit in about a minute and a half.
+            assert_eq!(left, 1000, "{what}: change {change}");
+            assert_eq!(passed(&gate, 1), 1, "{what}");
+            clock.advance(SECOND / 100);
+        }
+        assert_eq!(gate.remove_override("a", &ana()), Ok(true));
+        assert_eq!(passed(&gate, 9), 0, "{what}");
+    });
+}
+
+#[test]
+fn counts_that_are_dropped_for_one_key_are_reported_under_its_rule() {
+    for by_value in [false, true] {
+        each(|algorithm, what, (store, clock)| {
+            let limit = |amount| limit_of(amount, "d", algorithm);
+            let gate = Gate::new(policy(&rule(&limit(10))), store).expect("the store supports the policy");
+            assert_eq!(passed(&gate, 1), 1, "{what}");
+            for amount in 20..=25 {
+                assert_eq!(gate.take_dropped_counts(), [""; 0], "{what}: {amount}");
+                if by_value {
+                    let values = format!("limit_for = {{ ana = '{}' }}\n", limit(amount));
+                    gate.replace(policy(&(rule(&limit(10)) + &values))).expect("memory holds every limit");
+                } else {
+                    put_for_ever(&gate, &limit(amount));
+                }
+                assert_eq!(passed(&gate, 1), 1, "{what}");
+                clock.advance(SECOND);
+                if amount == 24 {
+                    assert_eq!(gate.take_dropped_counts(), ["a"], "{what}: the limit of the rule is the fifth");
+                }
+            }
+            assert_eq!(gate.take_dropped_counts(), ["a"], "{what}");
+            assert_eq!(gate.take_dropped_counts(), [""; 0], "{what}: it is reported once");
+        });
+    }
+}

@@ -9,7 +9,7 @@ use crate::changed_numbers::{ana, each, limit_of, passed, rule};
 use crate::requests::{admit, policy, remaining, still_gate};
 
 /// Returns the rule with limits for single values of its key.
-fn valued(limit: &str, limit_for: &str) -> String {
+pub(crate) fn valued(limit: &str, limit_for: &str) -> String {
     format!("{}limit_for = {{ {limit_for} }}\n", rule(limit))
 }
 
@@ -146,5 +146,56 @@ fn peeks_resets_and_corrections_of_a_value_are_under_its_limit() {
         assert_eq!(passed(&gate, 20), 4, "{what}");
         assert_eq!(key().reset().now().ok(), Some(true), "{what}");
         assert_eq!(passed(&gate, 20), 9, "{what}");
+    });
+}
+
+/// Regression: a batch by the old policy met the values of the new one.
+#[test]
+fn a_batch_by_a_pinned_policy_keeps_the_values_of_that_policy() {
+    each(|algorithm, what, (store, clock)| {
+        let limit = |amount| limit_of(amount, "d", algorithm);
+        let text = |amount| valued(&limit(5), &format!("ana = '{}'", limit(amount)));
+        let gate = Gate::new(policy(&text(90)), store).expect("the store supports the policy");
+        let decided = |batch: &tidegate_rules::Batch| {
+            let admissions = batch.admit_all(&[ana(), bob()]).now().expect("memory answers at once");
+            let limits = admissions.iter().map(|admission| admission.binding().expect("a limit").decision.limit());
+            limits.collect::<Vec<_>>()
+        };
+        let first = gate.pin().to_batch();
+        assert_eq!(decided(&first), [90, 5], "{what}");
+        clock.advance(SECOND);
+        gate.replace(policy(&text(80))).expect("memory holds every limit");
+        let second = gate.pin().to_batch();
+        assert_eq!((decided(&first), decided(&second)), (vec![90, 5], vec![80, 5]), "{what}: it has changed");
+        clock.advance(SECOND);
+        gate.replace(policy(&rule(&limit(7)))).expect("memory holds every limit");
+        let third = gate.pin().to_batch();
+        for _ in 0..2 {
+            assert_eq!(decided(&first), [90, 5], "{what}: it is gone");
+            assert_eq!(decided(&second), [80, 5], "{what}: it is gone");
+            assert_eq!(decided(&third), [7, 7], "{what}: it is gone");
+        }
+    });
+}
+
+/// Regression: a candidate was measured under its own limit for a value that has another one.
+#[test]
+fn a_candidate_has_the_limits_of_values_of_its_rule() {
+    each(|algorithm, what, (store, _)| {
+        let limit = |amount| limit_of(amount, "h", algorithm);
+        let candidate = format!("[[rule]]\nname = 'b'\ncandidate_for = 'a'\nlimit = '{}'\n", limit(2));
+        let text = valued(&limit(5), &format!("ana = '{}'", limit(9))) + &candidate;
+        let gate = Gate::new(policy(&text), store).expect("the store supports the policy");
+        assert_eq!(passed(&gate, 20), 9, "{what}");
+        let counts = |gate: &Gate| gate.counts()[1].1.clone();
+        assert_eq!((counts(&gate).stricter, counts(&gate).looser), (0, 0), "{what}");
+        let explained = gate.explain(&ana()).now().expect("memory answers at once");
+        let of_candidate = &explained.rules[1];
+        assert_eq!(of_candidate.limit_from, Some(LimitSource::LimitFor), "{what}");
+        assert_eq!(of_candidate.decision.map(|decision| decision.limit()), Some(9), "{what}");
+        for _ in 0..5 {
+            admit(&gate, &bob());
+        }
+        assert_eq!((counts(&gate).stricter, counts(&gate).looser), (3, 0), "{what}");
     });
 }

@@ -21,6 +21,7 @@ mod in_code;
 mod keys;
 mod limit_for;
 mod matching;
+mod overrides_in_several_gates;
 mod penalties;
 mod permits;
 mod random;

@@ -11,7 +11,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
@@ -167,8 +167,10 @@ impl AuditLog {
         let Some(path) = &self.file else { return Ok(()) };
         let appended = serde_json::to_string(record).map_err(io::Error::from).and_then(|line| {
             let mut file = appending(path)?;
+            // A full disk or a crash may have cut the last line off, which must not spoil this one.
+            let begin = if is_cut_off(&file)? { "\n" } else { "" };
             // One write, so that lines of several servers do not mix.
-            file.write_all(format!("{line}\n").as_bytes())?;
+            file.write_all(format!("{begin}{line}\n").as_bytes())?;
             file.sync_data()
         });
         appended.map_err(|error| self.wrong(&error))
@@ -190,9 +192,17 @@ impl AuditLog {
     }
 }
 
+/// Returns true if the last line of a log has no end.
+fn is_cut_off(file: &File) -> io::Result<bool> {
+    let Some(last) = file.metadata()?.len().checked_sub(1) else { return Ok(false) };
+    let mut byte = [0];
+    // Nothing is read if another process has truncated it meanwhile.
+    Ok(file.read_at(&mut byte, last)? == 1 && byte != *b"\n")
+}
+
 /// Opens a log of this user for appending. It is created with mode 0600.
 fn appending(path: &Path) -> io::Result<File> {
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(open(path, flags, Mode::RUSR | Mode::WUSR)?);
     let metadata = file.metadata()?;
     if !metadata.is_file() {

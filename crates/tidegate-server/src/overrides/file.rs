@@ -22,6 +22,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::process::geteuid;
 use serde::de::{self, Deserialize, Deserializer};
 use tidegate_rules::{Override, OverrideSet};
+use tokio::time::Instant;
 
 use super::record::{OverrideRecord, set_of};
 use super::{AuditRecord, KnownOverrides, NotKept};
@@ -30,9 +31,7 @@ use crate::reload::{Look, replace_whole};
 
 /// The maximum size of the file. All keys within their bound, escaped, take half of it.
 const MAX_FILE_BYTES: u64 = 64 << 20;
-/// The maximum number of attempts to lock the file, and the pause between two of them. A process that is stopped while it
-/// has the lock must not block the callers of others for ever.
-const MAX_ATTEMPTS: usize = 500;
+/// The pause between two attempts to lock the file.
 const PAUSE: Duration = Duration::from_millis(10);
 /// The version of the format.
 const FORMAT: u32 = 1;
@@ -112,15 +111,17 @@ impl OverridesFile {
         Ok(())
     }
 
-    /// Changes the overrides in the file under its lock, and puts the result in force.
+    /// Changes the overrides in the file under its lock, and puts the result in force. The lock is not waited for after the
+    /// deadline.
     pub(super) fn change<T, E: From<NotKept>>(
         &self,
         engine: &Engine,
         known: &mut KnownOverrides,
         audit: &AuditRecord,
+        deadline: Instant,
         apply: impl Fn(&mut OverrideSet) -> Result<T, E>,
     ) -> Result<T, E> {
-        let _lock = self.lock()?;
+        let _lock = self.lock(deadline)?;
         let (_, found) = self.read()?;
         let mut set = found.unwrap_or_else(|| engine.gate().override_set());
         set.remove_ended(engine.gate().date());
@@ -138,18 +139,21 @@ impl OverridesFile {
 
     /// Locks the file for a change. The lock ends when the result is dropped, or with the process.
     #[expect(clippy::disallowed_methods, reason = "the system has no lock with a deadline")]
-    fn lock(&self) -> Result<File, NotKept> {
+    fn lock(&self, deadline: Instant) -> Result<File, NotKept> {
         let mut path = self.path.clone().into_os_string();
         path.push(".lock");
         let path = PathBuf::from(path);
         let locked = open_own(&path, OFlags::RDWR | OFlags::CREATE).and_then(|file| {
-            for _ in 0..MAX_ATTEMPTS {
+            loop {
                 match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                    Err(error) if error == rustix::io::Errno::WOULDBLOCK => thread::sleep(PAUSE),
+                    Err(error) if error == rustix::io::Errno::WOULDBLOCK => {}
                     locked => return locked.map(|()| file).map_err(io::Error::from),
                 }
+                if Instant::now() >= deadline {
+                    return Err(io::Error::other("another server has had the lock for too long; end it"));
+                }
+                thread::sleep(PAUSE);
             }
-            Err(io::Error::other("another server has had the lock for too long; end it"))
         });
         locked.map_err(|error| {
             NotKept(format!(

@@ -23,7 +23,7 @@ use tidegate_redis::RedisStore;
 use tidegate_rules::{Gate, OverrideSet};
 use tokio::sync::Mutex as TurnMutex;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 pub(crate) use audit::{AuditLog, AuditRecord, Author, audited};
 pub(crate) use record::{AllowOrDeny, OverrideRecord};
@@ -32,10 +32,13 @@ use crate::engine::Engine;
 use crate::reload::Pace;
 use crate::settings::Settings;
 use file::{OverridesFile, SeenFile};
-use shared::SharedOverrides;
+use shared::{SeenTable, SharedOverrides};
 
 /// Timeout of the first read from Redis, which a start waits for.
 const FIRST_READ: Duration = Duration::from_millis(500);
+/// The time for which a change waits for changes before it, and for the lock of the file. A process that is stopped while it
+/// has the lock must not block the callers of others for ever.
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// The overrides of a server, and the place where they are kept.
 #[derive(Debug)]
@@ -63,8 +66,10 @@ enum OverridePlace {
 struct KnownOverrides {
     /// The metadata of the file.
     file: Option<SeenFile>,
-    /// The version in Redis.
+    /// The version in Redis of which the overrides are in force.
     version: Option<u64>,
+    /// The table in Redis at the last read.
+    seen: Option<SeenTable>,
 }
 
 /// The state of the place.
@@ -147,7 +152,11 @@ where
     E: From<NotKept> + Send + 'static,
 {
     let keeper = engine.overrides();
-    let mut known = keeper.turn.clone().lock_owned().await;
+    let deadline = Instant::now() + MAX_WAIT;
+    let Ok(mut known) = timeout_at(deadline, keeper.turn.clone().lock_owned()).await else {
+        let why = "changes of overrides before this one take too long; nothing was changed. Try again, and look at the log";
+        return Err(NotKept(why.to_owned()).into());
+    };
     let stopped = |_| E::from(NotKept("the change was interrupted; look before trying again".to_owned()));
     match &keeper.place {
         OverridePlace::Shared(_) => {
@@ -161,7 +170,7 @@ where
         }
         OverridePlace::File(file) => {
             let file = file.clone();
-            spawn_blocking(move || file.change(&engine, &mut known, &audit, apply)).await.map_err(stopped)?
+            spawn_blocking(move || file.change(&engine, &mut known, &audit, deadline, apply)).await.map_err(stopped)?
         }
         OverridePlace::Memory => {
             let task = spawn_blocking(move || {

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use tidegate::Limit;
-use tidegate_rules::{Instead, Override, OverrideId, OverrideSet};
+use tidegate_rules::{Instead, Override, OverrideId, OverrideSet, parse_kept_limit};
 
 use crate::date;
 use crate::explained::Parts;
@@ -52,7 +52,7 @@ pub(crate) enum AllowOrDeny {
 #[derive(Clone, Debug)]
 struct RecordKey(Vec<(String, String)>);
 
-/// A limit, serialized as its text.
+/// A limit, serialized as its text. One in a time zone that this machine does not have is valid, and has no effect.
 #[derive(Clone, Copy, Debug)]
 struct LimitText(Limit);
 
@@ -180,7 +180,8 @@ impl Serialize for KeptDate {
 impl<'de> Deserialize<'de> for LimitText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LimitText, D::Error> {
         let text = String::deserialize(from)?;
-        text.parse().map(LimitText).map_err(|error| de::Error::custom(format!("limit {text:?}: {error}")))
+        let limit = parse_kept_limit(&text);
+        limit.map(LimitText).map_err(|error| de::Error::custom(format!("limit {text:?}: {error}")))
     }
 }
 
@@ -267,6 +268,18 @@ mod tests {
             let json = serde_json::to_string(&OverrideRecord::from(&one)).unwrap();
             assert!(!json.contains('\n'), "{json}");
             assert_eq!(OverrideRecord::read(json.as_bytes()), Ok(one), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_calendar_of_a_zone_that_no_rule_names_reads_back() {
+        for zone in ["Asia/Shanghai", "Mars/Olympus_Mons"] {
+            let limit = format!("100/month calendar {zone} from 15 max-debt 5");
+            let json = format!(r#"{{"rule":"api","key":{{"user":"ana"}},"limit":"{limit}","at":5}}"#);
+            let one = OverrideRecord::read(json.as_bytes()).unwrap();
+            let again = serde_json::to_string(&OverrideRecord::from(&one)).unwrap();
+            assert!(again.contains(&format!("\"limit\":\"{limit}\"")), "{again}");
+            assert_eq!(OverrideRecord::read(again.as_bytes()), Ok(one));
         }
     }
 

@@ -20,9 +20,18 @@ pub(super) struct SharedOverrides {
     url: String,
 }
 
+/// The table at the last read, to find out that Redis has lost data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SeenTable {
+    /// The lowest version that it may have now.
+    version: u64,
+    epoch: Option<u64>,
+}
+
 /// The overrides that were read, with the fields of all of them, also of those that have ended.
 struct ReadBack {
     version: u64,
+    epoch: Option<u64>,
     fields: Vec<Vec<u8>>,
     set: OverrideSet,
 }
@@ -39,19 +48,40 @@ impl SharedOverrides {
             return Ok(());
         }
         let read = self.read(engine.gate().date()).await?;
-        let before = engine.gate().override_set();
-        let is_lost = read.version == 0 && known.version.is_some_and(|known| known > 0) && !before.is_empty();
+        self.report_loss(engine, known, &read);
         engine.gate().replace_overrides(read.set);
         known.version = Some(read.version);
-        if is_lost {
-            let what = format!(
-                "{}: has lost its overrides; {} ended here. Put them again, and let Redis keep its data",
-                self.url,
-                before.len()
-            );
-            engine.rules().report("there are no overrides any more", &[what]);
-        }
         Ok(())
+    }
+
+    /// Reports overrides in force here that Redis has lost since the last read: all of them, or the newest. Each loss is
+    /// reported once.
+    fn report_loss(&self, engine: &Engine, known: &mut KnownOverrides, read: &ReadBack) {
+        let now = SeenTable { version: read.version, epoch: read.epoch };
+        let Some(last) = known.seen.replace(now) else { return };
+        let is_new = read.version == 0 || last.epoch.is_some_and(|epoch| read.epoch != Some(epoch));
+        if last.version == 0 || !is_new && read.version >= last.version {
+            return;
+        }
+        let before = engine.gate().override_set();
+        let is_kept = |one: &tidegate_rules::Override| read.set.get(&one.id()).is_some_and(|kept| kept.is_same_as(one));
+        let ended = before.iter().filter(|one| !is_kept(one)).count();
+        let (first, what) = match is_new {
+            _ if read.set == before => return,
+            true if ended == 0 => return,
+            true => (
+                "overrides have ended without a request",
+                format!("has lost its overrides; {ended} ended here. Put them again, and let Redis keep its data"),
+            ),
+            false => (
+                "overrides are those of an earlier time",
+                format!(
+                    "has an older version of the overrides than before, as after a failover to a replica that lagged; \
+                     {ended} ended or changed here. Compare the list, and put them again"
+                ),
+            ),
+        };
+        engine.rules().report(first, &[format!("{}: {what}", self.url)]);
     }
 
     /// Changes the overrides in Redis, and puts the result in force.
@@ -70,6 +100,7 @@ impl SharedOverrides {
         };
         for _ in 0..MAX_ATTEMPTS {
             let mut read = self.read(engine.gate().date()).await.inspect_err(|why| failed(is_logged, why))?;
+            self.report_loss(engine, known, &read);
             let before = read.set.clone();
             let changed = match apply(&mut read.set) {
                 Ok(changed) => changed,
@@ -89,6 +120,8 @@ impl SharedOverrides {
                 if !made.inspect_err(|why| failed(is_logged, why))? {
                     continue;
                 }
+                // An older one means that this change was lost.
+                known.seen = Some(SeenTable { version: read.version + 1, epoch: read.epoch });
             }
             engine.gate().replace_overrides(read.set);
             // The next look reads the new version back.
@@ -104,7 +137,7 @@ impl SharedOverrides {
     async fn read(&self, now: i64) -> Result<ReadBack, NotKept> {
         // Some more than this server accepts may be there, and have ended.
         let read = self.table.read(2 * MAX_OVERRIDES).await;
-        let TableRead { version, count, each, .. } =
+        let TableRead { version, epoch, count, each, .. } =
             read.map_err(|error| self.away(&not_available(&error)))?;
         let Some(each) = each else {
             return Err(self.away(&format!(
@@ -114,7 +147,7 @@ impl SharedOverrides {
         let set = set_of(each.iter().map(|(_, json)| OverrideRecord::read(json)), now).map_err(|what| {
             self.away(&format!("{what}; delete that field of the hash by hand, and put it again"))
         })?;
-        Ok(ReadBack { version, fields: each.into_iter().map(|(field, _)| field).collect(), set })
+        Ok(ReadBack { version, epoch, fields: each.into_iter().map(|(field, _)| field).collect(), set })
     }
 
     fn away(&self, what: &str) -> NotKept {

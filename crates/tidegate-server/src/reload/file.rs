@@ -6,6 +6,7 @@
 use std::fs::{self, File, Metadata};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 
@@ -50,8 +51,36 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Writes a file of the server atomically, whether it exists or not. A new file has mode 0600; a symbolic link is replaced.
+///
+/// Temporary files that a killed process has left are removed. The caller has a lock, so no other process writes one now.
 pub(crate) fn replace_whole(path: &Path, text: &str) -> io::Result<()> {
+    // They take space only, so the write goes on without them or with them.
+    let _ = remove_temporary(path);
     put(text, path, None)
+}
+
+/// Removes the temporary files of a target: regular files with exactly the names that [`name_beside`] gives.
+fn remove_temporary(target: &Path) -> io::Result<()> {
+    let Some(name) = target.file_name() else { return Ok(()) };
+    for entry in fs::read_dir(folder_of(target))? {
+        let entry = entry?;
+        if is_temporary(entry.file_name().as_bytes(), name.as_bytes()) && entry.file_type()?.is_file() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns true if this is a name that [`name_beside`] gives to a temporary file of the target.
+fn is_temporary(name: &[u8], target: &[u8]) -> bool {
+    let number = || name.strip_prefix(target)?.strip_prefix(b".")?.strip_suffix(b".new");
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    number().is_some_and(|number| number.len() == 16 && number.iter().all(is_digit))
+}
+
+/// Returns the folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
 }
 
 /// Writes a temporary file beside the target, and renames it to the target.
@@ -97,10 +126,9 @@ fn put_in_place(
     if written.is_err() {
         // The temporary file is of no further use.
         let _ = fs::remove_file(beside);
-    } else if let Some(folder) = target.parent() {
+    } else {
         // The rename is done; the sync makes it survive a power failure.
-        let folder = if folder == Path::new("") { Path::new(".") } else { folder };
-        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        let _ = File::open(folder_of(target)).and_then(|folder| folder.sync_all());
     }
     written
 }
@@ -154,6 +182,26 @@ mod tests {
         let [one, other] = [name_beside(target), name_beside(target)];
         assert_ne!(one, other);
         assert_eq!(one.parent(), target.parent());
+    }
+
+    #[test]
+    fn temporary_files_of_a_killed_process_are_removed_and_no_others() {
+        let folder = Folder::new();
+        let kept = [
+            "file.0123456789abcdef.new.old",
+            "file.0123456789abcdeF.new",
+            "file.0123456789abcde.new",
+            "other.0123456789abcdef.new",
+            "file.new",
+        ];
+        kept.iter().for_each(|name| folder.put(name, "kept"));
+        folder.link("file.1123456789abcdef.new", "nowhere");
+        folder.put("file.0123456789abcdef.new", "left");
+        replace_whole(&folder.path("file"), "text").unwrap();
+        let mut names: Vec<_> = kept.into_iter().chain(["file", "file.1123456789abcdef.new"]).collect();
+        names.sort_unstable();
+        assert_eq!(folder.names(), names);
+        assert_eq!(fs::read_to_string(folder.path("file")).unwrap(), "text");
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! earlier states are left as they are and expire by themselves, because another server may still decide by them.
 //!
 //! A change that only gives back a take, releases a permit or renews one has no ask. It concerns a state under its own
-//! limit, so nothing is carried for it.
+//! limit, so nothing is carried for it. An adjustment concerns the carried counts. It refunds nothing if no debt would
+//! be left: a clear state is not kept, so the same counts would be carried again.
 
 use super::shard::{Entry, Shard, StateRef};
 use super::states::{Moment, named};
@@ -45,6 +46,10 @@ impl Inner {
             return answer.report(&mut |decision| {
                 if decision.is_allowed() { decision } else { begun.peek_terms(terms, at, ask) }
             });
+        }
+        // A refund that leaves no debt would be forgotten, and the counts carried again.
+        if terms.clear_at(&state) <= at {
+            return answer.not_kept();
         }
         // A clear state of its own is replaced by the carried one.
         shard.remove(place.hash, named(account), &self.budget);

@@ -150,6 +150,10 @@ pub(super) fn begin_carried<W: OneWord, C: Change<W>>(
     let before = who.terms.word_of(&state);
     let answer = change.change(who.terms, &mut state, now);
     let word = who.terms.word_of(&state);
+    // A refund that leaves no debt would be forgotten, and the counts carried again.
+    if !begun.is_full() && word != before && who.terms.clear_at(&state) <= now {
+        return (answer.not_kept(), None);
+    }
     let answer = if begun.is_full() || is_shared || word != before {
         answer
     } else {

@@ -98,13 +98,15 @@ local function take_twins()
 end
 -- Takes under the limits `first` to `last`. Returns whether all was spent, and the state of each before the take. The
 -- first number of the result is 1 for spent, 0 for denied, 2 for an unknown initial state. States are read before any
--- is written, so a denial and an error spend nothing.
+-- is written, so a denial and an error spend nothing. An ask behind an unknown one with one of its states is unknown,
+-- too: both are repeated in their order.
+local undone = {}
 local function take(first, last)
   local views, all, unknown = {}, true, false
   for i = first, last do
     local view = look_at(i)
     if view.err then return view end
-    views[i], all, unknown = view, all and view.passes, unknown or view.stale
+    views[i], all, unknown = view, all and view.passes, unknown or view.stale or undone[KEYS[i]]
   end
   if not unknown and not all then return deny(first, last, views) end
   -- More keys than bids means that the copies were passed, so a state has several bids.
@@ -112,7 +114,11 @@ local function take(first, last)
   -- The initial state of a key without a live state has to be known first.
   local reply = {unknown and 2 or 1}
   for i = first, last do
-    if not unknown then spend[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], views[i]) end
+    if unknown then
+      undone[KEYS[i]] = true
+    else
+      spend[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], views[i])
+    end
     reply[#reply + 1] = views[i].tell or false
   end
   return reply

@@ -137,6 +137,23 @@ fn a_change_that_is_logged_and_fails_has_a_second_line() {
 }
 
 #[test]
+fn a_line_that_was_cut_off_does_not_spoil_the_next_one() {
+    let mut node = Node::start("audit_torn", AUDITED);
+    assert_eq!(node.put("eve", "deny").status, 200);
+    let whole = fs::read_to_string(node.file("audit.log")).expect("there is a log");
+    let torn = whole.clone() + &whole[..40];
+    fs::write(node.file("audit.log"), &torn).expect("it can be written");
+    assert_eq!((node.put("bob", "deny").status, node.put("dan", "deny").status), (200, 200));
+    let text = fs::read_to_string(node.file("audit.log")).expect("there is a log");
+    let rest = text.strip_prefix(&(torn + "\n")).expect("the next line begins on its own");
+    let users: Vec<Value> = rest
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("each line is JSON")["key"]["user"].take())
+        .collect();
+    assert_eq!(users, ["bob", "dan"]);
+}
+
+#[test]
 fn a_log_that_cannot_be_written_stops_the_start() {
     let call = in_folder("audit_start", "[server]\naudit_log = \"missing/audit.log\"\n");
     let ended = call.run(&["serve", "--config", "tidegate.toml", "--resp", "127.0.0.1:0", "--http", "off"]);

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use super::place::{Node, in_folder, write_private};
+use super::place::{Node, deny_at, in_folder, write_private};
 
 const EVE: &str = r#"{"rule":"api","key":{"user":"eve"},"decision":"deny"}"#;
 
@@ -52,6 +52,67 @@ fn overrides_that_have_ended_are_dropped_at_the_next_change() {
     assert!(node.kept().contains("eve"), "a change of nothing writes nothing");
     assert_eq!(node.put("ana", "9/h").status, 200);
     assert!(!node.kept().contains("eve"));
+}
+
+#[test]
+fn a_calendar_of_an_unknown_zone_is_kept_without_effect_and_stops_nothing() {
+    let call = in_folder("unknown_zone", "");
+    let limit = "100/day calendar Mars/Olympus_Mons";
+    let odd = EVE.replace("eve", "ana").replace("\"decision\":\"deny\"", &format!("\"limit\":\"{limit}\""));
+    write_private(&call, "tidegate.toml.overrides", &file_of(&[&odd, EVE]));
+    let mut node = Node::of(call);
+    assert_eq!((node.users(), node.admit("eve").status), (vec!["ana".to_owned(), "eve".to_owned()], 403));
+    assert_eq!(node.admit("ana").json()["limit"], 4, "the limit of the rule");
+    let page = node.page();
+    assert_eq!((&page["wrong"], &page["overrides"][0]["in_effect"]), (&json!(null), &json!(false)), "{page}");
+    assert_eq!(page["overrides"][0]["limit"], limit);
+    let said = node.process.says("warning: override of rule");
+    assert!(said.contains("\"Mars/Olympus_Mons\" is no time zone on this machine"), "{said}");
+    assert_eq!(node.put("bob", "deny").status, 200);
+    assert!(node.kept().contains(limit), "another change keeps it");
+    assert_eq!(node.put("ana", limit).status, 400, "it cannot be put here");
+    assert_eq!(node.delete("ana").body, r#"{"removed":true}"#);
+    assert!(!node.kept().contains("Mars"));
+}
+
+#[test]
+fn every_change_fails_in_time_while_another_process_has_the_lock() {
+    let mut node = Node::start("locked", "");
+    assert_eq!(node.put("eve", "deny").status, 200);
+    let lock = fs::File::open(node.file("tidegate.toml.overrides.lock")).expect("it is there");
+    lock.lock().expect("it is free");
+    let seconds = |since: std::time::Instant| since.elapsed().as_secs_f64();
+    let calls = std::thread::scope(|scope| {
+        let call = |user: usize| {
+            let http = node.http;
+            scope.spawn(move || {
+                let begin = std::time::Instant::now();
+                (deny_at(http, &format!("u{user}")), seconds(begin))
+            })
+        };
+        let calls: Vec<_> = (0..4).map(call).collect();
+        calls.into_iter().map(|call| call.join().expect("it ends")).collect::<Vec<_>>()
+    });
+    for (answer, after) in &calls {
+        assert_eq!(answer.status, 503, "{answer:?}");
+        // The request timeout is ten seconds.
+        assert!((4.5..9.0).contains(after), "{after} s: {answer:?}");
+    }
+    assert!(calls.iter().any(|(answer, _)| answer.detail().contains("another server has had the lock")));
+    drop(lock);
+    assert_eq!((node.put("bob", "deny").status, node.users()), (200, vec!["bob".to_owned(), "eve".to_owned()]));
+}
+
+#[test]
+fn a_temporary_file_of_a_killed_server_is_removed() {
+    let mut node = Node::start("temporary", "");
+    let left = node.file("tidegate.toml.overrides.0123456789abcdef.new");
+    let other = node.file("tidegate.toml.overrides.backup.new");
+    for path in [&left, &other] {
+        fs::write(path, "{").expect("a file can be written");
+    }
+    assert_eq!(node.put("eve", "deny").status, 200);
+    assert!(!left.exists() && other.exists());
 }
 
 /// The text in place of the file, and the expected error.

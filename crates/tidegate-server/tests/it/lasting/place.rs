@@ -29,14 +29,15 @@ pub(super) struct Node {
     pub(super) process: Process,
     pub(super) call: Call,
     talk: Talk,
+    pub(super) http: SocketAddr,
     resp: SocketAddr,
 }
 
 impl Node {
     pub(super) fn of(call: Call) -> Node {
         let (process, ready) = call.serve(&["--config", "tidegate.toml"]);
-        let resp = address(&ready, "resp");
-        Node { process, talk: Talk::at(address(&ready, "http")), call, resp }
+        let (http, resp) = (address(&ready, "http"), address(&ready, "resp"));
+        Node { process, talk: Talk::at(http), call, http, resp }
     }
 
     /// Starts a server with these settings in a new folder.
@@ -139,6 +140,12 @@ impl Node {
     pub(super) fn keep(&self, text: &str) {
         write_private(&self.call, "tidegate.toml.overrides", text);
     }
+}
+
+/// Denies a user on a new connection, so that calls may be made at the same time.
+pub(super) fn deny_at(http: SocketAddr, user: &str) -> Answer {
+    let body = json!({"rule": "api", "key": {"user": user}, "decision": "deny", "until": "never"});
+    Talk::at(http).ask(by("sesame", &with_json("PUT", "/v1/overrides", &body.to_string())))
 }
 
 /// Returns a call in a new folder with these settings.

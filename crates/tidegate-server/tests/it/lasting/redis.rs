@@ -46,6 +46,50 @@ fn a_redis_that_has_lost_its_data_is_reported_and_takes_new_overrides() {
 }
 
 #[test]
+fn a_table_that_was_lost_and_begun_anew_between_two_looks_is_reported() {
+    let redis = redis();
+    let mut node = Node::start("anew", &store(&redis));
+    for user in ["eve", "bob"] {
+        assert_eq!(node.put(user, "deny").status, 200);
+    }
+    let mut other = Node::start("anew_other", &store(&redis));
+    other.wait_for_users(&["bob", "eve"]);
+    let anew = "redis.call('DEL', KEYS[1]) \
+                return redis.call('HSET', KEYS[1], 'version', '9000000000000000', 'epoch', '9000000000000000')";
+    redis.command(&["EVAL", anew, "1", "tg:overrides"]);
+    for node in [&mut node, &mut other] {
+        assert!(node.process.says("warning: ").contains("has lost its overrides; 2 ended here. Put them again"));
+        node.wait_for_users(&[]);
+    }
+    // A change reads it first, or a look.
+    assert_eq!(node.put("eve", "deny").status, 200);
+    other.wait_for_users(&["eve"]);
+    redis.command(&["FLUSHALL"]);
+    assert_eq!(other.put("ana", "deny").status, 200);
+    for node in [&mut node, &mut other] {
+        assert!(node.process.says("warning: ").contains("has lost its overrides; 1 ended here"));
+        node.wait_for_users(&["ana"]);
+    }
+}
+
+#[test]
+fn a_table_that_goes_back_to_an_older_version_is_reported() {
+    let redis = redis();
+    let mut node = Node::start("back", &store(&redis));
+    assert_eq!(node.put("eve", "deny").status, 200);
+    redis.command(&["COPY", "tg:overrides", "copied"]);
+    assert_eq!(node.put("bob", "deny").status, 200);
+    // Before or after the next look of this server.
+    redis.command(&["COPY", "copied", "tg:overrides", "REPLACE"]);
+    let said = node.process.says("warning: ");
+    assert!(said.contains("has an older version of the overrides than before"), "{said}");
+    assert!(said.contains("1 ended or changed here"), "{said}");
+    node.wait_for_users(&["eve"]);
+    assert_eq!(node.put("ana", "deny").status, 200);
+    node.wait_for_users(&["ana", "eve"]);
+}
+
+#[test]
 fn a_table_that_is_broken_leaves_what_is_in_force() {
     let redis = redis();
     let mut node = Node::start("table", &store(&redis));

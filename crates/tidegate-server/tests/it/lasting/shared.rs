@@ -113,6 +113,23 @@ fn what_a_key_has_used_counts_under_an_override_from_another_server() {
 }
 
 #[test]
+fn a_calendar_of_a_zone_that_no_rule_names_survives_a_restart() {
+    each("zone", |mut nodes, place| {
+        assert_eq!(nodes[0].put("eve", "deny").status, 200);
+        assert_eq!(nodes[0].put("ana", "100/day calendar asia/shanghai").status, 200);
+        for node in &mut nodes {
+            node.wait_for_users(&["ana", "eve"]);
+            assert_eq!(node.admit("ana").json()["limit"], 100, "{place}");
+        }
+        for node in &mut nodes.map(Node::killed_and_started) {
+            node.wait_for_users(&["ana", "eve"]);
+            assert_eq!(node.page()["overrides"][0]["limit"], "100/day calendar Asia/Shanghai");
+            assert_eq!((node.admit("ana").json()["limit"].clone(), node.admit("eve").status), (json!(100), 403));
+        }
+    });
+}
+
+#[test]
 fn an_override_goes_on_when_its_rule_is_back() {
     each("renamed", |mut nodes, place| {
         assert_eq!(nodes[0].put("eve", "deny").status, 200);
