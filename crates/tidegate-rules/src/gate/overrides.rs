@@ -323,7 +323,12 @@ impl Overrides {
 }
 
 /// Returns the entry of a key, if it still matters. Reads the date only if there is one.
-pub(super) fn find(all: &ByKey, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
+pub(super) fn find(
+    all: &ByKey,
+    rule: &Rule,
+    key: &Key,
+    now: impl FnOnce() -> i64,
+) -> Option<Arc<Overridden>> {
     let found = all.get(rule.name())?.get(key)?;
     (found.one().is_about(rule) && found.matters_at(now())).then(|| Arc::clone(found))
 }

@@ -295,7 +295,11 @@ fn counts_that_are_dropped_for_one_key_are_reported_under_its_rule() {
                 assert_eq!(passed(&gate, 1), 1, "{what}");
                 clock.advance(SECOND);
                 if amount == 24 {
-                    assert_eq!(gate.take_dropped_counts(), ["a"], "{what}: the limit of the rule is the fifth");
+                    assert_eq!(
+                        gate.take_dropped_counts(),
+                        ["a"],
+                        "{what}: the limit of the rule is the fifth"
+                    );
                 }
             }
             assert_eq!(gate.take_dropped_counts(), ["a"], "{what}");

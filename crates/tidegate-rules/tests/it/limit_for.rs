@@ -158,7 +158,8 @@ fn a_batch_by_a_pinned_policy_keeps_the_values_of_that_policy() {
         let gate = Gate::new(policy(&text(90)), store).expect("the store supports the policy");
         let decided = |batch: &tidegate_rules::Batch| {
             let admissions = batch.admit_all(&[ana(), bob()]).now().expect("memory answers at once");
-            let limits = admissions.iter().map(|admission| admission.binding().expect("a limit").decision.limit());
+            let limits =
+                admissions.iter().map(|admission| admission.binding().expect("a limit").decision.limit());
             limits.collect::<Vec<_>>()
         };
         let first = gate.pin().to_batch();
