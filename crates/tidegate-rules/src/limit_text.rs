@@ -35,7 +35,8 @@ pub fn parse_limit(text: &str) -> Result<Limit, LimitError> {
 /// # Ok::<(), tidegate::LimitError>(())
 /// ```
 pub fn parse_kept_limit(text: &str) -> Result<Limit, LimitError> {
-    let by_name = |name: &str| calendar_zone(name).or_else(|what| TimeZone::unresolved(name).map_err(|_| what));
+    let by_name =
+        |name: &str| calendar_zone(name).or_else(|what| TimeZone::unresolved(name).map_err(|_| what));
     // The first error has the remedy.
     parse_limit(text).or_else(|error| Limit::parse_with(text, by_name).map_err(|_| error))
 }

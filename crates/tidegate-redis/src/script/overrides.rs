@@ -61,7 +61,8 @@ pub(crate) fn read_table(reply: Value) -> Result<TableContent, Unreadable> {
         [Value::BulkString(field), Value::BulkString(value)] => Some((field.clone(), value.clone())),
         _ => None,
     };
-    let is_override = |(field, _): &(Vec<u8>, Vec<u8>)| field != VERSION.as_bytes() && field != EPOCH.as_bytes();
+    let is_override =
+        |(field, _): &(Vec<u8>, Vec<u8>)| field != VERSION.as_bytes() && field != EPOCH.as_bytes();
     let mut epoch = None;
     let fields = all.map(|all| {
         let pairs: Option<Vec<_>> = all.chunks(2).map(pair).collect();

@@ -170,7 +170,9 @@ where
         }
         OverridePlace::File(file) => {
             let file = file.clone();
-            spawn_blocking(move || file.change(&engine, &mut known, &audit, deadline, apply)).await.map_err(stopped)?
+            spawn_blocking(move || file.change(&engine, &mut known, &audit, deadline, apply))
+                .await
+                .map_err(stopped)?
         }
         OverridePlace::Memory => {
             let task = spawn_blocking(move || {

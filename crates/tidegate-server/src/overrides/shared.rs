@@ -1,7 +1,7 @@
 //! Overrides in Redis, for all servers with the same store and prefix.
 
 use tidegate_redis::{OverrideTable, RedisStore, TableChange, TableRead};
-use tidegate_rules::{MAX_OVERRIDES, OverrideSet};
+use tidegate_rules::{MAX_OVERRIDES, Override, OverrideSet};
 
 use super::record::{OverrideRecord, set_of};
 use super::{AuditRecord, KnownOverrides, NotKept};
@@ -64,14 +64,17 @@ impl SharedOverrides {
             return;
         }
         let before = engine.gate().override_set();
-        let is_kept = |one: &tidegate_rules::Override| read.set.get(&one.id()).is_some_and(|kept| kept.is_same_as(one));
+        let is_kept = |one: &Override| read.set.get(&one.id()).is_some_and(|kept| kept.is_same_as(one));
         let ended = before.iter().filter(|one| !is_kept(one)).count();
+        if read.set == before || is_new && ended == 0 {
+            return;
+        }
         let (first, what) = match is_new {
-            _ if read.set == before => return,
-            true if ended == 0 => return,
             true => (
                 "overrides have ended without a request",
-                format!("has lost its overrides; {ended} ended here. Put them again, and let Redis keep its data"),
+                format!(
+                    "has lost its overrides; {ended} ended here. Put them again, and let Redis keep its data"
+                ),
             ),
             false => (
                 "overrides are those of an earlier time",
@@ -159,7 +162,7 @@ impl ReadBack {
     /// Returns the change of the table that makes the set out of what was read: `before` are the overrides that had not
     /// ended.
     fn change_from(&self, before: &OverrideSet) -> Result<TableChange, NotKept> {
-        let field = |one: &tidegate_rules::Override| one.id().encoded().into_bytes();
+        let field = |one: &Override| one.id().encoded().into_bytes();
         let kept: std::collections::BTreeSet<_> = self.set.iter().map(field).collect();
         let removed = self.fields.iter().filter(|field| !kept.contains(*field)).cloned().collect();
         let mut change = TableChange { removed, ..TableChange::default() };

@@ -100,7 +100,10 @@ fn every_change_fails_in_time_while_another_process_has_the_lock() {
     }
     assert!(calls.iter().any(|(answer, _)| answer.detail().contains("another server has had the lock")));
     drop(lock);
-    assert_eq!((node.put("bob", "deny").status, node.users()), (200, vec!["bob".to_owned(), "eve".to_owned()]));
+    assert_eq!(
+        (node.put("bob", "deny").status, node.users()),
+        (200, vec!["bob".to_owned(), "eve".to_owned()])
+    );
 }
 
 #[test]

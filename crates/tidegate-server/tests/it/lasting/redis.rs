@@ -58,7 +58,9 @@ fn a_table_that_was_lost_and_begun_anew_between_two_looks_is_reported() {
                 return redis.call('HSET', KEYS[1], 'version', '9000000000000000', 'epoch', '9000000000000000')";
     redis.command(&["EVAL", anew, "1", "tg:overrides"]);
     for node in [&mut node, &mut other] {
-        assert!(node.process.says("warning: ").contains("has lost its overrides; 2 ended here. Put them again"));
+        assert!(
+            node.process.says("warning: ").contains("has lost its overrides; 2 ended here. Put them again")
+        );
         node.wait_for_users(&[]);
     }
     // A change reads it first, or a look.

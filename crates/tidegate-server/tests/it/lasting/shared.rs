@@ -124,7 +124,10 @@ fn a_calendar_of_a_zone_that_no_rule_names_survives_a_restart() {
         for node in &mut nodes.map(Node::killed_and_started) {
             node.wait_for_users(&["ana", "eve"]);
             assert_eq!(node.page()["overrides"][0]["limit"], "100/day calendar Asia/Shanghai");
-            assert_eq!((node.admit("ana").json()["limit"].clone(), node.admit("eve").status), (json!(100), 403));
+            assert_eq!(
+                (node.admit("ana").json()["limit"].clone(), node.admit("eve").status),
+                (json!(100), 403)
+            );
         }
     });
 }
