@@ -188,7 +188,7 @@ fn a_candidate_has_the_limits_of_values_of_its_rule() {
         let text = valued(&limit(5), &format!("ana = '{}'", limit(9))) + &candidate;
         let gate = Gate::new(policy(&text), store).expect("the store supports the policy");
         assert_eq!(passed(&gate, 20), 9, "{what}");
-        let counts = |gate: &Gate| gate.counts()[1].1.clone();
+        let counts = |gate: &Gate| gate.counts()[1].1;
         assert_eq!((counts(&gate).stricter, counts(&gate).looser), (0, 0), "{what}");
         let explained = gate.explain(&ana()).now().expect("memory answers at once");
         let of_candidate = &explained.rules[1];
