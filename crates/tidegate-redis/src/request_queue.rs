@@ -240,10 +240,10 @@ impl HeldBack {
                 continue;
             }
             let may_repeat = take.ask.may_repeat();
-            if let Some(batch) = open.add_admitted(exchange, take, now) {
-                if !place.leaves_when_sent(may_repeat) {
-                    batch.turns.push(place.number());
-                }
+            if let Some(batch) = open.add_admitted(exchange, take, now)
+                && !place.leaves_when_sent(may_repeat)
+            {
+                batch.turns.push(place.number());
             }
         }
     }

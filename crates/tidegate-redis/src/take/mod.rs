@@ -231,7 +231,9 @@ impl Inner {
                 let bids = outcome.bids.into_iter().map(|bid| (bid.decision, bid.lasting)).collect();
                 Reported { bids, proofs }
             }
-            groups if bids <= MOST_IN_SCRIPT => Box::pin(self.take_at_once(groups, request, turn, due)).await?,
+            groups if bids <= MOST_IN_SCRIPT => {
+                Box::pin(self.take_at_once(groups, request, turn, due)).await?
+            }
             groups => Box::pin(self.take_in_turn(groups, request, turn)).await?,
         };
         unclaimed.claim();

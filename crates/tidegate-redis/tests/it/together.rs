@@ -318,7 +318,8 @@ fn takes_of_one_moment_are_those_of_single_calls_while_numbers_change() {
                 each.collect()
             })
             .collect();
-        let together = wait_for_all_at_once(&pair.together, asked.iter().map(|asks| pair.together.take(asks)));
+        let together =
+            wait_for_all_at_once(&pair.together, asked.iter().map(|asks| pair.together.take(asks)));
         for (place, (asks, together)) in asked.iter().zip(together).enumerate() {
             let case = format!("ask {place} of round {round}, TIDEGATE_SEED={seed}");
             let single = wait(pair.single.take(asks)).expect("an answer");
