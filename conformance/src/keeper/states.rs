@@ -176,6 +176,18 @@ impl Keeper for States {
 
     fn adjust(&mut self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
         let (limit, now) = (*subject.limit(), self.now);
+        self.announce(subject);
+        let begun = self.begun(subject);
+        if !begun.is_full() {
+            // A refund that leaves no debt is not made: a clear state is not kept, so the same counts would be carried
+            // again.
+            let first = begun.state_for(&limit, now, Ask::ONE);
+            let mut state = first.clone();
+            limit.adjust(&mut state, now, adjustment);
+            if state != first && limit.clear_at(&state) <= now {
+                return Adjusted::Capped;
+            }
+        }
         self.change(subject, Ask::ONE, |state| limit.adjust(state, now, adjustment)).0
     }
 

@@ -94,7 +94,7 @@ fn an_error_points_at_the_fault_and_gives_a_remedy() {
         assert_eq!(&text[error.place()], place, "{text}");
         rows += 1;
     }
-    assert_eq!(rows, 95);
+    assert_eq!(rows, 101);
 }
 
 #[test]
