@@ -67,7 +67,7 @@ pub trait Windows: Copy + std::fmt::Debug + PartialEq {
     /// Returns true if a window is open only after a hit.
     fn opens_with_hit(&self) -> bool;
 
-    /// Returns the numbers for [`StateFootprint::pack`].
+    /// Returns the numbers by which stores and files name the windows.
     fn pack(&self) -> [u64; 2];
 }
 
