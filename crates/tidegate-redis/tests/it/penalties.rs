@@ -198,3 +198,16 @@ fn strikes_under_earlier_numbers_are_removed_by_the_ban_that_they_begin() {
     clock.advance(600 * SECOND);
     assert_eq!([ban(&new), ban(&new), ban(&new)], [None, None, Some(Ban::Begun)]);
 }
+
+#[test]
+fn strikes_begin_anew_after_a_ban_that_is_shorter_than_their_span() {
+    let redis = redis();
+    let (store, clock) = given_time(&redis.url());
+    clock.advance(1000 * HOUR);
+    let (rule, ana) = (Ruled::new("login", "1/d", Some([2, 7200, 10])), Key::new("ana"));
+    let take = || wait(store.take(&[(rule.subject(&ana), Ask::ONE)])).expect("an answer").each()[0];
+    assert!(take().is_allowed());
+    assert_eq!([take().ban(), take().ban()], [None, Some(Ban::Begun)]);
+    clock.advance(10 * SECOND);
+    assert_eq!([take().ban(), take().ban()], [None, Some(Ban::Begun)]);
+}
